@@ -1,6 +1,6 @@
--- The first message that stood in this place of the conversation; null for the first one itself.
+-- The first message that stood in this place of the conversation; null for the first one itself, and for answers.
 alter table chat_messages add column version_of blob;
--- The same for the run's answer.
+-- The first version of the run's answer; null for the first one itself.
 alter table agent_runs add column version_of blob;
 -- The change that superseded the row together with others; a restoration reverts all of it.
 alter table chat_messages add column superseded_in blob;
@@ -18,5 +18,6 @@ create table conversation_branches (
 );
 create index conversation_branches_by_conversation on conversation_branches (conversation_id);
 alter table chat_conversations add column branch blob;
-alter table chat_messages add column branch blob;
 alter table agent_runs add column branch blob;
+-- Of a card; any other message has the branch of its run.
+alter table chat_messages add column branch blob;

@@ -74,8 +74,8 @@ macro_rules! insert_run {
 macro_rules! insert_message {
     ($created_at:literal, $from:literal) => {
         concat!(
-            "insert into chat_messages (id, conversation_id, owner_id, run_id, position, turn, role, content, client_id, version_of, branch, status, created_at) ",
-            "select $1, $2, $3, $4, $5, $5, 'user', $6, $7, $8, $9, 'complete', ",
+            "insert into chat_messages (id, conversation_id, owner_id, run_id, position, turn, role, content, client_id, version_of, status, created_at) ",
+            "select $1, $2, $3, $4, $5, $5, 'user', $6, $7, $8, 'complete', ",
             $created_at,
             " from ",
             $from
@@ -120,7 +120,7 @@ impl<'a> Acceptance<'a> {
         }
     }
 
-    /// Puts message and run into a branch of the conversation, as a version of what they replace there.
+    /// Puts the run into a branch of the conversation, and makes its message or its answer a version of another one.
     pub(super) fn in_branch(self, branch: Option<Uuid>, version_of: Option<Uuid>) -> Self {
         Self { branch, version_of, ..self }
     }
@@ -175,8 +175,7 @@ impl<'a> Acceptance<'a> {
             self.position,
             content,
             self.new.client_message_id.clone(),
-            self.version_of,
-            self.branch
+            self.version_of
         ];
         Some(Statement::new(sql, args))
     }

@@ -155,8 +155,8 @@ async fn write_fork(
     )
     .await?;
     // The fork copies the run's input and the messages of the run's branch that the run resumed from. The checkpoint of a
-    // fork itself has no run there, so all messages before the first run are copied. A worker of the version before stores
-    // an answer without its branch, which is its run's.
+    // fork itself has no run there, so all messages before the first run are copied. A message has the branch of its run,
+    // and only a card has its own.
     let messages = tx.fetch_all::<(Uuid, i64)>(
         "with recursive path (branch, turn, position) as (\
              select branch, cast(null as bigint), cast(null as bigint) from agent_runs where id = $2 and conversation_id = $1 \

@@ -57,7 +57,7 @@ impl Storage {
                  finish_reason = coalesce($6, finish_reason), finished_at = {now}, \
                  holder = null, lease_until = null, executing = false \
                  where id = $1 and attempt = $2 and status = 'running' and superseded_at is null \
-                 and exists (select 1 from {locked:chat_conversations where id = $5}) returning id, position, owner_id, version_of, branch",
+                 and exists (select 1 from {locked:chat_conversations where id = $5}) returning id, position, owner_id",
                 args![
                     closing.run_id,
                     claim.attempt,
@@ -69,8 +69,8 @@ impl Storage {
             );
             let answer = Statement::new(
                 "insert into chat_messages (id, conversation_id, owner_id, run_id, position, turn, role, content, status, \
-                 retrieval_context, created_at, finish_reason, version_of, branch) \
-                 select $1, $2, owner_id, $3, position + 1, position, 'assistant', $4, $5, $6, $7, $8, version_of, branch \
+                 retrieval_context, created_at, finish_reason) \
+                 select $1, $2, owner_id, $3, position + 1, position, 'assistant', $4, $5, $6, $7, $8 \
                  from {fence:agent_runs where id = $3}",
                 args![
                     closing.output_message_id,

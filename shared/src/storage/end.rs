@@ -333,8 +333,8 @@ async fn insert_answer(tx: &mut Tx, closing: &RunEnd<'_>) -> Result<Option<Messa
         }
     };
     let row = tx.fetch_optional::<MessageRow>(
-        "insert into chat_messages (id, conversation_id, owner_id, run_id, position, turn, role, content, status, finish_reason, retrieval_context, superseded_at, superseded_in, version_of, branch, created_at) \
-         select $1, $2, owner_id, id, $4, position, 'assistant', $5, $6, $8, $7, superseded_at, superseded_in, version_of, branch, {now} from agent_runs where id = $3 and status in ('queued', 'running', 'waiting') \
+        "insert into chat_messages (id, conversation_id, owner_id, run_id, position, turn, role, content, status, finish_reason, retrieval_context, superseded_at, created_at) \
+         select $1, $2, owner_id, id, $4, position, 'assistant', $5, $6, $8, $7, superseded_at, {now} from agent_runs where id = $3 and status in ('queued', 'running', 'waiting') \
          returning id, client_id, conversation_id, run_id, position, role, content_type, content, status, finish_reason, retrieval_context, superseded_at, created_at",
         args![
             closing.output_message_id,

@@ -99,11 +99,22 @@ impl Storage {
         Ok(row.map_err(Error::doing("look a run up"))?.map(Run::from))
     }
 
-    /// Returns the newest run of the owner's conversation, without its answer.
+    /// Returns the newest run that is part of the owner's conversation, without its answer.
     pub async fn last_run(&self, owner: &str, conversation_id: Uuid) -> Result<Option<Run>, Error> {
-        let sql = concat!(select_bare_runs!(), "and r.conversation_id = $2 order by r.position desc limit 1");
+        let sql = concat!(
+            select_bare_runs!(),
+            "and r.conversation_id = $2 and r.superseded_at is null order by r.position desc limit 1"
+        );
         let row = self.database.fetch_optional::<RunRow>(sql, args![owner, conversation_id]).await;
         Ok(row.map_err(Error::doing("read the newest run"))?.map(Run::from))
+    }
+
+    /// Returns the id of the newest run of the owner's conversation, also of a superseded one.
+    pub async fn newest_run_id(&self, owner: &str, conversation_id: Uuid) -> Result<Option<Uuid>, Error> {
+        let sql =
+            "select id from agent_runs where owner_id = $1 and conversation_id = $2 order by position desc limit 1";
+        let row = self.database.fetch_optional::<(Uuid,)>(sql, args![owner, conversation_id]).await;
+        Ok(row.map_err(Error::doing("read the id of the newest run"))?.map(|row| row.0))
     }
 
     /// Returns the failed and cancelled runs of the owner's conversation without a message, at most `limit`, oldest

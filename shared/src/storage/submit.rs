@@ -275,7 +275,7 @@ async fn make_room(
         supersede::begin_branch(tx, conversation_id, point, new.run_id).await.map_err(doing())?;
     }
     if new.mode == SubmitMode::Rollback {
-        supersede::turns_of(tx, rolled_back, new.run_id).await.map_err(doing())?;
+        supersede::turns_of(tx, rolled_back, Uuid::now_v7()).await.map_err(doing())?;
     }
     let (ended, cancel_requested) = cancel_all(tx, to_cancel, ApprovalStatus::Superseded).await?;
     Ok(Ok((replaced.and_then(|replaced| replaced.version_of), ended, cancel_requested)))

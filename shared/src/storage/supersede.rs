@@ -50,11 +50,12 @@ pub(super) async fn replacement_for(
         first: Uuid,
         first_answer: Option<Uuid>,
     }
-    let sql = "select turn, position, role, coalesce(version_of, id) as first, \
+    let sql = "select m.turn, m.position, m.role, coalesce(m.version_of, w.version_of, m.id) as first, \
                (select coalesce(r.version_of, r.output_message_id) from agent_runs r \
                 where r.conversation_id = $2 and r.input_message_id = m.id and r.superseded_at is null \
                 order by r.position desc limit 1) as first_answer \
-               from chat_messages m where id = $1 and conversation_id = $2 and superseded_at is null";
+               from chat_messages m left join agent_runs w on w.id = m.run_id and w.output_message_id = m.id \
+               where m.id = $1 and m.conversation_id = $2 and m.superseded_at is null";
     let row = tx.fetch_optional::<Row>(sql, args![message_id, conversation_id]).await?;
     Ok(row.map(|Row { point, role, first, first_answer }| {
         if matches!(input, MessageInput::Again { .. }) && role == Role::User {

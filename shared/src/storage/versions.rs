@@ -1,7 +1,8 @@
 //! Versions of a message: an edit or another answer creates them, and a client can restore one.
 //!
 //! An edit supersedes messages and runs in one change (`supersede`), and each row has the change's id. A restoration
-//! supersedes the current version, and reverts the change that superseded the other one.
+//! supersedes the current version, and reverts the change that superseded the other one. An answer has its version and its
+//! change from its run.
 
 use std::collections::HashMap;
 
@@ -43,6 +44,7 @@ pub enum RestoreOutcome {
 #[derive(FromRow)]
 struct VersionRow {
     is_superseded: bool,
+    turn: i64,
     superseded_in: Option<Uuid>,
     first: Uuid,
 }
@@ -76,10 +78,10 @@ impl Storage {
                        select id, position, version_of as first from chat_messages \
                        where conversation_id = $1 and version_of is not null \
                        union all \
-                       select r.output_message_id, r.position, r.version_of from agent_runs r \
-                       where r.output_message_id {in:$2} and r.conversation_id = $1 and r.version_of is not null \
-                       and r.superseded_at is null and r.finished_at is not null \
-                       and not exists (select 1 from chat_messages o where o.id = r.output_message_id)\
+                       select r.output_message_id, coalesce(o.position, r.position), r.version_of from agent_runs r \
+                       left join chat_messages o on o.id = r.output_message_id \
+                       where r.conversation_id = $1 and r.version_of is not null and (o.id is not null \
+                       or r.superseded_at is null and r.finished_at is not null and r.output_message_id {in:$2})\
                    ), placed as (\
                        select id, position, first from later \
                        union all \
@@ -107,10 +109,13 @@ async fn restore(tx: &mut Tx, owner: &str, conversation_id: Uuid, id: Uuid) -> R
     if locked.is_none() {
         return Ok(RestoreOutcome::ConversationNotFound);
     }
-    let sql = "select superseded_at is not null as is_superseded, superseded_in, coalesce(version_of, id) as first \
-               from chat_messages where id = $1 and conversation_id = $2";
+    let sql = "select m.superseded_at is not null as is_superseded, m.turn, \
+               coalesce(m.superseded_in, w.superseded_in) as superseded_in, \
+               coalesce(m.version_of, w.version_of, m.id) as first \
+               from chat_messages m left join agent_runs w on w.id = m.run_id and w.output_message_id = m.id \
+               where m.id = $1 and m.conversation_id = $2";
     let target = tx.fetch_optional::<VersionRow>(sql, args![id, conversation_id]).await.map_err(doing())?;
-    let Some(VersionRow { is_superseded, superseded_in, first }) = target else {
+    let Some(VersionRow { is_superseded, turn, superseded_in, first }) = target else {
         return Ok(RestoreOutcome::MessageNotFound);
     };
     let (mut ended, mut cancel_requested) = (Vec::new(), Vec::new());
@@ -122,7 +127,10 @@ async fn restore(tx: &mut Tx, owner: &str, conversation_id: Uuid, id: Uuid) -> R
         // Order matters: the messages of the cancelled runs are then superseded from their start.
         supersede::everything_from(tx, conversation_id, point, Uuid::now_v7()).await.map_err(doing())?;
         (ended, cancel_requested) = cancel_all(tx, to_cancel, ApprovalStatus::Superseded).await?;
-        take_back(tx, conversation_id, change).await.map_err(doing())?;
+        revert(tx, conversation_id, change).await.map_err(doing())?;
+        // A summary that covers this turn was made without the restored messages.
+        let sql = "delete from chat_summaries where conversation_id = $1 and up_to >= $2";
+        tx.execute(sql, args![conversation_id, turn]).await.map_err(doing())?;
     }
     let sql = concat!("select ", message_columns!(), " from chat_messages m where m.id = $1");
     let message = tx.fetch_one::<MessageRow>(sql, args![id]).await.map_err(doing())?;
@@ -146,9 +154,12 @@ async fn current_version(
 }
 
 /// Makes all messages and runs of one change part of the conversation again.
-async fn take_back(tx: &mut Tx, conversation_id: Uuid, change: Uuid) -> Result<(), sqlx::Error> {
+async fn revert(tx: &mut Tx, conversation_id: Uuid, change: Uuid) -> Result<(), sqlx::Error> {
+    // Order matters: an answer that a run stored after the change has no change of its own, so its run still needs it here.
     let sql = "update chat_messages set superseded_at = null, superseded_in = null \
-               where conversation_id = $1 and superseded_in = $2";
+               where conversation_id = $1 and (superseded_in = $2 \
+               or superseded_in is null and superseded_at is not null and role = 'assistant' \
+               and run_id in (select id from agent_runs where conversation_id = $1 and superseded_in = $2))";
     tx.execute(sql, args![conversation_id, change]).await?;
     let sql = "update agent_runs set superseded_at = null, superseded_in = null \
                where conversation_id = $1 and superseded_in = $2";

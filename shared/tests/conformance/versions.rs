@@ -5,7 +5,7 @@ use holdfast_shared::{
     run::SubmitMode,
     storage::{
         Answer, Claim, CommittedMessage, FinishOutcome, MessageFilter, MessageInput, NewRun, RestoreOutcome,
-        SubmitOutcome, Target,
+        SubmitOutcome, Summary, Target,
     },
 };
 use uuid::Uuid;
@@ -26,6 +26,9 @@ on_each_backend!(
     a_version_without_a_place_is_refused,
     the_restoration_of_a_current_message_changes_nothing,
     a_fork_of_either_version_has_the_history_of_its_run,
+    a_restored_answer_is_in_the_context_or_in_its_summary,
+    a_rolled_back_turn_does_not_come_back_with_an_edit,
+    the_last_run_is_of_the_restored_version,
 );
 
 /// Posts a message and completes its run.
@@ -248,10 +251,49 @@ async fn a_fork_of_either_version_has_the_history_of_its_run(backends: TestBacke
     let eins = current(&backends, id).await[0].version.unwrap().next.unwrap();
     restore(&backends, id, eins).await;
     check().await;
-    // A worker of the version before knows no branches.
-    if let Some(mut raw) = backends.raw().await {
-        let sql = "update chat_messages set branch = null where role = 'assistant'";
-        raw.execute(sql, sql).await;
-        check().await;
-    }
+}
+
+async fn a_restored_answer_is_in_the_context_or_in_its_summary(backends: TestBackends) {
+    let (one, id) = backends.submit(Target::New { agent_id: None }, "one").await;
+    complete(&backends, &claim_of(&backends, one).await, "first").await;
+    let answer = ids(&current(&backends, id).await)[1];
+    say(&backends, again(id, answer), "second").await;
+    let (two, _) = backends.submit(Target::Existing(id), "two").await;
+    let claim = claim_of(&backends, two).await;
+    // It covers the question without an answer, because the second answer is a turn of its own.
+    let summary = Summary { up_to: 1, content: "one was asked".into() };
+    backends.storage.keep_summary(&claim, &summary).await.unwrap();
+    complete(&backends, &claim, "zwei").await;
+    restore(&backends, id, answer).await;
+    let (three, _) = backends.submit(Target::Existing(id), "three").await;
+    let (kept, history) = model_history(&backends, &claim_of(&backends, three).await, ALL).await;
+    assert_eq!((kept, texts(&history)), (None, ["one", "first", "three"].map(str::to_owned).to_vec()));
+}
+
+async fn a_rolled_back_turn_does_not_come_back_with_an_edit(backends: TestBackends) {
+    let (one, id) = backends.submit(Target::New { agent_id: None }, "one").await;
+    let claim = claim_of(&backends, one).await;
+    let (two, _) = backends.submit(Target::Existing(id), "two").await;
+    let question = ids(&current(&backends, id).await)[1];
+    let instead = NewRun { mode: SubmitMode::Rollback, ..edit(id, question, "zwei") };
+    let zwei = submitted(&backends, instead).await;
+    complete(&backends, &claim, "late").await;
+    assert_eq!(texts(&current(&backends, id).await), ["zwei"]);
+    restore(&backends, id, question).await;
+    assert_eq!(texts(&current(&backends, id).await), ["two"]);
+    restore(&backends, id, zwei.message.id).await;
+    assert_eq!(texts(&current(&backends, id).await), ["zwei"]);
+    assert_ne!(zwei.run.id, two);
+}
+
+async fn the_last_run_is_of_the_restored_version(backends: TestBackends) {
+    let (one, id) = backends.submit(Target::New { agent_id: None }, "one").await;
+    complete(&backends, &claim_of(&backends, one).await, "first").await;
+    let answer = ids(&current(&backends, id).await)[1];
+    let (second, _) = say(&backends, again(id, answer), "second").await;
+    let last = async || backends.storage.last_run("ann", id).await.unwrap().unwrap().id;
+    let newest = async || backends.storage.newest_run_id("ann", id).await.unwrap().unwrap();
+    assert_eq!((last().await, newest().await), (second.run.id, second.run.id));
+    restore(&backends, id, answer).await;
+    assert_eq!((last().await, newest().await), (one, second.run.id));
 }

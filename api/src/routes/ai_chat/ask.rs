@@ -112,8 +112,9 @@ pub async fn regenerate(
         return follow::answer_from_start(app, caller, &Arc::new(run.clone())).await;
     }
     let options = checked_options(app, None, body.client_tools(), None)?;
-    // Concurrent requests see the same last run, so they have the same key.
-    let after = last_run.map_or(question.id, |run| run.id).to_string();
+    // Concurrent requests see the same newest run, so they have the same key. A restoration makes an earlier run the last
+    // one again, but not the newest.
+    let after = app.storage().newest_run_id(&caller.owner, conversation_id).await?.unwrap_or(question.id).to_string();
     let fingerprint = ["ai-sdk", &chat.name, "regenerate", &question.id.to_string(), &after];
     let key =
         idempotency_key(headers, &fingerprint, &options)?.unwrap_or_else(|| IdempotencyKey::of_request(&fingerprint));
