@@ -13,6 +13,7 @@ in_both_modes!(
     without_pieces_a_question_is_answered_and_the_text_comes_at_once,
     a_run_that_fails_before_its_first_output_is_an_http_error,
     a_failed_answer_can_be_made_again_and_again,
+    a_restored_answer_is_the_one_that_a_chat_resumes,
     a_failed_answer_without_text_is_in_the_history,
     a_question_of_a_stopped_run_is_not_answered,
     a_late_answer_receives_the_events_in_between,
@@ -106,6 +107,22 @@ async fn a_failed_answer_can_be_made_again_and_again(mut deployment: Deployment)
     ChatAnswer::send(&client, &body("c", slow.clone())).await;
     let (one, other) = tokio::join!(again(&client, slow.clone()), again(&client, slow));
     assert_eq!((one.run_id, runs(&client).await), (other.run_id, 6));
+}
+
+async fn a_restored_answer_is_the_one_that_a_chat_resumes(mut deployment: Deployment) {
+    let client = deployment.client();
+    let question = user("m1", "[tokens=3]");
+    let first = ChatAnswer::send(&client, &body("c", question.clone())).await;
+    let second = again(&client, question.clone()).await;
+    assert_eq!(resume(&client, "c/stream").await.unwrap().run_id, second.run_id);
+    let conversation = text(&client.run(&first.run_id).await, "conversation_id");
+    let replaced = text(&history(&client, "c").await[1]["metadata"]["version"], "previous");
+    let path = format!("/v1/conversations/{conversation}/messages/{replaced}/restore");
+    answer(client.request(Method::POST, &path)).await.unwrap();
+    assert_eq!(resume(&client, "c/stream").await.unwrap().run_id, first.run_id);
+    let third = again(&client, question).await;
+    assert!(![&first.run_id, &second.run_id].contains(&&third.run_id), "an earlier run answered again");
+    assert_eq!((history(&client, "c").await.as_array().unwrap().len(), runs(&client).await), (2, 3));
 }
 
 async fn a_failed_answer_without_text_is_in_the_history(mut deployment: Deployment) {
