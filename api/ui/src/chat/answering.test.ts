@@ -17,7 +17,7 @@ describe("an answer to a card", () => {
     ["a first answer", "done", (response) => json({})(undefined, response)],
     ["a second answer", "answered elsewhere", (response) => refuse(response, 409, "already_decided")],
   ])("%s does not interrupt a message that the reader sends instead", async (_, outcome, end) => {
-    const { state, speaking, answering, shown, asked } = chatWith([question, requesting]);
+    const { state, speaking, answering, shown, requests } = chatWith([question, requesting]);
     let [decided, accepted] = [undefined, undefined] as (ServerResponse | undefined)[];
     routes[APPROVAL] = (_, response) => void (decided = response);
     routes["POST /api/chat"] = (_, response) => void (accepted = response);
@@ -34,33 +34,33 @@ describe("an answer to a card", () => {
     await until(() => expect(shown().slice(2)).toEqual(["never mind", "All right."]));
     expect(state.now).toMatchObject({ unsent: undefined, problem: undefined });
     // The page reads the card's outcome after the stream.
-    await until(() => expect(asked(MESSAGES)).toHaveLength(1));
+    await until(() => expect(requests(MESSAGES)).toHaveLength(1));
     await until(() => expect(state.progress).toBe("idle"));
-    expect(asked(STREAM)).toHaveLength(0);
+    expect(requests(STREAM)).toHaveLength(0);
   });
 
   it("makes the page follow the run, also while the page reads", async () => {
-    const { state, reading, answering, shown, asked } = chatWith([question, asking]);
+    const { state, reading, answering, shown, requests } = chatWith([question, asking]);
     has([question], RUN);
-    let told: ServerResponse | undefined;
+    let pending: ServerResponse | undefined;
     routes[STREAM] = async (_, response) => {
       stream(response, RUN);
       await write(response, begin("a") + frame({ type: "start-step" }) + frame({ type: "tool-input-available", toolCallId: "c", toolName: "ask_user", input: {} }));
-      told = response;
+      pending = response;
     };
     routes[RESULT] = json({});
     void reading.read();
-    await until(() => expect(told).toBeDefined());
+    await until(() => expect(pending).toBeDefined());
     expect(state.now.held).toBeDefined();
     routes[STREAM] = answers("Thank you.");
     expect(await answering.answer(asking, "c", { output: { answer: "yes" } })).toBe("done");
     await until(() => expect(shown().at(-1)).toBe("Thank you."));
     await until(() => expect(state.progress).toBe("idle"));
-    expect(asked(STREAM)).toHaveLength(2);
+    expect(requests(STREAM)).toHaveLength(2);
   });
 
   it("opens no stream in a closed chat", async () => {
-    const { chat, answering, asked } = chatWith([question, requesting]);
+    const { chat, answering, requests } = chatWith([question, requesting]);
     let decided: ServerResponse | undefined;
     routes[APPROVAL] = (_, response) => void (decided = response);
     const leave = open(chat);
@@ -70,7 +70,7 @@ describe("an answer to a card", () => {
     json({})(undefined, decided!);
     expect(await given).toBe("done");
     await chat.reading.resume();
-    expect(asked(STREAM)).toHaveLength(0);
+    expect(requests(STREAM)).toHaveLength(0);
   });
 
   it("is the reader's own when only its receipt was lost", async () => {
@@ -83,17 +83,17 @@ describe("an answer to a card", () => {
   });
 
   it("drops a stop that has not arrived", async () => {
-    const { speaking, answering, shown, asked } = chatWith([question, requesting]);
+    const { speaking, answering, shown, requests } = chatWith([question, requesting]);
     routes[STOP] = (_, response) => refuse(response, 503, "database_away", { "retry-after": "1" });
     const stopped = speaking.stop();
-    await until(() => expect(asked(STOP)).toHaveLength(1));
+    await until(() => expect(requests(STOP)).toHaveLength(1));
     routes[APPROVAL] = json({});
     routes[STREAM] = answers("Done.");
     await answering.decide(requesting, "p", APPROVE);
     // The stop ends before its next try.
     await stopped;
     await until(() => expect(shown().at(-1)).toBe("Done."));
-    expect(asked(STOP)).toHaveLength(1);
+    expect(requests(STOP)).toHaveLength(1);
   });
 
   it("wins over an older response of the server", async () => {

@@ -24,7 +24,7 @@ export class Answering {
     return this.#give(
       message,
       approvalId,
-      (runId) => decideApproval(runId, approvalId, asked(decision)),
+      (runId) => decideApproval(runId, approvalId, questionId(decision)),
       () => live.set({ verdicts: new Map(live.now.verdicts).set(approvalId, verdictOf(decision)) }),
     );
   }
@@ -44,17 +44,17 @@ export class Answering {
   }
 
   /** Sends an answer, and follows the run if no other question is open. */
-  async #give({ metadata }: ChatMessage, asked: string, give: (runId: string) => Promise<unknown>, keep: () => void): Promise<Outcome> {
+  async #give({ metadata }: ChatMessage, questionId: string, give: (runId: string) => Promise<unknown>, keep: () => void): Promise<Outcome> {
     const { live } = this;
     const runId = metadata?.runId;
     if (!runId) throw new Problem(0, "run_not_waiting", "This message has no run.");
     try {
       await give(runId);
     } catch (error) {
-      if (error instanceof Problem && error.status === 0) this.#unsure.add(asked);
+      if (error instanceof Problem && error.status === 0) this.#unsure.add(questionId);
       if (!(error instanceof Problem) || error.status !== 409) throw error;
       void this.reading.hear();
-      return this.#unsure.has(asked) ? "done" : "answered elsewhere";
+      return this.#unsure.has(questionId) ? "done" : "answered elsewhere";
     }
     keep();
     live.tell();
@@ -66,7 +66,7 @@ export class Answering {
   }
 }
 
-function asked(decision: Decision): Parameters<typeof decideApproval>[2] {
+function questionId(decision: Decision): Parameters<typeof decideApproval>[2] {
   if (decision.decision === "deny") return { decision: "deny", reason: decision.reason || undefined };
   return { decision: "approve", edited_input: decision.editedInput };
 }

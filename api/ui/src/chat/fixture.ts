@@ -4,7 +4,7 @@ import type { ServerResponse } from "node:http";
 import type { UIMessageChunk } from "ai";
 import { afterEach, beforeEach, vi } from "vitest";
 
-import { TestServer, refuse, stream, type Asked } from "../client/fixture";
+import { TestServer, refuse, stream, type RecordedRequest } from "../client/fixture";
 import { LiveChat } from "./live";
 import type { ChatMessage } from "./message";
 
@@ -13,14 +13,14 @@ export const RUN = "run-1";
 
 export let server: TestServer;
 /** Maps a request's beginning, such as `POST /api/chat`, to its handler; the server takes the longest match. */
-export let routes: Record<string, (asked: Asked, response: ServerResponse) => void | Promise<void>>;
+export let routes: Record<string, (request: RecordedRequest, response: ServerResponse) => void | Promise<void>>;
 
 beforeEach(async () => {
   routes = {};
-  server = await TestServer.start((asked, response) => {
-    const fits = Object.keys(routes).filter((route) => `${asked.method} ${asked.path}`.startsWith(route));
+  server = await TestServer.start((request, response) => {
+    const fits = Object.keys(routes).filter((route) => `${request.method} ${request.path}`.startsWith(route));
     const route = fits.sort((one, other) => other.length - one.length)[0];
-    return route === undefined ? refuse(response, 404, "not_found") : routes[route]!(asked, response);
+    return route === undefined ? refuse(response, 404, "not_found") : routes[route]!(request, response);
   });
   const ask = fetch;
   vi.stubGlobal("fetch", (path: string, init?: RequestInit) => ask(server.url + path, init));
@@ -53,9 +53,9 @@ export const json = (value: unknown) => (_: unknown, response: ServerResponse) =
   response.writeHead(200, { "content-type": "application/json" });
   response.end(JSON.stringify(value));
 };
-export const answers = (said: string) => (_: unknown, response: ServerResponse) => {
+export const answers = (reply: string) => (_: unknown, response: ServerResponse) => {
   stream(response, RUN);
-  response.end(begin() + text(said) + END);
+  response.end(begin() + text(reply) + END);
 };
 export const limited = (_: unknown, response: ServerResponse) => refuse(response, 429, "rate_limited", { "retry-after": "7" });
 
@@ -71,8 +71,8 @@ export function chatWith(messages: ChatMessage[] = []) {
   chat.sdk.messages = messages;
   const { state, speaking, reading, answering, sdk } = chat;
   const shown = () => state.shown.map(({ parts }) => parts.map((part) => (part.type === "text" ? part.text : "")).join(""));
-  const asked = (route: string) => server.asked.filter(({ method, path }) => `${method} ${path}` === route);
-  return { chat, state, speaking, reading, answering, sdk, shown, asked };
+  const requests = (route: string) => server.requests.filter(({ method, path }) => `${method} ${path}` === route);
+  return { chat, state, speaking, reading, answering, sdk, shown, requests };
 }
 
 /** Opens a chat as a page does; returns a function that leaves it. */

@@ -10,7 +10,7 @@ import type { ChatMessage } from "./message";
 
 describe("a refused message", () => {
   it("leaves the messages unchanged, and keeps its id and key when the reader repeats it", async () => {
-    const { state, speaking, shown, asked } = chatWith([question, answer]);
+    const { state, speaking, shown, requests } = chatWith([question, answer]);
     routes["POST /api/chat"] = limited;
     expect(speaking.send("more")).toBe(true);
     expect(state.now.unsent).toEqual({ text: "more", isUnderway: true });
@@ -22,20 +22,20 @@ describe("a refused message", () => {
     expect(speaking.send("more")).toBe(true);
     await until(() => expect(shown()).toEqual(["hello", "Hello to you.", "more", "There."]));
     expect(state.now).toMatchObject({ problem: undefined, unsent: undefined });
-    const [first, second] = asked("POST /api/chat");
+    const [first, second] = requests("POST /api/chat");
     expect(second!.headers["idempotency-key"]).toBe(first!.headers["idempotency-key"]);
     expect(JSON.parse(second!.body).message.id).toBe(JSON.parse(first!.body).message.id);
   });
 
   it("loses its id and key when the reader sends another text", async () => {
-    const { state, speaking, shown, asked } = chatWith([question, answer]);
+    const { state, speaking, shown, requests } = chatWith([question, answer]);
     routes["POST /api/chat"] = limited;
     speaking.send("more");
     await until(() => expect(state.now.failed).toBe("sending"));
     routes["POST /api/chat"] = answers("There.");
     speaking.send("other");
     await until(() => expect(shown()).toEqual(["hello", "Hello to you.", "other", "There."]));
-    const keys = asked("POST /api/chat").map(({ headers }) => headers["idempotency-key"]);
+    const keys = requests("POST /api/chat").map(({ headers }) => headers["idempotency-key"]);
     expect(new Set(keys).size).toBe(2);
   });
 
@@ -77,7 +77,7 @@ describe("a refused message", () => {
     routes["POST /api/chat"] = limited;
     speaking.send("more");
     await until(() => expect(state.now.failed).toBe("sending"));
-    const { id } = state.said!.written!;
+    const { id } = state.utterance!.written!;
     has([question, answer]);
     await reading.read();
     expect(state.now).toMatchObject({ failed: "sending", unsent: { text: "more" } });
@@ -89,15 +89,15 @@ describe("a refused message", () => {
 
 describe("a message that the server cannot take yet", () => {
   it("stays among the messages, and arrives once when the server is back", async () => {
-    const { state, speaking, shown, asked } = chatWith([question, answer]);
+    const { state, speaking, shown, requests } = chatWith([question, answer]);
     routes["POST /api/chat"] = (_, response) => refuse(response, 503, "database_away", { "retry-after": "0" });
     speaking.send("more");
-    await until(() => expect(asked("POST /api/chat").length).toBeGreaterThan(1));
+    await until(() => expect(requests("POST /api/chat").length).toBeGreaterThan(1));
     expect(shown()).toEqual(["hello", "Hello to you.", "more"]);
     expect(state.now).toMatchObject({ isReconnecting: true, problem: undefined, unsent: { text: "more", isUnderway: true } });
     routes["POST /api/chat"] = answers("There.");
     await until(() => expect(shown()).toEqual(["hello", "Hello to you.", "more", "There."]));
-    expect(new Set(asked("POST /api/chat").map(({ headers }) => headers["idempotency-key"])).size).toBe(1);
+    expect(new Set(requests("POST /api/chat").map(({ headers }) => headers["idempotency-key"])).size).toBe(1);
   });
 
   it("keeps its chat when the reader leaves and returns", async () => {
@@ -121,7 +121,7 @@ describe("a message that the server cannot take yet", () => {
   });
 
   it("leaves with its reader when another one signs in", async () => {
-    const { chat, state, speaking, asked } = chatWith();
+    const { chat, state, speaking, requests } = chatWith();
     routes["POST /api/chat"] = (_, response) => void response.socket?.resetAndDestroy();
     const leave = open(chat);
     speaking.send("first");
@@ -129,30 +129,30 @@ describe("a message that the server cannot take yet", () => {
     leave();
     giveUpUnsent();
     expect(LiveChat.of(CHAT, true)).not.toBe(chat);
-    const tries = asked("POST /api/chat").length;
+    const tries = requests("POST /api/chat").length;
     await new Promise((later) => setTimeout(later, 1_200));
-    expect(asked("POST /api/chat").length).toBe(tries);
+    expect(requests("POST /api/chat").length).toBe(tries);
   });
 });
 
 describe("a message that the server refused for its length", () => {
   it("is forgotten when its writer has changed it", async () => {
-    const { state, speaking, asked } = chatWith([question, answer]);
+    const { state, speaking, requests } = chatWith([question, answer]);
     routes["POST /api/chat"] = (_, response) => refuse(response, 400, "content_too_long");
     speaking.send("more");
     await until(() => expect(state.now.failed).toBe("sending"));
     speaking.dismiss();
     expect(state.now).toMatchObject({ problem: undefined, failed: undefined, unsent: undefined });
     speaking.send("more");
-    await until(() => expect(asked("POST /api/chat")).toHaveLength(2));
+    await until(() => expect(requests("POST /api/chat")).toHaveLength(2));
   });
 });
 
 describe("a run that fails before its first chunk", () => {
   it("keeps its question among the messages", async () => {
     const { state, speaking, shown } = chatWith();
-    routes["POST /api/chat"] = (asked, response) => {
-      const { message } = JSON.parse(asked.body);
+    routes["POST /api/chat"] = (request, response) => {
+      const { message } = JSON.parse(request.body);
       has([message, { ...answer, parts: [], metadata: { runId: RUN, status: "failed", error: { code: "model_failed", message: "" } } }]);
       routes[`GET /api/chat/${CHAT}/stream`] = (_, response) => void response.writeHead(204).end();
       response.writeHead(500, { "content-type": "application/problem+json" });
@@ -213,47 +213,47 @@ describe("a chat that the reader leaves", () => {
 
 describe("a stop", () => {
   it("that arrives late does not cancel a newer message's run", async () => {
-    const { state, speaking, shown, asked } = chatWith();
+    const { state, speaking, shown, requests } = chatWith();
     let end = () => {};
     routes["POST /api/chat"] = async (_, response) => {
       stream(response, RUN);
-      await write(response, begin(`${server.asked.length}`) + text("Long"));
+      await write(response, begin(`${server.requests.length}`) + text("Long"));
       end = () => response.end(END);
     };
     routes[`POST /api/chat/${CHAT}/stop`] = (_, response) => refuse(response, 503, "database_away", { "retry-after": "1" });
     speaking.send("first");
     await until(() => expect(shown()).toEqual(["first", "Long"]));
     const stopping = speaking.stop();
-    await until(() => expect(asked(`POST /api/chat/${CHAT}/stop`)).toHaveLength(1));
+    await until(() => expect(requests(`POST /api/chat/${CHAT}/stop`)).toHaveLength(1));
     end();
     await stopping;
     expect(state.progress).toBe("idle");
     speaking.send("second");
     await until(() => expect(shown()).toHaveLength(4));
     await new Promise((later) => setTimeout(later, 1_200));
-    expect(asked(`POST /api/chat/${CHAT}/stop`)).toHaveLength(1);
+    expect(requests(`POST /api/chat/${CHAT}/stop`)).toHaveLength(1);
     expect(state.now.isReconnecting).toBe(false);
     end();
   });
 
   it("waits until the server has the message", async () => {
-    const { state, speaking, asked } = chatWith();
+    const { state, speaking, requests } = chatWith();
     let accept = () => {};
     routes["POST /api/chat"] = (_, response) => {
       accept = () => (stream(response, RUN), response.end(begin() + END));
     };
     routes[`POST /api/chat/${CHAT}/stop`] = json({ success: true });
     speaking.send("first");
-    await until(() => expect(server.asked).toHaveLength(1));
+    await until(() => expect(server.requests).toHaveLength(1));
     await speaking.stop();
-    expect(asked(`POST /api/chat/${CHAT}/stop`)).toHaveLength(0);
+    expect(requests(`POST /api/chat/${CHAT}/stop`)).toHaveLength(0);
     accept();
-    await until(() => expect(asked(`POST /api/chat/${CHAT}/stop`)).toHaveLength(1));
+    await until(() => expect(requests(`POST /api/chat/${CHAT}/stop`)).toHaveLength(1));
     await until(() => expect(state.progress).toBe("idle"));
   });
 
   it("also takes effect when the network fails after it", async () => {
-    const { state, speaking, asked } = chatWith();
+    const { state, speaking, requests } = chatWith();
     let lost: ServerResponse | undefined;
     routes["POST /api/chat"] = (_, response) => void (lost = response);
     speaking.send("first");
@@ -264,11 +264,11 @@ describe("a stop", () => {
     lost!.socket?.resetAndDestroy();
     await until(() => expect(state.now).toMatchObject({ failed: "sending", unsent: { text: "first", isUnderway: false } }));
     await until(() => expect(state.progress).toBe("idle"));
-    expect(asked("POST /api/chat")).toHaveLength(1);
+    expect(requests("POST /api/chat")).toHaveLength(1);
   });
 
   it("during a network failure reaches the run that started nevertheless", async () => {
-    const { state, speaking, shown, asked } = chatWith();
+    const { state, speaking, shown, requests } = chatWith();
     routes["POST /api/chat"] = (_, response) => void response.socket?.resetAndDestroy();
     routes[`POST /api/chat/${CHAT}/stop`] = (_, response) => void response.socket?.resetAndDestroy();
     speaking.send("first");
@@ -278,17 +278,17 @@ describe("a stop", () => {
     await until(() => expect(shown()).toEqual([]));
     expect(state.progress).toBe("idle");
     const stop = `POST /api/chat/${CHAT}/stop`;
-    await until(() => expect(asked(stop).length).toBeGreaterThan(0));
+    await until(() => expect(requests(stop).length).toBeGreaterThan(0));
 
-    const { id } = state.said!.written!;
+    const { id } = state.utterance!.written!;
     const cancelled: ChatMessage = { ...answer, metadata: { ...answer.metadata, status: "cancelled" } };
     has([{ id, role: "user", parts: [{ type: "text", text: "first" }] }, cancelled]);
     routes[`GET /api/chat/${CHAT}/stream`] = (_, response) => void response.writeHead(204).end();
     routes[`POST /api/chat/${CHAT}/stop`] = json({ success: true });
     await until(() => expect(shown()).toEqual(["first", "Hello to you."]));
     await until(() => expect(state.now).toMatchObject({ problem: undefined, unsent: undefined, isResuming: false }));
-    await until(() => expect(asked(stop).length).toBeGreaterThan(1));
-    expect(asked("POST /api/chat").length).toBeLessThan(3);
+    await until(() => expect(requests(stop).length).toBeGreaterThan(1));
+    expect(requests("POST /api/chat").length).toBeLessThan(3);
   });
 });
 
@@ -347,7 +347,7 @@ describe("a resumed answer", () => {
 });
 
 it("a chat keeps its agent, but may change it until the server has taken a message", async () => {
-  const { state, speaking, asked } = chatWith();
+  const { state, speaking, requests } = chatWith();
   state.wantedAgentId = "gone";
   routes["POST /api/chat"] = (_, response) => refuse(response, 400, "agent_not_found");
   speaking.send("first");
@@ -360,6 +360,6 @@ it("a chat keeps its agent, but may change it until the server has taken a messa
   state.wantedAgentId = undefined;
   await until(() => expect(state.progress).toBe("idle"));
   speaking.send("second");
-  await until(() => expect(asked("POST /api/chat")).toHaveLength(3));
-  expect(asked("POST /api/chat").map(({ body }) => JSON.parse(body).agentId)).toEqual(["gone", "there", "there"]);
+  await until(() => expect(requests("POST /api/chat")).toHaveLength(3));
+  expect(requests("POST /api/chat").map(({ body }) => JSON.parse(body).agentId)).toEqual(["gone", "there", "there"]);
 });

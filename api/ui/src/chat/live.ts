@@ -20,7 +20,7 @@ import { clientTools } from "./tools";
 /** The open chat, and chats that the reader left while a message was in flight to the server. */
 const alive = new Set<LiveChat>();
 
-const isUnderway = ({ state }: LiveChat) => state.said?.isUnderway === true;
+const isUnderway = ({ state }: LiveChat) => state.utterance?.isUnderway === true;
 
 /** Returns the new chat whose first message the server does not have yet. */
 export function unsentNewChat(): string | undefined {
@@ -76,7 +76,7 @@ export class LiveChat {
    * message in flight.
    */
   open(): () => void {
-    const stops = [chatTabs.onTold(({ ids }) => this.#hear(ids)), onReturn(() => void this.reading.look())];
+    const stops = [chatTabs.onNotice(({ ids }) => this.#hear(ids)), onReturn(() => void this.reading.look())];
     alive.add(this);
     this.#isOpen = true;
     this.reading.open();
@@ -110,7 +110,7 @@ export class LiveChat {
       onConnection: (connection, wait) => {
         this.reading.hasStream ||= connection === "connected";
         this.state.set(connection === "reconnecting" ? reconnecting(wait) : { isReconnecting: false, nextTryAt: undefined });
-        if (connection === "reconnecting" && this.state.said?.wantsStop) void this.speaking.stop();
+        if (connection === "reconnecting" && this.state.utterance?.wantsStop) void this.speaking.stop();
       },
       onTakenBack: (attempt) => {
         this.reading.hold();

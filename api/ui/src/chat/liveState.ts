@@ -25,7 +25,7 @@ export const QUIET: Partial<State> = {
 
 export class LiveState {
   /** The newest utterance, as long as the page does not know that the server has it. */
-  said: Utterance | undefined;
+  utterance: Utterance | undefined;
   /** The agent that the reader has chosen for a new chat. */
   wantedAgentId: string | undefined;
   /** The chat's agent, from the first message on. */
@@ -59,9 +59,9 @@ export class LiveState {
   settled(): Promise<Unsent | undefined> {
     return new Promise((resolve) => {
       const check = () => {
-        if (this.said?.isUnderway) return;
+        if (this.utterance?.isUnderway) return;
         stop();
-        resolve(this.said?.unsent);
+        resolve(this.utterance?.unsent);
       };
       const stop = this.subscribe(check);
       check();
@@ -95,8 +95,8 @@ export class LiveState {
   }
 
   get conversationId(): string | undefined {
-    const told = this.sdk.messages.findLast(({ metadata }) => metadata?.conversationId);
-    return this.#state.conversationId ?? told?.metadata?.conversationId;
+    const message = this.sdk.messages.findLast(({ metadata }) => metadata?.conversationId);
+    return this.#state.conversationId ?? message?.metadata?.conversationId;
   }
 
   /** Notifies the other tabs of a change in this chat. */

@@ -15,50 +15,50 @@ const unfinished: ChatMessage = { ...answer, metadata: { runId: RUN, conversatio
 
 describe("a message from another page", () => {
   it("waits for the current answer's end before the page reads it", async () => {
-    const { state, speaking, reading, shown, asked } = chatWith();
-    let told: ServerResponse | undefined;
+    const { state, speaking, reading, shown, requests } = chatWith();
+    let pending: ServerResponse | undefined;
     routes["POST /api/chat"] = async (_, response) => {
       stream(response, RUN);
       await write(response, begin("a") + text("Half"));
-      told = response;
+      pending = response;
     };
     speaking.send("hello");
     await until(() => expect(shown()).toEqual(["hello", "Half"]));
-    const [said] = state.sdk.messages;
-    has([said!, { ...answer, id: "a" }, other], "run-2");
+    const [sent] = state.sdk.messages;
+    has([sent!, { ...answer, id: "a" }, other], "run-2");
     routes[STREAM] = (_, response) => (stream(response, "run-2"), void response.end(begin("a2", "run-2") + text("To you too.") + END));
     reading.hear();
-    await write(told!, frame({ type: "text-delta", id: "t", delta: " and half" }));
+    await write(pending!, frame({ type: "text-delta", id: "t", delta: " and half" }));
     await until(() => expect(shown()).toEqual(["hello", "Half and half"]));
     // An earlier request would be there now.
     await fetch("/v1/conversations/conversation");
-    expect(asked(CONVERSATION)).toHaveLength(1);
+    expect(requests(CONVERSATION)).toHaveLength(1);
 
-    told!.end(END);
+    pending!.end(END);
     await until(() => expect(shown()).toEqual(["hello", "Hello to you.", "from elsewhere", "To you too."]));
     await until(() => expect(state.progress).toBe("idle"));
-    expect(asked(MESSAGES)).toHaveLength(1);
+    expect(requests(MESSAGES)).toHaveLength(1);
   });
 
   it("also causes a read if its notice arrives at the very end of an answer", async () => {
-    const { state, reading, shown, asked } = chatWith([question]);
+    const { state, reading, shown, requests } = chatWith([question]);
     has([question, answer, other]);
     routes[STREAM] = answers("Whole.");
     await reading.resume(RUN);
     expect(state.isAsking).toBe(true);
     reading.hear();
-    expect(asked(CONVERSATION)).toHaveLength(0);
+    expect(requests(CONVERSATION)).toHaveLength(0);
     await until(() => expect(shown()).toEqual(["hello", "Hello to you.", "from elsewhere"]));
   });
 
   it("waits until the shown answer has ended", async () => {
-    const { state, reading, shown, asked } = chatWith([question, unfinished]);
+    const { state, reading, shown, requests } = chatWith([question, unfinished]);
     has([question, other], RUN);
-    let told: ServerResponse | undefined;
+    let pending: ServerResponse | undefined;
     routes[STREAM] = async (_, response) => {
       stream(response, "run-2");
       await write(response, begin("a2", "run-2"));
-      told = response;
+      pending = response;
     };
     void reading.read();
     await until(() => expect(state.sdk.lastMessage?.id).toBe("a2"));
@@ -68,39 +68,39 @@ describe("a message from another page", () => {
     const next = begin("a2", "run-2") + frame({ type: "start-step" }) + text("To you");
     routes[STREAM] = (_, response) => (stream(response, "run-2"), void response.end(next + END));
     // The second answer has begun, so the first one is complete.
-    await write(told!, frame({ type: "start-step" }));
+    await write(pending!, frame({ type: "start-step" }));
     await until(() => expect(state.sdk.lastMessage?.parts).toHaveLength(1));
-    await write(told!, text("To you"));
+    await write(pending!, text("To you"));
     await until(() => expect(shown()).toEqual(["hello", "Hello to you.", "from elsewhere", "To you"]));
     await until(() => expect(state.progress).toBe("idle"));
-    expect(asked(MESSAGES)).toHaveLength(2);
+    expect(requests(MESSAGES)).toHaveLength(2);
   });
 
   it("causes one read, however fast the next answer comes", async () => {
-    const { state, reading, shown, asked } = chatWith([question, unfinished]);
+    const { state, reading, shown, requests } = chatWith([question, unfinished]);
     has([question, other], RUN);
-    let told: ServerResponse | undefined;
+    let pending: ServerResponse | undefined;
     routes[STREAM] = async (_, response) => {
       stream(response, "run-2");
       await write(response, begin("a2", "run-2"));
-      told = response;
+      pending = response;
     };
     void reading.read();
-    await until(() => expect(told).toBeDefined());
+    await until(() => expect(pending).toBeDefined());
 
     let late: ServerResponse | undefined;
     routes[CONVERSATION] = (_, response) => void (late ??= response);
-    await write(told!, text("To"));
+    await write(pending!, text("To"));
     await until(() => expect(late).toBeDefined());
     for (const delta of [" you", " and", " yours"]) {
-      await write(told!, frame({ type: "text-delta", id: "t", delta }));
+      await write(pending!, frame({ type: "text-delta", id: "t", delta }));
       await until(() => expect(state.sdk.lastMessage?.parts.at(-1)).toMatchObject({ text: expect.stringContaining(delta) }));
     }
     has([question, answer, other], "run-2");
     routes[STREAM] = (_, response) => (stream(response, "run-2"), void response.end(begin("a2", "run-2") + text("To you and yours.") + END));
     json({ id: "conversation", agent_id: null, live_run_id: "run-2", last_message_at: null })(undefined, late!);
     await until(() => expect(shown()).toEqual(["hello", "Hello to you.", "from elsewhere", "To you and yours."]));
-    expect(asked(CONVERSATION)).toHaveLength(2);
+    expect(requests(CONVERSATION)).toHaveLength(2);
   });
 
   it("hides no answer that this page has not shown", async () => {
@@ -119,7 +119,7 @@ describe("a message from another page", () => {
 });
 
 it("the page does not mistake the next answer for one that waits for its turn", async () => {
-  const { state, speaking, reading, shown, asked } = chatWith([question, unfinished]);
+  const { state, speaking, reading, shown, requests } = chatWith([question, unfinished]);
   const whole: ChatMessage = { ...answer, metadata: { ...unfinished.metadata, status: "completed" } };
   has([question, whole]);
   routes[STREAM] = (_, response) => {
@@ -129,18 +129,18 @@ it("the page does not mistake the next answer for one that waits for its turn", 
   routes["POST /api/chat"] = (_, response) => (stream(response, "run-2"), void response.end(begin("a2", "run-2") + text("There.") + END));
   // The page holds the messages for a moment after it has read the history.
   const stop = state.subscribe(() => {
-    if (!state.now.held || state.now.isResuming || asked(MESSAGES).length === 0) return;
+    if (!state.now.held || state.now.isResuming || requests(MESSAGES).length === 0) return;
     stop();
     expect(speaking.send("more")).toBe(true);
   });
   await reading.resume(RUN);
   await until(() => expect(shown()).toEqual(["hello", "Hello to you.", "more", "There."]));
   await until(() => expect(state.progress).toBe("idle"));
-  expect(asked(CONVERSATION)).toHaveLength(1);
+  expect(requests(CONVERSATION)).toHaveLength(1);
 });
 
 it("an outdated read reports no trouble", async () => {
-  const { state, speaking, reading, shown, asked } = chatWith([question, answer]);
+  const { state, speaking, reading, shown, requests } = chatWith([question, answer]);
   let lost: ServerResponse | undefined;
   routes[CONVERSATION] = (_, response) => void (lost = response);
   void reading.read();
@@ -152,7 +152,7 @@ it("an outdated read reports no trouble", async () => {
   await until(() => expect(accepted).toBeDefined());
   lost!.socket?.resetAndDestroy();
   // The second try of the read comes after its report.
-  await until(() => expect(asked(CONVERSATION)).toHaveLength(2));
+  await until(() => expect(requests(CONVERSATION)).toHaveLength(2));
   expect(state.now.isReconnecting).toBe(false);
   answers("Whole.")(undefined, accepted!);
   await until(() => expect(shown().at(-1)).toBe("Whole."));
@@ -179,18 +179,18 @@ it("a cancelled run ends the retry notice", async () => {
 
 it("a failed stop leaves no problem on a complete answer", async () => {
   const { state, speaking, shown } = chatWith();
-  let told: ServerResponse | undefined;
+  let pending: ServerResponse | undefined;
   routes["POST /api/chat"] = async (_, response) => {
     stream(response, RUN);
     await write(response, begin() + text("Whole."));
-    told = response;
+    pending = response;
   };
   routes[`POST /api/chat/${CHAT}/stop`] = (_, response) => refuse(response, 503, "database_away", { "retry-after": "600" });
   speaking.send("first");
   await until(() => expect(shown()).toEqual(["first", "Whole."]));
   await speaking.stop();
   expect(state.now.failed).toBe("reading");
-  told!.end(END);
+  pending!.end(END);
   await until(() => expect(state.progress).toBe("idle"));
   expect(state.now).toMatchObject({ problem: undefined, failed: undefined });
 });

@@ -106,10 +106,10 @@ export class Reading {
     if (this.#isReading()) return;
     const { now, sdk } = this.live;
     const held = now.held?.at(-1);
-    const told = sdk.lastMessage;
-    if (this.#wanted && held?.metadata?.runId === this.#wanted && told?.metadata?.runId !== this.#wanted) return this.#takeTurns(told);
-    const isSame = held && told && held.role === "assistant" && held.metadata?.runId === told.metadata?.runId;
-    const isBehind = isSame && lengthOf(told) < lengthOf(held);
+    const newest = sdk.lastMessage;
+    if (this.#wanted && held?.metadata?.runId === this.#wanted && newest?.metadata?.runId !== this.#wanted) return this.#takeTurns(newest);
+    const isSame = held && newest && held.role === "assistant" && held.metadata?.runId === newest.metadata?.runId;
+    const isBehind = isSame && lengthOf(newest) < lengthOf(held);
     if (!isBehind || now.retrying) this.release(this.live.watch());
   }
 
@@ -139,7 +139,7 @@ export class Reading {
     // The page does not know whether the server has the unsent message.
     if (failed === "reading" || (failed === "sending" && problem?.status === 0)) return this.read();
     const id = live.conversationId;
-    if (!id || live.isAsking || live.said?.isUnderway) return;
+    if (!id || live.isAsking || live.utterance?.isUnderway) return;
     const isNewest = live.watch();
     const conversation = await readConversation(id).catch(() => undefined);
     if (!conversation || !isNewest() || (!this.#isBehind && versionOf(conversation) === this.#seen)) return;
@@ -172,7 +172,7 @@ export class Reading {
 
   /** Whether a message of this page comes first, or the reader has left the chat. */
   get #isUntimely(): boolean {
-    return this.live.said?.isUnderway || this.#closed.signal.aborted;
+    return this.live.utterance?.isUnderway || this.#closed.signal.aborted;
   }
 
   /** Resolves with nothing for a chat that has only the name that this page has given it. */
@@ -185,10 +185,10 @@ export class Reading {
   /** Returns the fields that a read of the history resets. It keeps a message that has not arrived. */
   #quietAfter(history: ChatMessage[]): Partial<State> {
     const { live } = this;
-    live.said = live.said?.after(history);
+    live.utterance = live.utterance?.after(history);
     const { problem, failed } = live.now;
-    const isUnsent = live.said !== undefined && failed === "sending";
-    return { ...QUIET, unsent: live.said?.unsent, ...(isUnsent ? { problem, failed } : {}) };
+    const isUnsent = live.utterance !== undefined && failed === "sending";
+    return { ...QUIET, unsent: live.utterance?.unsent, ...(isUnsent ? { problem, failed } : {}) };
   }
 
   /** Makes the held messages the current ones again, unless the SDK has more: their replacement failed. */

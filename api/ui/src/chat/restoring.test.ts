@@ -28,7 +28,7 @@ const answered = (status: ChatMessage["metadata"] & object = { status: "complete
 
 describe("a restoration", () => {
   it("posts once, and the page reads the history after it", async () => {
-    const { state, reading, shown, asked } = chatWith([edited, answer]);
+    const { state, reading, shown, requests } = chatWith([edited, answer]);
     routes[RESTORE] = (_, response) => {
       has([original, answer]);
       json({})(undefined, response);
@@ -36,7 +36,7 @@ describe("a restoration", () => {
     await restore(state, reading, "v1");
     expect(shown()).toEqual(["hello", "Hello to you."]);
     expect(state.shown[0]!.metadata).toEqual({ version: first });
-    expect([asked(RESTORE).length, asked(MESSAGES).length]).toEqual([1, 1]);
+    expect([requests(RESTORE).length, requests(MESSAGES).length]).toEqual([1, 1]);
   });
 
   it("notifies the other tabs", async () => {
@@ -44,50 +44,50 @@ describe("a restoration", () => {
     has([original, answer]);
     routes[RESTORE] = json({});
     const tab = new BroadcastChannel("holdfast-chat");
-    const told = new Promise((resolve) => (tab.onmessage = ({ data }: MessageEvent<{ ids: string[] }>) => resolve(data.ids)));
+    const notice = new Promise((resolve) => (tab.onmessage = ({ data }: MessageEvent<{ ids: string[] }>) => resolve(data.ids)));
     await restore(state, reading, "v1");
-    expect(await told).toEqual([CHAT, "conversation"]);
+    expect(await notice).toEqual([CHAT, "conversation"]);
     tab.close();
   });
 
   it("rejects with the server's reason, and the page reads the history nevertheless", async () => {
-    const { state, reading, shown, asked } = chatWith([edited, answer]);
+    const { state, reading, shown, requests } = chatWith([edited, answer]);
     has([question, answer]);
     routes[RESTORE] = (_, response) => refuse(response, 409, "message_not_restorable");
     await expect(restore(state, reading, "v1")).rejects.toMatchObject({ status: 409, code: "message_not_restorable" });
     await until(() => expect(shown()).toEqual(["hello", "Hello to you."]));
-    expect(asked(MESSAGES)).toHaveLength(1);
+    expect(requests(MESSAGES)).toHaveLength(1);
     expect(state.now).toMatchObject({ problem: undefined, failed: undefined });
   });
 
   it("cancels no run that waits for its reader", async () => {
-    const { state, reading, asked } = chatWith([edited, asking]);
+    const { state, reading, requests } = chatWith([edited, asking]);
     expect(state.progress).toBe("waiting");
     await restore(state, reading, "v1");
-    expect(asked(RESTORE)).toHaveLength(0);
+    expect(requests(RESTORE)).toHaveLength(0);
   });
 
   it("takes nothing from a message that the reader sends meanwhile", async () => {
-    const { state, speaking, reading, shown, asked } = chatWith([edited, answer]);
+    const { state, speaking, reading, shown, requests } = chatWith([edited, answer]);
     let restored: ServerResponse | undefined;
     routes[RESTORE] = (_, response) => void (restored = response);
     const given = restore(state, reading, "v1");
     await until(() => expect(restored).toBeDefined());
-    let told: ServerResponse | undefined;
+    let pending: ServerResponse | undefined;
     routes["POST /api/chat"] = async (_, response) => {
       stream(response, RUN);
       await write(response, begin() + text("All"));
-      told = response;
+      pending = response;
     };
     speaking.send("more");
     await until(() => expect(shown()).toEqual(["hi", "Hello to you.", "more", "All"]));
     json({})(undefined, restored!);
     await given;
-    expect(asked(MESSAGES)).toHaveLength(0);
+    expect(requests(MESSAGES)).toHaveLength(0);
     has([original, answer, state.sdk.messages[2]!, again]);
-    told!.end(frame({ type: "text-delta", id: "t", delta: " right." }) + ending({ status: "completed" }));
+    pending!.end(frame({ type: "text-delta", id: "t", delta: " right." }) + ending({ status: "completed" }));
     await until(() => expect(shown()).toEqual(["hello", "Hello to you.", "more", "Hello to you."]));
-    expect(asked(MESSAGES)).toHaveLength(1);
+    expect(requests(MESSAGES)).toHaveLength(1);
   });
 });
 
@@ -96,17 +96,17 @@ describe("the end of a repeated answer", () => {
     ["completed", { status: "completed" as const }],
     ["stopped", { status: "cancelled" as const }],
   ])("that was %s makes the page read the history once, for its versions", async (_, status) => {
-    const { state, speaking, asked } = chatWith([question, answer]);
+    const { state, speaking, requests } = chatWith([question, answer]);
     has([question, again]);
     routes["POST /api/chat"] = answered(status);
     speaking.regenerate("a");
     await until(() => expect(state.sdk.lastMessage?.metadata).toMatchObject({ version: second }));
     await until(() => expect(state.progress).toBe("idle"));
-    expect([state.sdk.messages.length, asked(MESSAGES).length, asked(STREAM).length]).toEqual([2, 1, 0]);
+    expect([state.sdk.messages.length, requests(MESSAGES).length, requests(STREAM).length]).toEqual([2, 1, 0]);
   });
 
   it("that has failed keeps its reason", async () => {
-    const { state, speaking, asked } = chatWith([question, answer]);
+    const { state, speaking, requests } = chatWith([question, answer]);
     const failed = { status: "failed", error: { code: "model_failed", message: "no" } } as const;
     has([question, { ...again, metadata: { ...again.metadata, ...failed } }]);
     routes["POST /api/chat"] = (_, response) => {
@@ -117,63 +117,63 @@ describe("the end of a repeated answer", () => {
     speaking.regenerate("a");
     await until(() => expect(state.sdk.lastMessage?.metadata).toMatchObject({ version: second }));
     expect(state.now).toMatchObject({ failed: "run", problem: { code: "model_failed" } });
-    expect(asked(MESSAGES)).toHaveLength(1);
+    expect(requests(MESSAGES)).toHaveLength(1);
   });
 
   it("makes one read, even if the server still names its run as live", async () => {
-    const { state, speaking, asked } = chatWith([question, answer]);
+    const { state, speaking, requests } = chatWith([question, answer]);
     has([question], RUN);
     routes["POST /api/chat"] = answered();
     routes[STREAM] = answered();
     speaking.regenerate("a");
-    await until(() => expect(asked(STREAM)).toHaveLength(1));
+    await until(() => expect(requests(STREAM)).toHaveLength(1));
     await until(() => expect(state.progress).toBe("idle"));
     // A further read would have begun before this one.
     await fetch("/v1/conversations/conversation");
-    expect(asked(CONVERSATION)).toHaveLength(2);
+    expect(requests(CONVERSATION)).toHaveLength(2);
   });
 
   it("makes the page read, also if another tab sent it, or after a reload", async () => {
-    const { state, reading, asked } = chatWith([question, answer]);
+    const { state, reading, requests } = chatWith([question, answer]);
     has([question], RUN);
-    routes[STREAM] = (asked, response) => {
+    routes[STREAM] = (request, response) => {
       has([question, again]);
-      return answered()(asked, response);
+      return answered()(request, response);
     };
     await reading.read();
     await until(() => expect(state.sdk.lastMessage?.metadata).toMatchObject({ version: second }));
-    expect(asked(MESSAGES)).toHaveLength(2);
+    expect(requests(MESSAGES)).toHaveLength(2);
   });
 });
 
 describe("an edit", () => {
   it("makes the page read the history once after its answer", async () => {
-    const { state, speaking, shown, asked } = chatWith([question, answer]);
+    const { state, speaking, shown, requests } = chatWith([question, answer]);
     has([edited, { ...again, metadata: { ...again.metadata, version: undefined } }]);
     routes["POST /api/chat"] = answered();
     speaking.edit("q", "hi");
     await until(() => expect(state.sdk.messages[0]!.metadata).toEqual({ version: second }));
     expect(shown()).toEqual(["hi", "Hello to you."]);
-    expect(asked(MESSAGES)).toHaveLength(1);
+    expect(requests(MESSAGES)).toHaveLength(1);
   });
 
   it("makes the page read nothing if the server refuses it", async () => {
-    const { state, speaking, asked } = chatWith([question, answer]);
+    const { state, speaking, requests } = chatWith([question, answer]);
     routes["POST /api/chat"] = limited;
     speaking.edit("q", "hi");
     await until(() => expect(state.now.unsent).toEqual({ text: "hi", instead: "q", isUnderway: false }));
     await until(() => expect(state.sdk.messages).toEqual([question, answer]));
-    expect(asked(MESSAGES)).toHaveLength(0);
+    expect(requests(MESSAGES)).toHaveLength(0);
   });
 });
 
 it("the end of a message's first answer makes the page read nothing", async () => {
-  const { state, speaking, shown, asked } = chatWith([question, answer]);
+  const { state, speaking, shown, requests } = chatWith([question, answer]);
   routes["POST /api/chat"] = answered();
   speaking.send("more");
   await until(() => expect(shown()).toEqual(["hello", "Hello to you.", "more", "Hello."]));
   await until(() => expect(state.progress).toBe("idle"));
   // A read would have begun before the second of these.
   for (const path of ["/first", "/second"]) await fetch(path);
-  expect(asked(CONVERSATION)).toHaveLength(0);
+  expect(requests(CONVERSATION)).toHaveLength(0);
 });

@@ -19,13 +19,13 @@ export class Speaking {
   send(text: string): boolean {
     const { sdk, progress } = this.live;
     if (text.trim() === "" || !canSend(progress)) return false;
-    void this.#say(this.#saidBefore(text) ?? Utterance.message(sdk, text));
+    void this.#say(this.#repeated(text) ?? Utterance.message(sdk, text));
     return true;
   }
 
   edit(messageId: string, text: string): void {
     if (text.trim() === "") return;
-    void this.#say(this.#saidBefore(text, messageId) ?? Utterance.edit(this.live.sdk, messageId, text));
+    void this.#say(this.#repeated(text, messageId) ?? Utterance.edit(this.live.sdk, messageId, text));
   }
 
   regenerate(messageId?: string): void {
@@ -33,8 +33,8 @@ export class Speaking {
   }
 
   retry(): void {
-    const { said, now } = this.live;
-    if (now.failed === "sending" && said) return void this.#say(said);
+    const { utterance, now } = this.live;
+    if (now.failed === "sending" && utterance) return void this.#say(utterance);
     if (now.failed === "run") return this.regenerate();
     void this.reading.read();
   }
@@ -42,13 +42,13 @@ export class Speaking {
   dismiss(): void {
     const { live } = this;
     if (live.now.failed !== "sending") return;
-    live.said = undefined;
+    live.utterance = undefined;
     live.set({ problem: undefined, failed: undefined, unsent: undefined });
   }
 
   async stop(): Promise<void> {
     const { live } = this;
-    if (live.said?.isUnderway) return this.#stopUnsent(live.said);
+    if (live.utterance?.isUnderway) return this.#stopUnsent(live.utterance);
     try {
       const isDone = await this.#stopping.cancel(live.sdk.id, (wait) => live.set(reconnecting(wait)));
       if (!isDone) return;
@@ -68,24 +68,24 @@ export class Speaking {
   /** The server has taken the message. */
   accept(): void {
     const { live } = this;
-    const { said } = live;
-    live.said = undefined;
+    const { utterance } = live;
+    live.utterance = undefined;
     live.set({ unsent: undefined });
     live.tell();
-    if (said?.wantsStop) void this.stop();
+    if (utterance?.wantsStop) void this.stop();
   }
 
   fail(error: unknown): void {
     const { live } = this;
     const isRefusal = error instanceof Problem;
-    const told = isRefusal ? error : new Problem(0, RUN_FAILED, error instanceof Error ? error.message : String(error));
-    if (live.said?.isUnderway) {
-      this.#refuse(live.said, told);
+    const failure = isRefusal ? error : new Problem(0, RUN_FAILED, error instanceof Error ? error.message : String(error));
+    if (live.utterance?.isUnderway) {
+      this.#refuse(live.utterance, failure);
       // The server has the question of a failed run, so the page reads the rest from the history.
-      if (told.run) void this.reading.hear();
+      if (failure.run) void this.reading.hear();
       return;
     }
-    const problem = isRefusal ? told : (failureOf(live.sdk.lastMessage) ?? told);
+    const problem = isRefusal ? failure : (failureOf(live.sdk.lastMessage) ?? failure);
     live.set({ problem, failed: isRefusal ? "reading" : "run", retrying: undefined, isReconnecting: false, isResuming: false });
   }
 
@@ -94,7 +94,7 @@ export class Speaking {
     const isNewest = live.begin();
     this.dropStop();
     if (!this.#isBegun) live.agentId = live.wantedAgentId;
-    live.said = utterance;
+    live.utterance = utterance;
     utterance.wantsStop = false;
     utterance.isUnderway = true;
     // The state keeps the conversation's id, because the answer that brought it may disappear.
@@ -106,29 +106,29 @@ export class Speaking {
     if (live.now.isResuming || live.now.held) this.reading.release(isNewest);
     await utterance.say(shown).catch((error: unknown) => this.fail(error));
     if (!isNewest()) return;
-    if (live.said === utterance) utterance.takeBack();
+    if (live.utterance === utterance) utterance.takeBack();
     else if (utterance.isVersion) this.reading.missVersions();
     void this.reading.catchUpWithOthers();
   }
 
   /** A repeated text may have arrived the first time. */
-  #saidBefore(text: string, instead?: string): Utterance | undefined {
-    const { said } = this.live;
-    return said?.isOf(text, instead) ? said : undefined;
+  #repeated(text: string, instead?: string): Utterance | undefined {
+    const { utterance } = this.live;
+    return utterance?.isOf(text, instead) ? utterance : undefined;
   }
 
-  #refuse(said: Utterance, problem: Problem): void {
-    said.isUnderway = false;
-    this.live.set({ problem, failed: "sending", unsent: said.unsent, retrying: undefined, isReconnecting: false, nextTryAt: undefined });
+  #refuse(utterance: Utterance, problem: Problem): void {
+    utterance.isUnderway = false;
+    this.live.set({ problem, failed: "sending", unsent: utterance.unsent, retrying: undefined, isReconnecting: false, nextTryAt: undefined });
   }
 
   /** Stops a message that may or may not have arrived. */
-  async #stopUnsent(said: Utterance): Promise<void> {
+  async #stopUnsent(utterance: Utterance): Promise<void> {
     const { live } = this;
-    said.wantsStop = true;
+    utterance.wantsStop = true;
     // Nearly always the run starts in a moment, and then the page cancels it.
     if (!live.now.isReconnecting) return;
-    this.#refuse(said, new Problem(0, UNREACHABLE, "It was not sent."));
+    this.#refuse(utterance, new Problem(0, UNREACHABLE, "It was not sent."));
     await live.sdk.stop();
     // If the message has arrived, its run works on the server, and no reader wants it.
     if (await this.#stopping.cancel(live.sdk.id).catch(() => false)) this.#readAll();

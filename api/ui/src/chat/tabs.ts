@@ -4,21 +4,21 @@ import { newId } from "../client/id";
 /** The browser delivers a channel's message to every other channel of the origin, also to those of the sending page. */
 const tab = newId();
 
-export class Tabs<Told extends object> {
+export class Tabs<Notice extends object> {
   constructor(readonly channel: string) {}
 
-  tell(told: Told): void {
+  tell(notice: Notice): void {
     if (typeof BroadcastChannel === "undefined") return;
     const channel = new BroadcastChannel(this.channel);
-    channel.postMessage({ ...told, tab });
+    channel.postMessage({ ...notice, tab });
     channel.close();
   }
 
   /** Calls the listener for each message of another tab; returns a function that stops it. */
-  onTold(listener: (told: Told) => void): () => void {
+  onNotice(listener: (notice: Notice) => void): () => void {
     if (typeof BroadcastChannel === "undefined") return () => {};
     const channel = new BroadcastChannel(this.channel);
-    channel.onmessage = ({ data }: MessageEvent<Told & { tab: string }>) => {
+    channel.onmessage = ({ data }: MessageEvent<Notice & { tab: string }>) => {
       if (data.tab !== tab) listener(data);
     };
     return () => channel.close();

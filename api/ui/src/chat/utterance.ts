@@ -80,9 +80,9 @@ export class Utterance {
    */
   after(history: ChatMessage[]): Utterance | undefined {
     const { written } = this;
-    const said = history.find(({ id }) => id === written?.id);
-    if (!written || said?.parts.some((part) => part.type === "text" && part.text === written.text)) return undefined;
-    return written.instead !== undefined && !said ? Utterance.message(this.sdk, written.text) : this;
+    const stored = history.find(({ id }) => id === written?.id);
+    if (!written || stored?.parts.some((part) => part.type === "text" && part.text === written.text)) return undefined;
+    return written.instead !== undefined && !stored ? Utterance.message(this.sdk, written.text) : this;
   }
 }
 

@@ -9,7 +9,7 @@ export interface Calling {
   /** The browser lets the request outlive the page. */
   keepalive?: boolean;
   /** The call omits the reader's token. */
-  asNobody?: boolean;
+  asAnonymous?: boolean;
   /** The call uses this token instead of the reader's. */
   as?: string;
   signal?: AbortSignal;
@@ -19,8 +19,8 @@ export interface Calling {
 const CALL_TIMEOUT_MS = 30_000;
 
 /** Returns the JSON of the response. Rejects with a `Problem`. */
-export async function call<T>(path: string, { method = "GET", body, keepalive, asNobody, as, signal }: Calling = {}): Promise<T> {
-  const headers: Record<string, string> = as ? { authorization: `Bearer ${as}` } : asNobody ? {} : authorization();
+export async function call<T>(path: string, { method = "GET", body, keepalive, asAnonymous, as, signal }: Calling = {}): Promise<T> {
+  const headers: Record<string, string> = as ? { authorization: `Bearer ${as}` } : asAnonymous ? {} : authorization();
   if (body !== undefined) headers["content-type"] = "application/json";
   const init: RequestInit = { method, headers, keepalive, body: body === undefined ? undefined : JSON.stringify(body) };
   const answer = await follow(path, init, { timeout: CALL_TIMEOUT_MS, signal });
@@ -35,6 +35,6 @@ export function path(parts: TemplateStringsArray, ...ids: string[]): string {
 
 /** Returns `?a=b`, without the undefined and empty fields. */
 export function query(fields: Record<string, string | number | undefined>): string {
-  const said = Object.entries(fields).flatMap(([name, value]) => (value === undefined || value === "" ? [] : [[name, String(value)]]));
-  return said.length > 0 ? `?${new URLSearchParams(said)}` : "";
+  const pairs = Object.entries(fields).flatMap(([name, value]) => (value === undefined || value === "" ? [] : [[name, String(value)]]));
+  return pairs.length > 0 ? `?${new URLSearchParams(pairs)}` : "";
 }

@@ -2,7 +2,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 
-export interface Asked {
+export interface RecordedRequest {
   method: string;
   /** The path includes the query. */
   path: string;
@@ -10,10 +10,10 @@ export interface Asked {
   body: string;
 }
 
-export type Handler = (asked: Asked, response: ServerResponse) => void | Promise<void>;
+export type Handler = (request: RecordedRequest, response: ServerResponse) => void | Promise<void>;
 
 export class TestServer {
-  readonly asked: Asked[] = [];
+  readonly requests: RecordedRequest[] = [];
   #server: Server;
 
   private constructor(server: Server) {
@@ -27,10 +27,10 @@ export class TestServer {
     server.on("request", async (request, response) => {
       let body = "";
       for await (const piece of request) body += piece;
-      const asked = { method: request.method ?? "", path: request.url ?? "", headers: request.headers, body };
-      const handler = handlers[Math.min(test.asked.length, handlers.length - 1)]!;
-      test.asked.push(asked);
-      await handler(asked, response);
+      const recorded = { method: request.method ?? "", path: request.url ?? "", headers: request.headers, body };
+      const handler = handlers[Math.min(test.requests.length, handlers.length - 1)]!;
+      test.requests.push(recorded);
+      await handler(recorded, response);
     });
     await new Promise<void>((ready) => server.listen(0, "127.0.0.1", ready));
     return test;

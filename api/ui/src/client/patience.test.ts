@@ -24,9 +24,9 @@ it("a computer that slept asks again", async () => {
     vi.setSystemTime(Date.now() + 600_000);
     throw away;
   });
-  const asked = patiently(ask, { signal });
+  const outcome = patiently(ask, { signal });
   await vi.runAllTimersAsync();
-  expect(await asked).toBe("there");
+  expect(await outcome).toBe("there");
 });
 
 it("an endless caller keeps asking a server that is away, and its tries become rare", async () => {
@@ -34,24 +34,24 @@ it("an endless caller keeps asking a server that is away, and its tries become r
   const ask = vi.fn().mockRejectedValue(away);
   const gone = new AbortController();
   const onTrouble = (wait: number) => void (waits.push(wait) === 400 && gone.abort(new Error("gone")));
-  const asked = expect(patiently(ask, { signal: gone.signal, isEndless: true, onTrouble })).rejects.toThrow("gone");
+  const outcome = expect(patiently(ask, { signal: gone.signal, isEndless: true, onTrouble })).rejects.toThrow("gone");
   await vi.runAllTimersAsync();
-  await asked;
+  await outcome;
   expect(Math.max(...waits.slice(0, 100))).toBeLessThanOrEqual(1_500);
   expect(Math.min(...waits.slice(-50))).toBeGreaterThanOrEqual(15_000);
 });
 
 it("an endless caller gives up on a server that responds and fails", async () => {
   const broken = new Problem(500, "internal_error", "It is broken.");
-  const asked = expect(patiently(vi.fn().mockRejectedValue(broken), { signal, isEndless: true })).rejects.toBe(broken);
+  const outcome = expect(patiently(vi.fn().mockRejectedValue(broken), { signal, isEndless: true })).rejects.toBe(broken);
   await vi.runAllTimersAsync();
-  await asked;
+  await outcome;
 });
 
 it("a caller gives up at its deadline", async () => {
   const ask = vi.fn().mockRejectedValue(away);
-  const asked = expect(patiently(ask, { signal, patience: 60_000 })).rejects.toBe(away);
+  const outcome = expect(patiently(ask, { signal, patience: 60_000 })).rejects.toBe(away);
   await vi.runAllTimersAsync();
-  await asked;
+  await outcome;
   expect(ask.mock.calls.length).toBeGreaterThan(5);
 });

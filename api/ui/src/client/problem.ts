@@ -32,10 +32,10 @@ export const RUN_FAILED = "run_failed";
 /** Returns the problem of an unsuccessful response; it reads the response's body. */
 export async function problemOf(response: Response): Promise<Problem> {
   const retryAfter = secondsUntil(response.headers.get("retry-after"));
-  const said = await bodyOf(response);
-  const code = textIn(said, "code") ?? `http_${response.status}`;
-  const detail = textIn(said, "detail") ?? textIn(said, "title") ?? response.statusText;
-  return new Problem(response.status, code, detail, retryAfter, textIn(said, "run"));
+  const body = await bodyOf(response);
+  const code = textIn(body, "code") ?? `http_${response.status}`;
+  const detail = textIn(body, "detail") ?? textIn(body, "title") ?? response.statusText;
+  return new Problem(response.status, code, detail, retryAfter, textIn(body, "run"));
 }
 
 /** Converts any thrown value to a problem. An error of `fetch` says nothing that helps a reader. */

@@ -10,7 +10,7 @@ let server: TestServer | undefined;
 afterEach(() => server?.stop());
 
 /** Returns everything that the callbacks of one request receive. */
-async function told(handler: Handler, following: Following = {}) {
+async function observe(handler: Handler, following: Following = {}) {
   server = await TestServer.start(handler);
   const progress: Progress[] = [];
   const problems: Problem[] = [];
@@ -28,7 +28,7 @@ async function told(handler: Handler, following: Following = {}) {
 }
 
 it("a caller receives an event stream event by event, and its end", async () => {
-  const { progress, answers, thrown } = await told(async (_, response) => {
+  const { progress, answers, thrown } = await observe(async (_, response) => {
     stream(response);
     await write(response, "id: 1-1\ndata: a\n\ndata: b");
     await write(response, "c\n\n");
@@ -42,7 +42,7 @@ it("a caller receives an event stream event by event, and its end", async () => 
 });
 
 it("a caller receives a text as it grows, and complete", async () => {
-  const { progress, answers } = await told(async (_, response) => {
+  const { progress, answers } = await observe(async (_, response) => {
     response.writeHead(200, { "content-type": "text/plain; charset=utf-8" });
     const [first, second] = [Buffer.from("grüße").subarray(0, 3), Buffer.from("grüße").subarray(3)];
     response.write(first);
@@ -53,7 +53,7 @@ it("a caller receives a text as it grows, and complete", async () => {
 });
 
 it("a caller receives JSON when it is complete", async () => {
-  const { progress, answers } = await told((_, response) => {
+  const { progress, answers } = await observe((_, response) => {
     response.writeHead(200, { "content-type": "application/json" });
     response.end('{"a": [1]}');
   });
@@ -61,12 +61,12 @@ it("a caller receives JSON when it is complete", async () => {
 });
 
 it("a response without content is a success", async () => {
-  const { answers } = await told((_, response) => void response.writeHead(204).end());
+  const { answers } = await observe((_, response) => void response.writeHead(204).end());
   expect(answers).toEqual([{ kind: "nothing" }]);
 });
 
 it("a refusal is a problem", async () => {
-  const { problems, answers, thrown } = await told((_, response) => refuse(response, 404, "run_not_found"));
+  const { problems, answers, thrown } = await observe((_, response) => refuse(response, 404, "run_not_found"));
   expect(problems).toHaveLength(1);
   expect(thrown).toBe(problems[0]);
   expect(thrown).toMatchObject({ status: 404, code: "run_not_found" });
@@ -74,7 +74,7 @@ it("a refusal is a problem", async () => {
 });
 
 it("a connection reset is a problem, and the earlier progress stays", async () => {
-  const { progress, thrown } = await told(async (_, response) => {
+  const { progress, thrown } = await observe(async (_, response) => {
     stream(response);
     await write(response, "data: a\n\ndata: {\"half\":");
     await cut(response);
@@ -91,16 +91,16 @@ it("a server that does not listen is a problem", async () => {
 });
 
 it("silence is a problem, before the head and after", async () => {
-  const before = await told(() => {}, { timeout: 60 });
+  const before = await observe(() => {}, { timeout: 60 });
   expect(before.thrown).toMatchObject({ status: 0, code: SILENT });
   await server?.stop();
-  const after = await told((_, response) => stream(response), { timeout: 60 });
+  const after = await observe((_, response) => stream(response), { timeout: 60 });
   expect(after.thrown).toMatchObject({ status: 0, code: SILENT });
 });
 
 it("heartbeats are no silence", async () => {
   const onLife = vi.fn();
-  const { progress, answers } = await told(
+  const { progress, answers } = await observe(
     async (_, response) => {
       stream(response);
       let beats = 0;
@@ -121,7 +121,7 @@ it("heartbeats are no silence", async () => {
 it("an aborting caller receives no problem, and the server sees the hang-up", async () => {
   const caller = new AbortController();
   let closed: Promise<unknown> | undefined;
-  const { problems, thrown } = await told(
+  const { problems, thrown } = await observe(
     async (_, response) => {
       closed = once(response, "close");
       stream(response);

@@ -87,10 +87,10 @@ export interface Checkpoint {
 type Listing = { cursor?: string; limit?: number; signal?: AbortSignal };
 
 /** Returns the caller's identity; rejects with 401 where the caller must sign in. */
-export const me = (asked: { asNobody?: boolean; as?: string } = {}) => call<Me>("/v1/users/me", asked);
+export const me = (options: { asAnonymous?: boolean; as?: string } = {}) => call<Me>("/v1/users/me", options);
 
 /** Gives the anonymous user's conversations to the signed-in caller. */
-export const claimConversations = (asked: { as?: string } = {}) => call<{ conversations: number }>("/v1/users/me/claim", { method: "POST", ...asked });
+export const claimConversations = (options: { as?: string } = {}) => call<{ conversations: number }>("/v1/users/me/claim", { method: "POST", ...options });
 
 export const readServer = () => call<ServerInfo>("/v1/server");
 

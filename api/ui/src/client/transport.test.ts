@@ -76,7 +76,7 @@ it("the transport posts only the newest message, with its own idempotency key", 
   const { send } = await transport([whole], { headers: () => ({ authorization: "Bearer t" }), body: () => ({ agentId: "a" }) });
   expect(await all(await send())).toEqual(SAME);
   await all(await send({ "idempotency-key": "given" }));
-  const [first, second] = server.asked;
+  const [first, second] = server.requests;
   expect(JSON.parse(first!.body)).toEqual({ id: "chat", message: question, trigger: "submit-message", agentId: "a" });
   expect(first!.headers).toMatchObject({ authorization: "Bearer t", "content-type": "application/json" });
   expect(first!.headers["idempotency-key"]).toMatch(/^[0-9a-f-]{36}$/);
@@ -95,7 +95,7 @@ it("the reader receives equal chunks wherever the connection breaks", async () =
       rest,
     ]);
     expect(await all(await send()), `cut after ${at} bytes`).toEqual(SAME);
-    expect(server.asked[1]!.path).toMatch(/^\/api\/chat\/run-1\/stream\?startIndex=\d+$/);
+    expect(server.requests[1]!.path).toMatch(/^\/api\/chat\/run-1\/stream\?startIndex=\d+$/);
     expect(connections).toEqual(["connected", "reconnecting", "connected"]);
     await server.stop();
   }
@@ -157,13 +157,13 @@ it("the transport waits for servers that are away or too busy", async () => {
     rest,
   ]);
   expect(await all(await send())).toEqual(SAME);
-  expect(server.asked.slice(1).map(({ path }) => path)).toEqual(Array(5).fill("/api/chat/run-1/stream?startIndex=3"));
+  expect(server.requests.slice(1).map(({ path }) => path)).toEqual(Array(5).fill("/api/chat/run-1/stream?startIndex=3"));
 });
 
 it("the transport repeats a question that may not have arrived, with one key", async () => {
   const { send } = await transport([(_, response) => void response.socket?.resetAndDestroy(), (_, response) => refuse(response, 500, "internal_error"), whole]);
   expect(await all(await send())).toEqual(SAME);
-  const keys = server.asked.map(({ method, headers }) => `${method} ${headers["idempotency-key"]}`);
+  const keys = server.requests.map(({ method, headers }) => `${method} ${headers["idempotency-key"]}`);
   expect(keys).toHaveLength(3);
   expect(new Set(keys).size).toBe(1);
 });
@@ -174,7 +174,7 @@ it("the transport repeats a question when a server's Retry-After says so, with o
   const { send } = await transport([away, whole], { onConnection: (state, wait) => state === "reconnecting" && void waits.push(wait) });
   expect(await all(await send())).toEqual(SAME);
   expect(waits).toEqual([1_000]);
-  expect(new Set(server.asked.map(({ headers }) => headers["idempotency-key"])).size).toBe(1);
+  expect(new Set(server.requests.map(({ headers }) => headers["idempotency-key"])).size).toBe(1);
 });
 
 it("the transport does not repeat a question whose run has failed", async () => {
@@ -184,7 +184,7 @@ it("the transport does not repeat a question whose run has failed", async () => 
   };
   const { send } = await transport([failed]);
   await expect(send()).rejects.toMatchObject({ status: 500, code: "model_failed", run: "/v1/runs/1" });
-  expect(server.asked).toHaveLength(1);
+  expect(server.requests).toHaveLength(1);
 });
 
 it("an endless transport waits past its deadline for a server that is away", async () => {
@@ -209,7 +209,7 @@ it.each([
 ])("the transport does not repeat a question that the server refuses with %i", async (status, code, headers, retryAfter) => {
   const { send } = await transport([(_, response) => refuse(response, status, code, headers as Record<string, string>)]);
   await expect(send()).rejects.toMatchObject({ status, code, retryAfter });
-  expect(server.asked).toHaveLength(1);
+  expect(server.requests).toHaveLength(1);
 });
 
 it("a stream that is gone fails with the server's reason", async () => {
@@ -233,7 +233,7 @@ it("the transport gives up at its deadline", async () => {
   };
   const { send } = await transport([(_, response) => void response.socket?.resetAndDestroy()], { patience: 100, delay });
   await expect(send()).rejects.toMatchObject({ status: 0, code: UNREACHABLE });
-  expect(server.asked).toHaveLength(4);
+  expect(server.requests).toHaveLength(4);
 });
 
 it("the transport does not give up after a computer's sleep", async () => {
@@ -272,13 +272,13 @@ it("a reader that cancels ends the connection", async () => {
   await reader.read();
   await reader.cancel();
   await closed;
-  expect(server.asked).toHaveLength(1);
+  expect(server.requests).toHaveLength(1);
 });
 
 it("resuming returns null if the server has no stream", async () => {
   const { resume } = await transport([(_, response) => void response.writeHead(204).end()]);
   expect(await resume()).toBeNull();
-  expect(server.asked[0]!.path).toBe("/api/chat/chat/stream");
+  expect(server.requests[0]!.path).toBe("/api/chat/chat/stream");
 });
 
 it("a replay brings the past in few chunks, marks its end, and continues", async () => {

@@ -52,8 +52,8 @@ export class HoldfastTransport<M extends UIMessage> implements ChatTransport<M> 
     // All tries share one key. The server therefore does not take a question twice if only its response was lost.
     if (!given.has("idempotency-key")) given.set("idempotency-key", newId());
     given.set("content-type", "application/json");
-    const said = { id: chatId, message: messages.at(-1), trigger, messageId };
-    const question = JSON.stringify({ ...this.options.body?.(), ...said, ...body });
+    const request = { id: chatId, message: messages.at(-1), trigger, messageId };
+    const question = JSON.stringify({ ...this.options.body?.(), ...request, ...body });
     let streamId: string | undefined;
     return {
       isReplay: false,

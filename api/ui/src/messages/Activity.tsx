@@ -27,8 +27,8 @@ export function Activity({ items, isActive, isLive, state, durations }: Props) {
   const elapsed = useElapsed(isActive && isSeenWhole);
   const calls = items.flatMap((item) => (item.kind === "call" ? [item.call] : []));
   const taken = calls.reduce((sum, call) => sum + (durations.get(call.toolCallId) ?? 0), 0);
-  const told = items.reduce((sum, item) => sum + (item.kind === "reasoning" ? (item.durationMs ?? 0) : 0), 0);
-  const thought = elapsed ?? told;
+  const measured = items.reduce((sum, item) => sum + (item.kind === "reasoning" ? (item.durationMs ?? 0) : 0), 0);
+  const thought = elapsed ?? measured;
   const thinking = thought >= 1_000 ? durationIn(words.duration, thought) : undefined;
   const only = items.length === 1 ? calls[0] : undefined;
   const isFailed = !isActive && isFailedCall(items);

@@ -9,23 +9,23 @@ import { reasonFor } from "./reason";
 
 export function Announcer({ chat }: { chat: Chat }) {
   const before = useRef<Progress>("loading");
-  const [said, setSaid] = useState("");
+  const [announced, setAnnounced] = useState("");
   const status = chat.messages.at(-1)?.metadata?.status;
   useEffect(() => {
     const announcement = announcementOf(before.current, chat.progress, status);
     before.current = chat.progress;
-    if (announcement) setSaid(words.list[announcement]);
+    if (announcement) setAnnounced(words.list[announcement]);
   }, [chat.progress, status]);
   const isHeld = isNotSent(chat);
   useEffect(() => {
-    if (isHeld) setSaid(words.list.notSent);
+    if (isHeld) setAnnounced(words.list.notSent);
   }, [isHeld]);
   useEffect(() => {
-    if (chat.problem) setSaid(reasonFor(words.trouble, chat.problem));
+    if (chat.problem) setAnnounced(reasonFor(words.trouble, chat.problem));
   }, [chat.problem]);
   return (
     <p className="unseen" role="status">
-      {said}
+      {announced}
     </p>
   );
 }

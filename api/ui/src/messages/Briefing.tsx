@@ -5,7 +5,7 @@ import type { Data } from "../chat/message";
 import { words } from "../i18n";
 import { Icon } from "./icons";
 import { LongText } from "./LongText";
-import { Moment } from "./SaidAt";
+import { Moment } from "./SentAt";
 
 /** `children` are its actions, where it stands in a list. */
 export function Briefing({ briefing, children }: { briefing: Data["briefing"]; children?: ReactNode }) {

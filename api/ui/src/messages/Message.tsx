@@ -7,8 +7,8 @@ import { words } from "../i18n";
 import { Answer } from "./Answer";
 import { Ended } from "./Ended";
 import { MessageActions } from "./MessageActions";
-import { Said } from "./Said";
-import { SaidAt } from "./SaidAt";
+import { UserMessage } from "./UserMessage";
+import { SentAt } from "./SentAt";
 import type { Actions } from "./useActions";
 import { VersionSwitch } from "./VersionSwitch";
 
@@ -35,9 +35,9 @@ type Props = {
 export const Message = memo(function Message({ message, unsent, isNewest, isFound, isOld, progress, doing, actions }: Props) {
   if (message.role === "user") {
     return (
-      <article className="message said" aria-label={words.message.you} data-id={message.id} data-newest={isNewest || undefined} data-found={isFound || undefined} data-old={isOld || undefined}>
+      <article className="message user-message" aria-label={words.message.you} data-id={message.id} data-newest={isNewest || undefined} data-found={isFound || undefined} data-old={isOld || undefined}>
         <h2 className="unseen">{words.message.you}</h2>
-        <Said message={message} unsent={unsent} onEdit={actions.edit} onRestore={actions.restore} />
+        <UserMessage message={message} unsent={unsent} onEdit={actions.edit} onRestore={actions.restore} />
       </article>
     );
   }
@@ -60,7 +60,7 @@ function Foot({ message, isLive, actions }: Pick<Props, "message" | "actions"> &
   return (
     <div className="actions">
       {!isLive && <VersionSwitch message={message} restore={actions.restore} />}
-      <SaidAt message={message} />
+      <SentAt message={message} />
     </div>
   );
 }

@@ -6,7 +6,7 @@ import { words } from "../i18n";
 import { messageField } from "../refocus";
 import { CopyButton } from "./CopyButton";
 import { Icon, Spinner } from "./icons";
-import { SaidAt } from "./SaidAt";
+import { SentAt } from "./SentAt";
 import type { Actions } from "./useActions";
 import { VersionSwitch } from "./VersionSwitch";
 
@@ -38,7 +38,7 @@ export function MessageActions({ message, actions }: { message: ChatMessage; act
         {fork === "busy" ? <Spinner /> : <Icon name={fork === "failed" ? "cross" : "branch"} />}
       </button>
       <VersionSwitch message={message} restore={actions.restore} />
-      <SaidAt message={message} />
+      <SentAt message={message} />
     </div>
   );
 }

@@ -11,7 +11,7 @@ import { Icon, Spinner } from "./icons";
 import { readAnswer } from "./json";
 import { endKey } from "./keys";
 import { LongText } from "./LongText";
-import { type Question as Asked, answerIn, questionOf } from "./asked";
+import { type QuestionInput, answerIn, questionOf } from "./questionInput";
 import { useAnswer } from "./useAnswer";
 
 type Props = { message: ChatMessage; call: Call; isLive: boolean; answer: Chat["answer"] };
@@ -19,9 +19,9 @@ type Props = { message: ChatMessage; call: Call; isLive: boolean; answer: Chat["
 export function Question({ message, call, isLive, answer }: Props) {
   const { isSending, isBusy, note, send } = useAnswer();
   const place = useRef<HTMLDivElement>(null);
-  const asked = questionOf(call);
+  const input = questionOf(call);
   const isOpen = standingOf(call, isLive) === "asked";
-  const title = asked?.question ?? words.question.toolTitle(nameOf(call).tool);
+  const title = input?.question ?? words.question.toolTitle(nameOf(call).tool);
   const give = (given: ToolAnswer) => void send(() => answer(message, call.toolCallId, given));
   return (
     <div ref={place}>
@@ -33,9 +33,9 @@ export function Question({ message, call, isLive, answer }: Props) {
               {title}
             </span>
           </h3>
-          {!asked && <LongText text={pretty(call.input)} isCode />}
-          {asked?.rest && <Disclosure line={words.question.details}>{() => <LongText text={pretty(asked.rest)} isCode />}</Disclosure>}
-          <Form asked={asked} isSending={isSending} isBusy={isBusy} give={give} answered={() => place.current?.querySelector("button")} />
+          {!input && <LongText text={pretty(call.input)} isCode />}
+          {input?.rest && <Disclosure line={words.question.details}>{() => <LongText text={pretty(input.rest)} isCode />}</Disclosure>}
+          <Form input={input} isSending={isSending} isBusy={isBusy} give={give} answered={() => place.current?.querySelector("button")} />
         </div>
       ) : (
         <Given call={call} />
@@ -50,7 +50,7 @@ export function Question({ message, call, isLive, answer }: Props) {
 }
 
 type FormProps = {
-  asked?: Asked;
+  input?: QuestionInput;
   isSending: boolean;
   isBusy: boolean;
   give: (answer: ToolAnswer) => void;
@@ -58,31 +58,31 @@ type FormProps = {
   answered: () => HTMLElement | null | undefined;
 };
 
-function Form({ asked, isSending, isBusy, give, answered }: FormProps) {
+function Form({ input, isSending, isBusy, give, answered }: FormProps) {
   const form = useRefocus<HTMLFormElement>(answered);
   const [chosen, setChosen] = useState<readonly string[]>([]);
   const [text, setText] = useState("");
   const name = useId();
-  const options = asked?.options ?? [];
+  const options = input?.options ?? [];
   const typed = text.trim();
   const isEmpty = chosen.length === 0 && typed === "";
 
   const choose = (option: string, isChosen: boolean) => {
     if (isBusy) return;
-    if (asked?.isMultiple) return setChosen(isChosen ? [...chosen, option] : chosen.filter((other) => other !== option));
+    if (input?.isMultiple) return setChosen(isChosen ? [...chosen, option] : chosen.filter((other) => other !== option));
     setChosen([option]);
     setText("");
   };
   const type = (value: string) => {
     setText(value);
     // If the question takes one answer, the newest counts.
-    if (!asked?.isMultiple && value.trim() !== "") setChosen([]);
+    if (!input?.isMultiple && value.trim() !== "") setChosen([]);
   };
   const submit = () => {
     if (isEmpty || isBusy) return;
-    if (!asked?.isOurs) return give({ output: readAnswer(text) });
+    if (!input?.isOurs) return give({ output: readAnswer(text) });
     const answers = [...options.filter((option) => chosen.includes(option)), ...(typed === "" ? [] : [typed])];
-    give({ output: { answer: asked.isMultiple ? answers : answers[0] } });
+    give({ output: { answer: input.isMultiple ? answers : answers[0] } });
   };
 
   return (
@@ -96,10 +96,10 @@ function Form({ asked, isSending, isBusy, give, answered }: FormProps) {
     >
       {options.length > 0 && (
         <fieldset className="choices" aria-disabled={isBusy}>
-          <legend className={asked?.isMultiple ? "card-hint" : "unseen"}>{asked?.isMultiple ? words.question.pickSeveral : words.question.answerLabel}</legend>
+          <legend className={input?.isMultiple ? "card-hint" : "unseen"}>{input?.isMultiple ? words.question.pickSeveral : words.question.answerLabel}</legend>
           {options.map((option) => (
             <label key={option} className="choice" dir="auto">
-              <input type={asked?.isMultiple ? "checkbox" : "radio"} name={name} checked={chosen.includes(option)} onChange={(event) => choose(option, event.target.checked)} />
+              <input type={input?.isMultiple ? "checkbox" : "radio"} name={name} checked={chosen.includes(option)} onChange={(event) => choose(option, event.target.checked)} />
               <span>{option}</span>
             </label>
           ))}
@@ -110,13 +110,13 @@ function Form({ asked, isSending, isBusy, give, answered }: FormProps) {
         <textarea
           className="field"
           dir="auto"
-          rows={asked ? 1 : 3}
+          rows={input ? 1 : 3}
           value={text}
           readOnly={isBusy}
           onChange={(event) => type(event.target.value)}
           onKeyDown={(event) => {
             // An answer that may be JSON can have several lines, so Enter does not send it.
-            if (!asked || endKey(event) !== "enter") return;
+            if (!input || endKey(event) !== "enter") return;
             event.preventDefault();
             submit();
           }}
@@ -144,7 +144,7 @@ function Given({ call }: { call: Call }) {
       line={
         <span className="call" data-standing={isAnswered ? "completed" : "unfinished"}>
           <Icon name={isAnswered ? "check" : "skip"} />
-          <span className="call-said">{isAnswered ? words.question.youAnswered : call.state === "output-error" ? words.question.declined : words.question.closed}</span>
+          <span className="call-outcome">{isAnswered ? words.question.youAnswered : call.state === "output-error" ? words.question.declined : words.question.closed}</span>
           <span className="call-input" dir="auto">
             {answer.slice(0, 160)}
           </span>

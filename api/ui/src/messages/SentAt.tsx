@@ -7,7 +7,7 @@ import { useNow } from "./useNow";
 /** The locale has the format of the reader's country, in the language of the page. */
 const locale = navigator.languages.find((tag) => tag.startsWith(language)) ?? language;
 
-export function SaidAt({ message }: { message: ChatMessage }) {
+export function SentAt({ message }: { message: ChatMessage }) {
   return <Moment at={message.metadata?.createdAt} />;
 }
 
@@ -18,7 +18,7 @@ export function Moment({ at }: { at?: string }) {
   const date = new Date(at);
   const full = fullTime(date, locale);
   return (
-    <time className="said-at" dateTime={at} title={full}>
+    <time className="sent-at" dateTime={at} title={full}>
       <span aria-hidden="true">{agoTime(date, now, locale, words.message)}</span>
       <span className="unseen">{full}</span>
     </time>

@@ -9,7 +9,7 @@ import { formAfter } from "./editing";
 import { Icon } from "./icons";
 import { endKey, onEscape } from "./keys";
 import { LongText } from "./LongText";
-import { SaidAt } from "./SaidAt";
+import { SentAt } from "./SentAt";
 import type { Actions } from "./useActions";
 import { VersionSwitch } from "./VersionSwitch";
 
@@ -21,7 +21,7 @@ type Props = {
   onRestore: Actions["restore"];
 };
 
-export function Said({ message, unsent, onEdit, onRestore }: Props) {
+export function UserMessage({ message, unsent, onEdit, onRestore }: Props) {
   const text = textOf(message);
   const [form, setForm] = useState<string>();
   /** The text of an edit that Esc has closed. */
@@ -62,7 +62,7 @@ export function Said({ message, unsent, onEdit, onRestore }: Props) {
           <Icon name="pencil" />
         </button>
         <VersionSwitch message={message} restore={onRestore} />
-        <SaidAt message={message} />
+        <SentAt message={message} />
       </div>
     </>
   );

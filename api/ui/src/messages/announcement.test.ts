@@ -13,6 +13,6 @@ test.each([
   ["streaming", "waiting", undefined, "waiting"],
   ["loading", "idle", "cancelled", undefined],
   ["idle", "idle", "cancelled", undefined],
-] as const)("%s, then %s (%s): %s", (before, now, status, said) => {
-  expect(announcementOf(before, now, status)).toBe(said);
+] as const)("%s, then %s (%s): %s", (before, now, status, expected) => {
+  expect(announcementOf(before, now, status)).toBe(expected);
 });

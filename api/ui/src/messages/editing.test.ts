@@ -4,7 +4,7 @@ import { formAfter } from "./editing";
 
 const [OLD, NEW] = ["old", "new"];
 /** Returns the form after these updates: each has the message's text and its unsent edit. */
-const after = (...told: [text: string, unsent?: string][]) => told.reduce<string | undefined>((form, [text, unsent]) => formAfter(form, text, unsent), undefined);
+const after = (...reports: [text: string, unsent?: string][]) => reports.reduce<string | undefined>((form, [text, unsent]) => formAfter(form, text, unsent), undefined);
 
 test("the writer can correct a refused edit in its place", () => {
   expect(after([OLD], [NEW], [NEW, NEW])).toBe(NEW);

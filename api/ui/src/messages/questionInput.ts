@@ -2,7 +2,7 @@
 import { ASK_USER } from "../chat/tools";
 import { type Call, nameOf } from "./call";
 
-export type Question = {
+export type QuestionInput = {
   question: string;
   options: string[];
   isMultiple: boolean;
@@ -15,7 +15,7 @@ export type Question = {
 };
 
 /** Returns undefined for an input that is no question. */
-export function questionOf(call: Call): Question | undefined {
+export function questionOf(call: Call): QuestionInput | undefined {
   if (typeof call.input !== "object" || call.input === null) return undefined;
   const { question, ...others } = call.input as Record<string, unknown>;
   if (typeof question !== "string" || question.trim() === "") return undefined;

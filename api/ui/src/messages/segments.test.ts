@@ -4,7 +4,7 @@ import { type ChatMessage, cutOffBy, type Part, textOf } from "../chat/message";
 import { Problem } from "../client/problem";
 import { en } from "../i18n/en";
 import { announcementOf } from "./announcement";
-import { answerIn, questionOf } from "./asked";
+import { answerIn, questionOf } from "./questionInput";
 import { type Call, durationsOf, inBrief, nameOf, standingOf, wasEdited, wasInterrupted } from "./call";
 import { nowDoing, wasDone } from "./doing";
 import { readAnswer, readInput } from "./json";

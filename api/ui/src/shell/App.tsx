@@ -213,7 +213,7 @@ function Page({ who }: { who: ReturnType<typeof useSession> }) {
           why={session.hadToken ? words.shell.account.expired : words.shell.account.why}
           signIn={signIn}
           enter={enter}
-          forget={session.mayBeNobody ? signOut : undefined}
+          forget={session.mayBeAnonymous ? signOut : undefined}
         />
       )}
       {dialog === "sign in" && <SignIn why={words.shell.account.choose} signIn={signIn} enter={enter} onClose={() => setDialog(undefined)} />}

@@ -33,7 +33,7 @@ export function Composer({ chat, draft, field, suggestion, children }: Props) {
   const isHeld = isBusy && isNotSent(chat);
   const isSendable = canSend(chat.progress) && text.trim() !== "";
 
-  useEffect(() => happen({ is: "told", unsent: chat.unsent }), [chat.unsent]);
+  useEffect(() => happen({ is: "reported", unsent: chat.unsent }), [chat.unsent]);
   useKept(draft, draftIn(composing, chat.unsent));
   useLeft(draft, text, chat);
   useHeight(field, text);

@@ -9,7 +9,7 @@ import { Composer } from "./Composer";
 import { NEW_CHAT } from "./drafts";
 import { Header } from "./Header";
 import { MessagesLater } from "./MessagesLater";
-import { firstQuestion, lastAnswer } from "./said";
+import { firstQuestion, lastAnswer } from "./excerpts";
 import { firstWords, pageTitle } from "./title";
 import { showToast } from "./toasts";
 import type { useAgents } from "./useAgents";

@@ -7,13 +7,13 @@ const write = (text: string): Happening => ({ is: "written", text });
 const sent: Happening = { is: "sent" };
 const underway: Unsent = { text: "hello", isUnderway: true };
 const refused: Unsent = { text: "hello", isUnderway: false };
-const told = (unsent?: Unsent): Happening => ({ is: "told", unsent });
+const reported = (unsent?: Unsent): Happening => ({ is: "reported", unsent });
 const after = (...happenings: Happening[]) => happenings.reduce<Composing>(next, { text: "" });
 
 test("a sent message leaves the field, and is a draft until it has arrived", () => {
-  const now = after(write("hello"), sent, told(underway));
+  const now = after(write("hello"), sent, reported(underway));
   expect([now.text, draftIn(now, underway)]).toEqual(["", "hello"]);
-  expect(draftIn(next(now, told()), undefined)).toBe("");
+  expect(draftIn(next(now, reported()), undefined)).toBe("");
 });
 
 test("a reopened field does not have the message in flight", () => {
@@ -23,36 +23,36 @@ test("a reopened field does not have the message in flight", () => {
 });
 
 test("an unsent message returns once, before the newer text", () => {
-  const now = after(write("hello"), sent, told(underway), write("and"), told(refused));
+  const now = after(write("hello"), sent, reported(underway), write("and"), reported(refused));
   expect(now.text).toBe("hello\n\nand");
-  expect(next(now, told(refused)).text).toBe("hello\n\nand");
+  expect(next(now, reported(refused)).text).toBe("hello\n\nand");
   expect(draftIn(now, refused)).toBe("hello\n\nand");
 });
 
 test("a retry takes the returned text back, unless its writer has changed it", () => {
-  const now = after(write("hello"), sent, told(underway), told(refused));
-  expect(next(now, told(underway)).text).toBe("");
-  expect(after(write("hello"), sent, told(underway), told(refused), told(underway), told(refused)).text).toBe("hello");
-  expect(next(next(now, write("hello you")), told(underway)).text).toBe("hello you");
+  const now = after(write("hello"), sent, reported(underway), reported(refused));
+  expect(next(now, reported(underway)).text).toBe("");
+  expect(after(write("hello"), sent, reported(underway), reported(refused), reported(underway), reported(refused)).text).toBe("hello");
+  expect(next(next(now, write("hello you")), reported(underway)).text).toBe("hello you");
 });
 
 test("a message that has arrived leaves the field, unless its writer has changed it", () => {
-  const now = after(write("hello"), sent, told(underway), told(refused));
-  expect(next(now, told()).text).toBe("");
-  expect(next(next(now, write("hello you")), told()).text).toBe("hello you");
+  const now = after(write("hello"), sent, reported(underway), reported(refused));
+  expect(next(now, reported()).text).toBe("");
+  expect(next(next(now, write("hello you")), reported()).text).toBe("hello you");
 });
 
 test("an unsent message stays during another request", () => {
-  const now = after(write("hello"), sent, told(underway), told(refused));
+  const now = after(write("hello"), sent, reported(underway), reported(refused));
   const edit = { text: "hi", instead: "message", isUnderway: true };
   const again = { isUnderway: true };
   for (const other of [edit, again]) {
-    expect(next(next(now, told(other)), told()).text).toBe("hello");
-    expect(draftIn(next(now, told(other)), other)).toBe("hello");
+    expect(next(next(now, reported(other)), reported()).text).toBe("hello");
+    expect(draftIn(next(now, reported(other)), other)).toBe("hello");
   }
 });
 
 test("an edit of another message does not enter the field", () => {
   const edit = { ...refused, instead: "message" };
-  expect(after(write("next"), told({ ...edit, isUnderway: true }), told(edit)).text).toBe("next");
+  expect(after(write("next"), reported({ ...edit, isUnderway: true }), reported(edit)).text).toBe("next");
 });

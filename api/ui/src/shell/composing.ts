@@ -21,7 +21,7 @@ export function beginning(draft: string, unsent: Unsent | undefined): Composing 
 export type Happening =
   | { is: "written"; text: string }
   | { is: "sent" }
-  | { is: "told"; unsent?: Unsent };
+  | { is: "reported"; unsent?: Unsent };
 
 export function next(now: Composing, happening: Happening): Composing {
   switch (happening.is) {
@@ -29,7 +29,7 @@ export function next(now: Composing, happening: Happening): Composing {
       return { ...now, text: happening.text };
     case "sent":
       return { ...now, text: "" };
-    case "told": {
+    case "reported": {
       const unsent = ofField(happening.unsent);
       // The chat is sending another request, which does not concern this field.
       if (happening.unsent && !unsent) return { text: now.text };

@@ -83,7 +83,7 @@ export function useConversations(isAllowed: boolean): Conversations {
   }, [isAllowed, trimmed, readFirst]);
 
   useEffect(() => onWake(readAgain), [readAgain]);
-  useEffect(() => chatTabs.onTold(readAgain), [readAgain]);
+  useEffect(() => chatTabs.onNotice(readAgain), [readAgain]);
 
   const isAnyLive = waiting.size > 0 || listed.items.some((item) => item.live_run_id !== null);
   useEffect(() => {

@@ -13,7 +13,7 @@ export type Session =
   | { state: "asking" }
   | { state: "known"; me: Me }
   /** The server refuses callers without a token, or with this one. */
-  | { state: "refused"; hadToken: boolean; mayBeNobody: boolean }
+  | { state: "refused"; hadToken: boolean; mayBeAnonymous: boolean }
   /** The page failed to reach the server. It continues; its next request will show the problem. */
   | { state: "unreachable" };
 
@@ -57,7 +57,7 @@ export function useSession(): {
   }, [askAgain]);
   useEffect(
     () =>
-      readerTabs.onTold(() => {
+      readerTabs.onNotice(() => {
         // The open chat does not belong to the new reader.
         history.replaceState(null, "", "/");
         begin();
@@ -120,8 +120,8 @@ function canKeep(given: string): boolean {
 /** A reader whose token is no longer valid may continue without it, where the server accepts anonymous callers. */
 async function refused(): Promise<Session> {
   const hadToken = token() !== undefined;
-  const mayBeNobody = hadToken && (await me({ asNobody: true }).then(() => true, () => false));
-  return { state: "refused", hadToken, mayBeNobody };
+  const mayBeAnonymous = hadToken && (await me({ asAnonymous: true }).then(() => true, () => false));
+  return { state: "refused", hadToken, mayBeAnonymous };
 }
 
 function isRefusal(error: unknown): error is Problem {

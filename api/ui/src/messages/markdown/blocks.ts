@@ -30,9 +30,9 @@ export function blocksOf(text: string): string[] {
 
   for (const line of text.split("\n")) {
     const isBlank = line.trim() === "";
-    const begun = fence === undefined && !isMath ? fenceIn(line) : undefined;
+    const opening = fence === undefined && !isMath ? fenceIn(line) : undefined;
     // An indented fence may belong to a list item.
-    if (begun && line[0] === begun[0]) cut();
+    if (opening && line[0] === opening[0]) cut();
     else if (!isBlank && fence === undefined && !isMath && isNew(line, { isAfterBlank, isList, length })) cut();
     if (block.length === 0) {
       if (isBlank) continue;
@@ -42,7 +42,7 @@ export function blocksOf(text: string): string[] {
     length += line.length + 1;
     isAfterBlank = isBlank;
 
-    if (begun) fence = begun;
+    if (opening) fence = opening;
     else if (fence === undefined) isMath = isMathBehind(line, isMath);
     else if (ends(line, fence)) {
       fence = undefined;

@@ -12,14 +12,14 @@ export function withMathKept(markdown: string): string {
   let lines: string[] = [];
   let fence: string | undefined;
   for (const line of markdown.split("\n")) {
-    const begun = fence === undefined ? fenceIn(line) : undefined;
-    if (begun && lines.length > 0) {
+    const opening = fence === undefined ? fenceIn(line) : undefined;
+    if (opening && lines.length > 0) {
       kept.push(keep(lines.join("\n")));
       lines = [];
     }
     lines.push(line);
-    fence ??= begun;
-    if (fence === undefined || begun || !ends(line, fence)) continue;
+    fence ??= opening;
+    if (fence === undefined || opening || !ends(line, fence)) continue;
     kept.push(lines.join("\n"));
     lines = [];
     fence = undefined;

@@ -6,12 +6,12 @@ import { startTransition, useEffect, useRef, useState } from "react";
 export function usePaced<Value>(value: Value, rest: number): Value {
   const [shown, setShown] = useState(value);
   const freeAt = useRef(0);
-  const begun = performance.now();
+  const startedAt = performance.now();
 
   useEffect(() => {
     const now = performance.now();
-    freeAt.current = now + rest * (now - begun);
-    // `begun` belongs to the render that has brought this value.
+    freeAt.current = now + rest * (now - startedAt);
+    // `startedAt` belongs to the render that has brought this value.
   }, [shown]);
 
   useEffect(() => {
