@@ -50,9 +50,9 @@ mutant no-fence-in-the-log "-p holdfast-shared --test conformance scaled_out::ap
 mutant gaps-in-the-log "-p holdfast-shared --test conformance scaled_out::appends_are_stored" \
   shared/src/run_log/append.lua "/return 'behind'/d"
 mutant no-replay-of-the-archive "--test e2e after_a_restart" \
-  api/src/relay/replay.rs 's/let events = truncate\(following\(archived.events, cursor\)\);/let events: Vec<Event> = Vec::new();/'
+  api/src/relay/log_reader.rs 's/let events = truncate\(following\(archived.events, cursor\)\);/let events: Vec<Event> = Vec::new();/'
 mutant clean-end-on-drain "--test e2e breaks_its_streams_off" \
-  api/src/relay/subscriber.rs '/if self.hint_sent \{/,/\}/s/return Some\(self.truncate\(\).await\);/return None;/'
+  api/src/relay/frame_stream.rs 's/Phase::Truncating => return Some\(self.truncate\(\).await\),/Phase::Truncating => return None,/'
 mutant end-shown-before-it-is-committed "-p holdfast-shared --test conformance a_late_answer_belongs_to_the_version" \
   shared/src/storage/flush.rs 's/Some\(_\) => tx.commit\(\).await\?,/Some(_) => tx.rollback().await?,/'
 mutant two-live-runs "-p holdfast-shared --test conformance only_the_first_run" \
@@ -74,7 +74,7 @@ mutant a-waiting-run-blocks-its-conversation "--test e2e a_new_message_ends_the_
 mutant takeovers-are-not-marked "--test e2e a_takeover_is_marked" \
   api/src/wire/mod.rs 's/base < previous/base > previous/'
 mutant the-head-does-not-wait "--test e2e a_run_that_fails_before_its_first_output_returns" \
-  api/src/relay/head.rs 's/EventBody::RunFailed\(end\) => Some\(end.error\)/EventBody::RunFailed(_) => None/'
+  api/src/relay/subscriber.rs 's/EventBody::RunFailed\(end\) => Some\(end.error\)/EventBody::RunFailed(_) => None/'
 mutant chunks-that-are-gone-are-counted "--test e2e a_resumed_answer_leaves_out" \
   api/src/routes/ai_chat/follow.rs 's/tail.is_none\(\) && skipped > 0/tail.is_some() \&\& skipped > 0/'
 

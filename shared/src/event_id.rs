@@ -33,9 +33,9 @@ impl EventId {
         Self::new(self.attempt, self.n + 1)
     }
 
-    /// Returns the previous id of the same attempt; `None` for its first event.
-    pub const fn previous(self) -> Option<Self> {
-        if self.n > 1 { Some(Self::new(self.attempt, self.n - 1)) } else { None }
+    /// Returns the previous id of the same attempt, also before its first event.
+    pub const fn before(self) -> Self {
+        Self::new(self.attempt, self.n.saturating_sub(1))
     }
 
     /// Returns the id as one number with the same order, for the database. The attempt is in its upper half.

@@ -109,6 +109,30 @@ fn crates_depend_in_one_direction() {
     assert_eq!(ours("Cargo.toml"), set(&["api", "shared", "worker"]));
 }
 
+/// The files of the relay, each after all files that it imports.
+const RELAY: &[&str] =
+    &["batch", "replay_buffer", "log_reader", "shared_read", "topic", "subscriber", "frame_stream", "mod"];
+
+#[test]
+fn no_import_of_the_relay_points_back() {
+    let relay: Vec<_> = sources().into_iter().filter(|(file, _)| file.starts_with("api/src/relay/")).collect();
+    assert_eq!(relay.len(), RELAY.len(), "a file is missing in the order of the relay");
+    for (layer, name) in RELAY.iter().enumerate() {
+        let (file, text) = relay.iter().find(|(file, _)| file.ends_with(&format!("/{name}.rs"))).unwrap();
+        for above in &RELAY[layer + 1..] {
+            let text = text.split("#[cfg(test)]").next().unwrap();
+            assert!(!mentions(text, above), "{file} imports {above}, which is above it");
+        }
+    }
+    let imports = |folder: &str, module: &str| {
+        let files = sources().into_iter().filter(|(file, _)| file.starts_with(folder));
+        files.filter(|(_, text)| mentions(text, module)).map(|(file, _)| file).collect::<Vec<_>>()
+    };
+    for (folder, above) in [("api/src/wire/", "relay"), ("api/src/relay/", "app"), ("api/src/relay/", "routes")] {
+        assert_eq!(imports(folder, above), [""; 0], "{folder} imports {above}, which is above it");
+    }
+}
+
 #[test]
 fn no_hosts_clock_decides_when_a_question_expires() {
     // `mod.rs` measures with it.

@@ -35,7 +35,7 @@ use crate::{
     bodies::Bodies,
     metrics::Metrics,
     problem::Problem,
-    relay::{OpenOutcome, Relay},
+    relay::{Relay, Subscriber},
     search_limit::SearchLimit,
     streams::Streams,
     unread_answers::UnreadAnswers,
@@ -212,18 +212,18 @@ impl App {
         caller: &Caller,
         new: NewRun,
         cursor: EventId,
-    ) -> Result<(PostedMessage, OpenOutcome), Problem> {
+    ) -> Result<(PostedMessage, Option<Subscriber>), Problem> {
         // Order matters: the limit on streams refuses the request before the commit.
         let stream = self.streams.open(caller)?;
         // The relay subscribes concurrently, because the stream must not miss any event of the run.
         let (topic, submitted) = tokio::join!(self.relay.open_topic(new.run_id), self.submit(caller, new));
         let (committed, queued) = submitted?;
         let (owner, run) = (&caller.owner, Arc::new(committed.run.clone()));
-        let outcome = match queued {
-            Some(queued) => OpenOutcome::Stream(Box::new(self.relay.open_new(topic, owner, &run, queued, stream))),
+        let subscriber = match queued {
+            Some(queued) => Some(self.relay.open_new(topic, owner, &run, queued, stream)),
             None => self.relay.resume(owner, &run, cursor, stream).await?,
         };
-        Ok((committed, outcome))
+        Ok((committed, subscriber))
     }
 
     /// Calls `post_and_follow` and waits for the run's first output. Fails with `run_failed` if the run fails before
@@ -233,15 +233,15 @@ impl App {
         caller: &Caller,
         new: NewRun,
         cursor: EventId,
-    ) -> Result<(PostedMessage, OpenOutcome), Problem> {
-        let (committed, mut outcome) = self.post_and_follow(caller, new, cursor).await?;
-        self.await_output(&committed.run, &mut outcome).await?;
-        Ok((committed, outcome))
+    ) -> Result<(PostedMessage, Option<Subscriber>), Problem> {
+        let (committed, mut subscriber) = self.post_and_follow(caller, new, cursor).await?;
+        self.await_output(&committed.run, subscriber.as_mut()).await?;
+        Ok((committed, subscriber))
     }
 
     /// Waits for the run's first output, up to `head_wait`. Fails with `run_failed` if the run fails before that.
-    pub async fn await_output(&self, run: &Run, outcome: &mut OpenOutcome) -> Result<(), Problem> {
-        if let OpenOutcome::Stream(subscriber) = outcome
+    pub async fn await_output(&self, run: &Run, subscriber: Option<&mut Subscriber>) -> Result<(), Problem> {
+        if let Some(subscriber) = subscriber
             && let Some(error) = subscriber.failure_before_output(self.config.head_wait).await
         {
             return Err(Problem::run_failed(run.id, &error));

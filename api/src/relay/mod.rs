@@ -1,23 +1,19 @@
 //! The relay: replays a run's log and then tails it, for any number of clients.
 //!
-//! A client is a cursor (`subscriber`). Until it has caught up, it reads the log or else the archive, and clients at
-//! one cursor use one `shared_read`. After that, it reads from the run's `topic`, which all clients of the run in this
-//! process share. Both hold a `replay_buffer` of `batch`es, and encode each batch once per view. `follows` proves at
-//! every step that no event is missing, so a lost push costs time and never an event.
+//! A client is a position in a run's log (`subscriber`). It reads from the run's `topic`, which all clients of the run
+//! in this process share and which has the newest events in a `replay_buffer`. Without them it reads the log or else the
+//! archive (`log_reader`), and clients at one position use one `shared_read`. Both hold events in a `batch`, which is
+//! encoded once per view. `follows` proves at every step that no event is missing, so a lost push costs time and never
+//! an event. `frame_stream` sends a subscriber's events as frames.
 //!
-//! `head` and `poll` read ahead of a cursor, `outline` reads the whole log, and `snapshot` folds it. `stream_page`
-//! returns events without frames, and `live` streams one page after the other.
+//! Invariant: no import points back. The order is `batch`, `replay_buffer`, `log_reader`, `shared_read`, `topic`,
+//! `subscriber`, `frame_stream`, and this file.
 
 mod batch;
-mod head;
-mod live;
-mod outline;
-mod poll;
-mod replay;
+mod frame_stream;
+mod log_reader;
 mod replay_buffer;
 mod shared_read;
-mod snapshot;
-mod stream_page;
 mod subscriber;
 mod topic;
 
@@ -45,17 +41,13 @@ use crate::{
     streams::OpenStream,
     wire::{Block, LogPosition},
 };
-pub use live::LiveFrames;
-pub use outline::{Outline, is_left_out};
-use replay::ReplayResult;
-use shared_read::SharedRead;
-pub use snapshot::RunFold;
-pub use stream_page::StreamPage;
-pub use subscriber::{LogFilter, Subscriber, TruncatedStream};
-use topic::Topic;
-
-/// Bytes of frames that one client's socket receives at a time.
-const SLICE_BYTES: usize = 32 * 1024;
+pub use batch::Slice;
+pub use frame_stream::{Encode, StreamGauge, TruncatedStream};
+use log_reader::LogReader;
+pub use log_reader::{LogPages, Next, ReadError};
+use subscriber::SubscriberContext;
+pub use subscriber::{Subscriber, WakeReason};
+pub use topic::Topic;
 
 /// Relays runs to the clients of this process.
 pub struct Relay {
@@ -63,97 +55,82 @@ pub struct Relay {
     run_log: RunLog,
     topics: Mutex<HashMap<Uuid, Arc<Topic>>>,
     topic_bytes: usize,
-    heartbeat: Duration,
-    poll_interval: Duration,
-    drain: CancellationToken,
-    /// Counts the events that subscribers have sent to clients.
-    relayed: metrics::Counter,
-}
-
-/// A reference to a run's topic. The relay drops a topic after its last handle.
-pub struct TopicHandle {
-    topic: Arc<Topic>,
-}
-
-/// The result of a client's request for events.
-pub enum OpenOutcome {
-    Stream(Box<Subscriber>),
-    /// The run has ended, and the client has all its events.
-    Finished,
+    context: SubscriberContext,
 }
 
 impl Relay {
     pub fn new(storage: Storage, run_log: RunLog, config: &ApiConfig, drain: CancellationToken) -> Arc<Self> {
-        Arc::new(Self {
-            storage,
-            run_log,
-            topics: Mutex::default(),
-            topic_bytes: config.feed_bytes,
-            heartbeat: config.heartbeat,
-            poll_interval: config.look,
-            drain,
-            relayed: metrics::counter!("holdfast_events_relayed_total"),
-        })
+        let reader = LogReader::new(storage.clone(), run_log.clone());
+        let (heartbeat, poll_interval) = (config.heartbeat, config.look);
+        let relayed = metrics::counter!("holdfast_events_relayed_total");
+        let context = SubscriberContext { reader, heartbeat, poll_interval, drain, relayed };
+        Arc::new(Self { storage, run_log, topics: Mutex::default(), topic_bytes: config.feed_bytes, context })
     }
 
     /// Creates the topic of a run before the run exists, and subscribes to its pushes, so that the topic has the first
     /// event.
-    pub async fn open_topic(&self, run_id: Uuid) -> TopicHandle {
-        let (handle, _) = self.join(run_id);
-        let first_event = LogPosition { id: EventId::first_of(0), block: Some(Block::None) };
-        handle.topic.anchor(first_event, handle.topic.version());
-        self.subscribe(&handle.topic).await;
-        handle
+    pub async fn open_topic(&self, run_id: Uuid) -> Arc<Topic> {
+        let (topic, _) = self.join(run_id);
+        topic.anchor(LogPosition { id: EventId::first_of(0), block: Block::None });
+        self.subscribe(&topic).await;
+        topic
     }
 
-    /// Follows the owner's run from a cursor. Fails if the cursor is no event of the run, or if the events have
-    /// expired.
+    /// Follows the owner's run from a cursor. Returns `None` if the run has ended and the client has all its events.
+    /// Fails if the cursor is no event of the run, or if the events have expired.
     pub async fn open(
-        self: &Arc<Self>,
+        &self,
         owner: &str,
         run: &Arc<Run>,
         cursor: EventId,
-        stream: OpenStream,
-    ) -> Result<OpenOutcome, Problem> {
-        let run_id = run.id;
-        let (handle, is_new) = self.join(run_id);
-        handle.topic.remember(owner, run);
+        permit: OpenStream,
+    ) -> Result<Option<Subscriber>, Problem> {
+        let (topic, is_new) = self.join(run.id);
+        topic.remember(owner, run);
         // Order matters: the process subscribes before it reads the log, so that no event is lost between the two.
         if is_new {
-            self.subscribe(&handle.topic).await;
+            self.subscribe(&topic).await;
         }
-        let version = handle.topic.version();
-        let subscriber =
-            |handle, shared_read| Box::new(Subscriber::new(Arc::clone(self), handle, cursor, shared_read, stream));
-        if handle.topic.serves(cursor) {
-            return Ok(OpenOutcome::Stream(subscriber(handle, None)));
+        let known = topic.position(cursor);
+        let mut subscriber = Subscriber::new(topic, self.context.clone(), permit, known.unwrap_or(LogPosition::START));
+        if known.is_some() {
+            return Ok(Some(subscriber));
         }
-        match self.read_shared(&handle.topic, LogPosition::of_cursor(cursor)).await? {
-            ReplayResult::Events(shared_read) => Ok(OpenOutcome::Stream(subscriber(handle, Some(shared_read)))),
-            ReplayResult::CaughtUp => {
-                handle.topic.anchor(LogPosition::of_cursor(cursor), version);
-                Ok(OpenOutcome::Stream(subscriber(handle, None)))
-            }
-            ReplayResult::Finished => Ok(OpenOutcome::Finished),
-            ReplayResult::ForeignCursor => Err(Problem::foreign_event_id(cursor, run_id)),
-            ReplayResult::EventsGone => Err(Problem::events_gone(run_id)),
-            ReplayResult::NoSuchRun => Err(Problem::run_not_found(run_id)),
-        }
+        let has_more = subscriber.seek(cursor).await.map_err(|error| error.into_problem(run.id, cursor))?;
+        Ok(has_more.then_some(subscriber))
     }
 
     /// Calls `open`, and counts the stream if the client reconnects.
     pub async fn resume(
-        self: &Arc<Self>,
+        &self,
         owner: &str,
         run: &Arc<Run>,
         cursor: EventId,
-        stream: OpenStream,
-    ) -> Result<OpenOutcome, Problem> {
-        let outcome = self.open(owner, run, cursor, stream).await?;
-        if cursor != EventId::ORIGIN && matches!(outcome, OpenOutcome::Stream(_)) {
+        permit: OpenStream,
+    ) -> Result<Option<Subscriber>, Problem> {
+        let subscriber = self.open(owner, run, cursor, permit).await?;
+        if cursor != EventId::ORIGIN && subscriber.is_some() {
             metrics::counter!("holdfast_streams_resumed_total").increment(1);
         }
-        Ok(outcome)
+        Ok(subscriber)
+    }
+
+    /// Follows a run that its owner has just posted, from its first event.
+    pub fn open_new(
+        &self,
+        topic: Arc<Topic>,
+        owner: &str,
+        run: &Arc<Run>,
+        queued: Event,
+        permit: OpenStream,
+    ) -> Subscriber {
+        topic.remember(owner, run);
+        Subscriber::new(topic, self.context.clone(), permit, LogPosition::START).with_events(vec![queued])
+    }
+
+    /// Returns the pages of a run's log after `cursor`, up to its newest event.
+    pub fn pages(&self, run_id: Uuid, cursor: EventId) -> LogPages {
+        self.context.reader.pages(run_id, cursor)
     }
 
     /// Returns the owner's run if its topic remembers it and the run has not ended. The status may be outdated; what a
@@ -175,64 +152,23 @@ impl Relay {
     /// Returns the default mode of the run's streams. Its topic remembers it.
     pub async fn stream_defaults(&self, run_id: Uuid) -> Result<StreamDefaults, Problem> {
         let topic = self.topic(run_id);
-        if let Some(defaults) = topic.as_ref().and_then(|topic| topic.stream_defaults.get()) {
-            return Ok(*defaults);
+        if let Some(defaults) = topic.as_ref().and_then(|topic| topic.stream_defaults()) {
+            return Ok(defaults);
         }
         let defaults = self.storage.stream_defaults(run_id).await?;
-        // A concurrent request has read the same value.
-        if let Some(topic) = topic {
-            let _ = topic.stream_defaults.set(defaults);
-        }
+        topic.into_iter().for_each(|topic| topic.set_stream_defaults(defaults));
         Ok(defaults)
-    }
-
-    /// Follows a run that its owner has just posted, from its first event.
-    pub fn open_new(
-        self: &Arc<Self>,
-        handle: TopicHandle,
-        owner: &str,
-        run: &Arc<Run>,
-        queued: Event,
-        stream: OpenStream,
-    ) -> Subscriber {
-        handle.topic.remember(owner, run);
-        let shared_read = SharedRead::of(LogPosition::START, vec![queued]);
-        Subscriber::new(Arc::clone(self), handle, EventId::ORIGIN, Some(shared_read), stream)
-    }
-
-    /// Returns the next events after `cursor`, from the log or else the archive; none if the client has caught up.
-    pub async fn page(&self, run_id: Uuid, cursor: EventId) -> Result<Vec<Event>, Problem> {
-        match self.replay(run_id, cursor).await? {
-            ReplayResult::Events(events) => Ok(events),
-            ReplayResult::CaughtUp | ReplayResult::Finished => Ok(Vec::new()),
-            ReplayResult::ForeignCursor => Err(Problem::foreign_event_id(cursor, run_id)),
-            ReplayResult::EventsGone => Err(Problem::events_gone(run_id)),
-            ReplayResult::NoSuchRun => Err(Problem::run_not_found(run_id)),
-        }
-    }
-
-    /// Returns the position after the event `cursor`, with the block that a client at this cursor is in.
-    pub async fn position(&self, run_id: Uuid, cursor: EventId) -> Result<LogPosition, Problem> {
-        // No block is open before the first event of an attempt.
-        let Some(previous) = cursor.previous() else { return Ok(LogPosition { id: cursor, block: Some(Block::None) }) };
-        let event = self.page(run_id, previous).await?.into_iter().next().filter(|event| event.id == cursor);
-        Ok(event.as_ref().map_or_else(|| LogPosition::of_cursor(cursor), LogPosition::after))
-    }
-
-    /// Returns whether `cursor` is the last event of an ended run.
-    pub async fn has_ended_at(&self, run_id: Uuid, cursor: EventId) -> Result<bool, Problem> {
-        Ok(matches!(self.replay(run_id, cursor).await?, ReplayResult::Finished))
     }
 
     /// Returns whether this process is shutting down.
     pub fn is_draining(&self) -> bool {
-        self.drain.is_cancelled()
+        self.context.drain.is_cancelled()
     }
 
     /// Wakes all subscribers when this process shuts down, so that no subscriber has to watch for the shutdown itself.
     pub async fn announce_drain(self: Arc<Self>) {
-        self.drain.cancelled().await;
-        self.topics().values().for_each(|topic| topic.bump());
+        self.context.drain.cancelled().await;
+        self.topics().values().for_each(|topic| topic.wake());
     }
 
     /// Passes each push to its run's topic, until the run log closes.
@@ -240,11 +176,7 @@ impl Relay {
         while let Some(push) = pushes.recv().await {
             let Some(topic) = self.topic(push.run_id) else { continue };
             match Event::parse_batch(&push.lines) {
-                Ok(events) => {
-                    if topic.extend(events).has_gap() {
-                        self.fill(topic);
-                    }
-                }
+                Ok(events) => topic.extend(events),
                 Err(error) => {
                     tracing::error!(run.id = %push.run_id, error = &error as &dyn Error, "failed to parse a push")
                 }
@@ -253,7 +185,7 @@ impl Relay {
     }
 
     /// Looks up all followed runs at an interval, with one statement, because a push may be lost. Drops topics without
-    /// handles.
+    /// subscribers.
     pub async fn poll_runs(self: Arc<Self>, interval: Duration) {
         let mut ticks = tokio::time::interval(interval);
         ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -264,11 +196,11 @@ impl Relay {
         }
     }
 
-    async fn poll_once(self: &Arc<Self>) {
+    async fn poll_once(&self) {
         let mut topics: Vec<Arc<Topic>> = self.topics().values().cloned().collect();
         let unsubscribed = topics.iter().filter(|topic| !topic.is_subscribed());
         futures::future::join_all(unsubscribed.map(|topic| self.subscribe(topic))).await;
-        topics.retain(|topic| topic.is_live());
+        topics.retain(|topic| topic.live_tail().is_some());
         if topics.is_empty() {
             return;
         }
@@ -281,44 +213,29 @@ impl Relay {
             }
         };
         for topic in topics {
-            match positions.get(&topic.run_id) {
-                Some(position) if topic.lacks(position.archived_to) => self.fill(topic),
-                // No push announces the end to this topic, because it starts after an event that the run does not have.
-                Some(position) if position.status.is_terminal() => topic.restart(),
+            let is_outdated = match positions.get(&topic.run_id) {
+                // No push announces the end to a topic that starts after an event that the run does not have.
+                Some(position) => {
+                    position.status.is_terminal() || topic.live_tail().is_some_and(|tail| tail < position.archived_to)
+                }
                 // The conversation is deleted, or the run was committed after this look-up. In that case the
                 // subscribers read once too often.
-                None if topic.was_committed() => topic.restart(),
-                _ => {}
+                None => topic.was_committed(),
+            };
+            if is_outdated {
+                topic.restart();
             }
         }
     }
 
-    /// Reads the events that a topic lacks, in one task per topic.
-    fn fill(self: &Arc<Self>, topic: Arc<Topic>) {
-        let Some(guard) = topic.start_fill() else { return };
-        let relay = Arc::clone(self);
-        tokio::spawn(async move {
-            while let Some(tail) = topic.tail() {
-                match relay.replay(topic.run_id, tail).await {
-                    Ok(ReplayResult::Events(events)) => drop(topic.extend(events)),
-                    _ => break,
-                }
-            }
-            drop(guard);
-            if topic.take_missed_gap() {
-                relay.fill(topic);
-            }
-        });
-    }
-
-    fn join(&self, run_id: Uuid) -> (TopicHandle, bool) {
+    fn join(&self, run_id: Uuid) -> (Arc<Topic>, bool) {
         let mut topics = self.topics();
         let mut is_new = false;
         let topic = topics.entry(run_id).or_insert_with(|| {
             is_new = true;
             Arc::new(Topic::new(run_id, self.topic_bytes))
         });
-        (TopicHandle { topic: Arc::clone(topic) }, is_new)
+        (Arc::clone(topic), is_new)
     }
 
     async fn subscribe(&self, topic: &Topic) {
@@ -332,7 +249,7 @@ impl Relay {
     async fn drop_unused_topics(&self) {
         let unused: Vec<Arc<Topic>> = {
             let mut topics = self.topics();
-            // The map holds one reference, and each handle another.
+            // The map holds one reference, and each subscriber another.
             topics.extract_if(|_, topic| Arc::strong_count(topic) == 1).map(|(_, topic)| topic).collect()
         };
         for topic in unused {

@@ -4,94 +4,68 @@
 //! the events once per view. The whole answer of a long run is one event, and not every client needs a copy of it.
 
 use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak},
+    collections::{HashMap, VecDeque},
+    sync::{Arc, Mutex, OnceLock, PoisonError, Weak},
 };
 
-use bytes::Bytes;
-use holdfast_shared::{event::Event, event_id::EventId, storage};
+use holdfast_shared::event::Event;
 
 use super::{
-    Relay,
-    replay::ReplayResult,
-    replay_buffer::{BufferRead, ReplayBuffer},
-    topic::Topic,
+    batch::{Batch, MemoryUse, Slice},
+    log_reader::{Next, ReadError},
 };
-use crate::wire::{LogPosition, View};
+use crate::wire::LogPosition;
 
 /// The events of one read after a position. It is dropped after the last client that needs it.
 #[derive(Default)]
 pub struct SharedRead {
     /// Held by the client that reads for the others.
     reader: tokio::sync::Mutex<()>,
-    buffer: OnceLock<Mutex<ReplayBuffer>>,
+    batches: OnceLock<Vec<Arc<Batch>>>,
 }
 
 impl SharedRead {
+    /// Returns a read that has the events already.
     pub fn of(position: LogPosition, events: Vec<Event>) -> Arc<Self> {
         let shared_read = Self::default();
         shared_read.set_events(position, events);
         Arc::new(shared_read)
     }
 
-    /// Returns the frames after `cursor` for a view. The frames keep the shared read alive, so a client that comes
-    /// while they are being sent uses it too.
-    pub fn after(self: &Arc<Self>, cursor: EventId, view: &View) -> BufferRead {
-        let next = self.buffer().map_or(BufferRead::NotBuffered, |mut buffer| buffer.after(cursor, view));
-        match next {
-            BufferRead::Frames { frames, end, events, has_ended } => {
-                let frames = Bytes::from_owner(SharedFrames { frames, _shared_read: Arc::clone(self) });
-                BufferRead::Frames { frames, end, events, has_ended }
-            }
-            next => next,
-        }
-    }
-
-    /// Returns the events after `cursor`, or none if the shared read does not have the cursor.
-    pub fn events_after(&self, cursor: EventId) -> Vec<Event> {
-        self.buffer().and_then(|buffer| buffer.events_after(cursor)).unwrap_or_default()
-    }
-
     /// Reads the events after `position`, unless another client has read them; waits while another client reads them.
     /// Clients share only events: their absence is true for one moment, so each client must find it out for itself.
-    async fn fill(
+    pub async fn fill(
         &self,
         position: LogPosition,
-        read: impl Future<Output = Result<ReplayResult, storage::Error>>,
-    ) -> Result<ReplayResult<()>, storage::Error> {
+        read: impl Future<Output = Result<Next<Vec<Event>>, ReadError>>,
+    ) -> Result<Next<()>, ReadError> {
         let reader = self.reader.try_lock();
         if reader.is_err() {
             drop(self.reader.lock().await);
         }
-        if self.buffer.get().is_some() {
-            return Ok(ReplayResult::Events(()));
+        if self.batches.get().is_some() {
+            return Ok(Next::Events(()));
         }
-        Ok(read.await?.map(|events| self.set_events(position, events)))
+        Ok(match read.await? {
+            Next::Events(events) => {
+                self.set_events(position, events);
+                Next::Events(())
+            }
+            Next::CaughtUp => Next::CaughtUp,
+            Next::Ended => Next::Ended,
+        })
+    }
+
+    /// Returns the events, if a client has read them. Each slice and its frames keep the read alive, so a client that
+    /// comes while they are being sent uses it too.
+    pub fn slices(self: &Arc<Self>) -> VecDeque<Slice> {
+        let batches = self.batches.get().into_iter().flatten();
+        batches.map(|batch| Slice::of_read(Arc::clone(batch), Arc::<Self>::clone(self))).collect()
     }
 
     /// Of two clients that have read the events, the first sets them for both.
     fn set_events(&self, position: LogPosition, events: Vec<Event>) {
-        self.buffer.get_or_init(|| {
-            let mut buffer = ReplayBuffer::new(usize::MAX);
-            buffer.anchor(position);
-            buffer.extend(events);
-            Mutex::new(buffer)
-        });
-    }
-
-    fn buffer(&self) -> Option<MutexGuard<'_, ReplayBuffer>> {
-        self.buffer.get().map(|buffer| buffer.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-}
-
-struct SharedFrames {
-    frames: Bytes,
-    _shared_read: Arc<SharedRead>,
-}
-
-impl AsRef<[u8]> for SharedFrames {
-    fn as_ref(&self) -> &[u8] {
-        &self.frames
+        self.batches.get_or_init(|| Batch::split(position, events, &MemoryUse::default()));
     }
 }
 
@@ -100,7 +74,8 @@ impl AsRef<[u8]> for SharedFrames {
 pub struct SharedReads(Mutex<HashMap<LogPosition, Weak<SharedRead>>>);
 
 impl SharedReads {
-    fn at(&self, position: LogPosition) -> Arc<SharedRead> {
+    /// Returns the read of the clients at a position.
+    pub fn at(&self, position: LogPosition) -> Arc<SharedRead> {
         let mut shared_reads = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(shared_read) = shared_reads.get(&position).and_then(Weak::upgrade) {
             return shared_read;
@@ -112,30 +87,21 @@ impl SharedReads {
     }
 }
 
-impl Relay {
-    /// Reads the events after `position`, together with all clients at that position.
-    pub(super) async fn read_shared(
-        &self,
-        topic: &Topic,
-        position: LogPosition,
-    ) -> Result<ReplayResult<Arc<SharedRead>>, storage::Error> {
-        let shared_read = topic.shared_reads.at(position);
-        let filled = shared_read.fill(position, self.replay(topic.run_id, position.id)).await?;
-        Ok(filled.map(|()| shared_read))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::pin::pin;
 
+    use bytes::Bytes;
     use chrono::DateTime;
-    use holdfast_shared::event::{EventBody, MessageDelta};
+    use holdfast_shared::{
+        event::{EventBody, MessageDelta},
+        event_id::EventId,
+    };
     use tokio::sync::Notify;
     use uuid::Uuid;
 
     use super::*;
-    use crate::wire::{Detail, Wire};
+    use crate::wire::{Block, Detail, View, Wire};
 
     const VIEW: View = View {
         wire: Wire::Native,
@@ -159,14 +125,14 @@ mod tests {
         shared_read.set_events(LogPosition::START, vec![first_event()]);
         let same = shared_reads.at(LogPosition::START);
         assert!(Arc::ptr_eq(&shared_read, &same));
-        let other = shared_reads.at(LogPosition::of_cursor(EventId::first_of(0)));
-        assert!(other.events_after(EventId::first_of(0)).is_empty());
+        let other = shared_reads.at(LogPosition { id: EventId::first_of(0), block: Block::None });
+        assert!(other.slices().is_empty());
         drop((shared_read, same));
-        assert!(shared_reads.at(LogPosition::START).events_after(EventId::ORIGIN).is_empty());
+        assert!(shared_reads.at(LogPosition::START).slices().is_empty());
     }
 
     /// Returns the results of two clients that come to a position one after the other, and whether the second one read.
-    async fn read_by_two(result: fn() -> ReplayResult) -> (ReplayResult<()>, ReplayResult<()>, bool) {
+    async fn read_by_two(result: fn() -> Next<Vec<Event>>) -> (Next<()>, Next<()>, bool) {
         let shared_read = SharedRead::default();
         let (started, first_may_end) = (Notify::new(), Notify::new());
         let mut second_read = false;
@@ -192,25 +158,25 @@ mod tests {
 
     #[tokio::test]
     async fn a_client_that_comes_during_a_read_gets_its_events() {
-        let results = read_by_two(|| ReplayResult::Events(vec![first_event()])).await;
-        assert!(matches!(results, (ReplayResult::Events(()), ReplayResult::Events(()), false)));
+        let results = read_by_two(|| Next::Events(vec![first_event()])).await;
+        assert!(matches!(results, (Next::Events(()), Next::Events(()), false)));
     }
 
     #[tokio::test]
     async fn clients_do_not_share_the_absence_of_events() {
-        let results = read_by_two(|| ReplayResult::CaughtUp).await;
-        assert!(matches!(results, (ReplayResult::CaughtUp, ReplayResult::CaughtUp, true)));
+        let results = read_by_two(|| Next::CaughtUp).await;
+        assert!(matches!(results, (Next::CaughtUp, Next::CaughtUp, true)));
     }
 
     #[tokio::test]
     async fn the_next_client_reads_after_a_reader_disconnects() {
-        let shared_read = SharedRead::default();
+        let shared_read = Arc::new(SharedRead::default());
         let mut disconnected = Box::pin(shared_read.fill(LogPosition::START, std::future::pending()));
         assert!(futures::poll!(&mut disconnected).is_pending());
         drop(disconnected);
-        let read = std::future::ready(Ok(ReplayResult::Events(vec![first_event()])));
-        assert!(matches!(shared_read.fill(LogPosition::START, read).await, Ok(ReplayResult::Events(()))));
-        assert_eq!(shared_read.events_after(EventId::ORIGIN).len(), 1);
+        let read = std::future::ready(Ok(Next::Events(vec![first_event()])));
+        assert!(matches!(shared_read.fill(LogPosition::START, read).await, Ok(Next::Events(()))));
+        assert_eq!(shared_read.slices().len(), 1);
     }
 
     #[test]
@@ -218,9 +184,8 @@ mod tests {
         let shared_reads = SharedReads::default();
         let shared_read = shared_reads.at(LogPosition::START);
         shared_read.set_events(LogPosition::START, vec![first_event()]);
-        let frames = |shared_read: Arc<SharedRead>| match shared_read.after(EventId::ORIGIN, &VIEW) {
-            BufferRead::Frames { frames, .. } => Some(frames),
-            _ => None,
+        let frames = |shared_read: Arc<SharedRead>| -> Option<Bytes> {
+            shared_read.slices().pop_front().map(|slice| slice.frames(&VIEW))
         };
         let sent = frames(shared_read).unwrap();
         let sent_too = frames(shared_reads.at(LogPosition::START)).unwrap();

@@ -1,346 +1,246 @@
-//! A subscriber: one client's cursor in a run, and the stream of frames that the client receives.
+//! A subscriber: one client's position in a run's log.
 
-use std::{error::Error, pin::Pin, sync::Arc};
+use std::{collections::VecDeque, pin::Pin, sync::Arc, time::Duration};
 
-use bytes::Bytes;
-use futures::{Stream, stream};
-use holdfast_shared::{event::Event, event_id::EventId, run::RunStatus, storage};
+use holdfast_shared::{
+    event::{Event, EventBody, EventKind},
+    event_id::EventId,
+    run::RunError,
+};
 use tokio::{
     sync::watch,
-    time::{Instant, Sleep, sleep_until},
+    time::{Instant, Sleep, sleep_until, timeout},
 };
+use tokio_util::sync::CancellationToken;
 
 use super::{
-    Relay, SLICE_BYTES, TopicHandle, outline::is_left_out, replay::ReplayResult, replay_buffer::BufferRead,
+    batch::Slice,
+    log_reader::{LogReader, Next, ReadError},
     shared_read::SharedRead,
+    topic::{Topic, TopicState},
 };
 use crate::{
     streams::OpenStream,
-    wire::{self, Block, LogPosition, Projector, View},
+    wire::{Block, LogPosition},
 };
 
-/// The server truncates the stream on purpose, so that the client reconnects. A clean end would mean that the run has
-/// ended.
-#[derive(Debug, thiserror::Error)]
-#[error("the server truncated the stream; resume it with the last event id")]
-pub struct TruncatedStream;
-
-/// A client that follows a run.
+/// A client that follows a run. The relay drops a topic after its last subscriber.
 pub struct Subscriber {
-    pub(super) relay: Arc<Relay>,
-    pub(super) handle: TopicHandle,
-    pub(super) changes: watch::Receiver<u64>,
-    pub(super) cursor: EventId,
-    /// The position after the last event that the view has shown, where the next frames start.
-    last_shown: LogPosition,
-    filter: LogFilter,
-    /// Events that the subscriber has read, and sends before it reads the topic.
-    pub(super) shared_read: Option<Arc<SharedRead>>,
-    is_finished: bool,
-    /// Whether the client has received the hint to reconnect, so that the stream ends next.
-    hint_sent: bool,
+    pub topic: Arc<Topic>,
+    pub context: SubscriberContext,
     /// The permit for this stream.
-    stream: OpenStream,
-    /// When the server truncates the stream, if ever.
-    ends_at: Option<Instant>,
-    /// Bytes that the client receives before any event.
-    prefix: Vec<u8>,
-    /// When the next heartbeat is due, if no frame is sent before.
-    heartbeat_at: Instant,
-    /// Goes off at that time or earlier.
+    pub permit: OpenStream,
+    changes: watch::Receiver<TopicState>,
+    position: LogPosition,
+    /// Slices that the subscriber has read, and returns before it asks the topic.
+    unsent: VecDeque<Slice>,
+    /// Goes off when a wait ends, or earlier.
     alarm: Pin<Box<Sleep>>,
 }
 
-/// The part of a log that a stream shows.
-#[derive(Debug, Default)]
-pub struct LogFilter {
-    /// Events to skip: those after the first and before the second of each pair.
-    pub left_out: Vec<(EventId, EventId)>,
-    /// The pause at which the stream ends, if the run has continued after it.
-    pub until: Option<EventId>,
-}
-
-impl LogFilter {
-    /// Returns the event up to which this subscriber must read the log by itself, because a topic has all events.
-    fn end(&self) -> EventId {
-        let left_out = self.left_out.iter().map(|(_, until)| *until).max();
-        left_out.max(self.until).unwrap_or(EventId::ORIGIN)
-    }
+/// What all subscribers of a process share.
+#[derive(Clone)]
+pub struct SubscriberContext {
+    pub reader: LogReader,
+    /// The longest pause between two frames of a stream.
+    pub heartbeat: Duration,
+    /// How often a subscriber reads the log by itself if its topic cannot serve it.
+    pub poll_interval: Duration,
+    pub drain: CancellationToken,
+    /// Counts the events that subscribers have sent to clients.
+    pub relayed: metrics::Counter,
 }
 
 /// Why a wait is over.
-pub(super) enum WakeReason {
-    /// The topic has changed, or the subscriber must poll by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WakeReason {
+    /// The topic has changed, or the subscriber must read the log by itself.
     Changed,
-    HeartbeatDue,
+    TimedOut,
     Draining,
 }
 
 impl Subscriber {
-    pub(super) fn new(
-        relay: Arc<Relay>,
-        handle: TopicHandle,
-        cursor: EventId,
-        shared_read: Option<Arc<SharedRead>>,
-        stream: OpenStream,
-    ) -> Self {
-        let changes = handle.topic.changes();
-        let heartbeat_at = Instant::now() + relay.heartbeat;
-        let last_shown = LogPosition::of_cursor(cursor);
-        let (filter, prefix) = (LogFilter::default(), wire::RETRY.to_vec());
-        Self {
-            relay,
-            handle,
-            changes,
-            cursor,
-            last_shown,
-            filter,
-            shared_read,
-            is_finished: false,
-            hint_sent: false,
-            stream,
-            ends_at: None,
-            prefix,
-            heartbeat_at,
-            alarm: Box::pin(sleep_until(heartbeat_at)),
-        }
+    /// Starts at a position.
+    pub fn new(topic: Arc<Topic>, context: SubscriberContext, permit: OpenStream, position: LogPosition) -> Self {
+        let (changes, alarm) = (topic.watch(), Box::pin(sleep_until(Instant::now() + context.heartbeat)));
+        Self { topic, context, permit, changes, position, unsent: VecDeque::new(), alarm }
     }
 
-    /// Sends a frame before all others. It stands for all events up to the cursor.
-    pub fn prepend_frame(&mut self, frame: &[u8]) {
-        self.prefix.extend_from_slice(frame);
+    /// Starts at a position whose next events are known.
+    pub fn with_events(self, events: Vec<Event>) -> Self {
+        let unsent = SharedRead::of(self.position, events).slices();
+        Self { unsent, ..self }
     }
 
-    /// Continues from a position with a known block.
-    pub fn at_position(self, position: LogPosition) -> Self {
-        Self { last_shown: position, ..self }
+    /// Returns the position after the last returned event.
+    pub const fn position(&self) -> LogPosition {
+        self.position
     }
 
-    /// Shows only the events that the filter passes. The cursor must be the start or a pause, where no block is open.
-    pub fn with_filter(self, filter: LogFilter) -> Self {
-        let last_shown = LogPosition { id: self.cursor, block: Some(Block::Waiting) };
-        let shared_read = self.shared_read.filter(|_| self.cursor >= filter.end());
-        Self { last_shown, filter, shared_read, ..self }
-    }
-
-    /// Returns the frames of a view after the cursor. The stream ends cleanly only after the terminal event, or where
-    /// the view ends at a pause.
-    pub fn into_frames(mut self, view: View) -> impl Stream<Item = Result<Bytes, TruncatedStream>> + Send {
-        self.ends_at = self.stream.ends_at(view.wire);
-        let gauge = StreamGauge::new();
-        let first = stream::iter([Ok(Bytes::from(std::mem::take(&mut self.prefix)))]);
-        let rest = stream::unfold((self, view, gauge), |(mut subscriber, view, gauge)| async move {
-            let mut frames = subscriber.next_frames(&view).await?;
-            // Skip events that have no frames in this view.
-            while frames.as_ref().is_ok_and(Bytes::is_empty) {
-                frames = subscriber.next_frames(&view).await?;
-            }
-            subscriber.reset_heartbeat();
-            Some((frames, (subscriber, view, gauge)))
-        });
-        futures::StreamExt::chain(first, rest)
-    }
-
-    /// Waits for the next events and returns their frames, which may be empty.
-    async fn next_frames(&mut self, view: &View) -> Option<Result<Bytes, TruncatedStream>> {
-        loop {
-            if self.is_finished {
-                return None;
-            }
-            if self.hint_sent {
-                return Some(self.truncate().await);
-            }
-            if self.ends_at.is_some_and(|end| Instant::now() >= end) {
-                self.hint_sent = true;
-                return Some(Ok(self.stream.last_words()));
-            }
-            if let Some(frames) = self.frames_of_read(view) {
-                return Some(Ok(frames));
-            }
-            // Order matters: a change after this line wakes the wait below.
-            let version = *self.changes.borrow_and_update();
-            let next = if self.cursor < self.filter.end() {
-                BufferRead::NotBuffered
-            } else {
-                self.handle.topic.after(self.cursor, view)
-            };
-            match next {
-                BufferRead::Frames { frames, end, events, has_ended } => {
-                    self.advance(end, events, has_ended);
-                    return Some(Ok(frames));
-                }
-                BufferRead::Finished => return None,
-                BufferRead::CaughtUp => {}
-                BufferRead::NotBuffered => match self.read_next().await {
-                    Ok(ReplayResult::Events(shared_read)) => {
-                        self.shared_read = Some(shared_read);
-                        continue;
-                    }
-                    Ok(ReplayResult::CaughtUp) => self.handle.topic.anchor(self.position(), version),
-                    Ok(ReplayResult::Finished) => return None,
-                    // The run or its events were deleted during the stream.
-                    Ok(ReplayResult::ForeignCursor | ReplayResult::EventsGone | ReplayResult::NoSuchRun) => {
-                        return Some(self.truncate().await);
-                    }
-                    Err(error) => {
-                        tracing::debug!(run.id = %self.handle.topic.run_id, error = &error as &dyn Error, "failed to read a run for its stream; trying again");
-                    }
-                },
-            }
-            if self.is_at_wait(view).await {
-                self.is_finished = true;
-                return Some(Ok(wire::ai_sdk::end_of_segment()));
-            }
-            match self.wait(self.cursor).await {
-                WakeReason::Changed => {}
-                WakeReason::HeartbeatDue => return Some(Ok(Bytes::from_static(wire::HEARTBEAT))),
-                WakeReason::Draining => {
-                    self.hint_sent = true;
-                    return Some(Ok(wire::reconnect_hint()));
+    /// Moves to the position after the event `cursor`. Returns whether the client misses events, now or later.
+    pub async fn seek(&mut self, cursor: EventId) -> Result<bool, ReadError> {
+        if cursor != EventId::ORIGIN {
+            // The event itself tells in which block the next one begins.
+            self.position = LogPosition { id: cursor.before(), block: Block::None };
+            match self.fill().await {
+                Ok(Next::Events(())) if self.unsent[0].first().id == cursor => self.skip_first(),
+                Err(ReadError::Storage(error)) => return Err(error.into()),
+                // The log never had the event, or lost it with a worker: an attempt that supersedes it may follow.
+                Ok(_) | Err(_) => {
+                    self.unsent.clear();
+                    self.position = LogPosition { id: cursor, block: Block::None };
                 }
             }
         }
+        Ok(!matches!(self.fill().await?, Next::Ended))
     }
 
-    /// Returns whether the run waits for the client's answer and has written no event since the last shown one.
-    async fn is_at_wait(&self, view: &View) -> bool {
-        if !view.ends_at_waits() || self.last_shown.block != Some(Block::Waiting) {
-            return false;
-        }
-        let run_id = self.handle.topic.run_id;
-        match self.relay.storage.positions(vec![run_id]).await {
-            Ok(positions) => {
-                positions.iter().any(|(_, at)| at.status == RunStatus::Waiting && at.archived_to == self.cursor)
-            }
-            Err(error) => {
-                tracing::debug!(run.id = %run_id, error = &error as &dyn Error, "failed to read a run for its stream; trying again");
-                false
-            }
+    /// Moves to the position after the first unsent event.
+    fn skip_first(&mut self) {
+        if let Some(slice) = self.unsent.pop_front() {
+            self.position = LogPosition::after(slice.first());
+            slice.without_first().into_iter().for_each(|rest| self.unsent.push_front(rest));
         }
     }
 
-    /// Waits until there may be an event after `at`.
-    pub(super) async fn wait(&mut self, at: EventId) -> WakeReason {
+    /// Returns the next events without waiting for them, and moves past them.
+    pub async fn next(&mut self) -> Result<Next<Slice>, ReadError> {
+        Ok(match self.fill().await? {
+            Next::Events(()) => {
+                let slice = self.unsent.pop_front().expect("fill has found a slice");
+                self.position = LogPosition::after(slice.last());
+                Next::Events(slice)
+            }
+            Next::CaughtUp => Next::CaughtUp,
+            Next::Ended => Next::Ended,
+        })
+    }
+
+    /// Gets the next events from the topic, or else from the log, unless there are unsent ones.
+    async fn fill(&mut self) -> Result<Next<()>, ReadError> {
+        if !self.unsent.is_empty() {
+            return Ok(Next::Events(()));
+        }
+        // Order matters: a change after this line wakes the next wait.
+        let next = self.changes.borrow_and_update().next(self.position.id);
+        match next {
+            Some(Next::Events(slice)) => {
+                self.unsent.push_back(slice);
+                Ok(Next::Events(()))
+            }
+            Some(Next::CaughtUp) => Ok(Next::CaughtUp),
+            Some(Next::Ended) => Ok(Next::Ended),
+            None => self.read().await,
+        }
+    }
+
+    /// Reads the log, together with all subscribers at this position.
+    async fn read(&mut self) -> Result<Next<()>, ReadError> {
+        let (run_id, position) = (self.topic.run_id, self.position);
+        let shared_read = self.topic.shared_read(position);
+        let next = shared_read.fill(position, self.context.reader.read(run_id, position.id)).await?;
+        match next {
+            Next::Events(()) => self.unsent = shared_read.slices(),
+            Next::CaughtUp => self.topic.anchor(position),
+            Next::Ended => {}
+        }
+        Ok(next)
+    }
+
+    /// Waits until there may be an event after the position, up to `until`.
+    pub async fn wait(&mut self, until: Instant) -> WakeReason {
         // Order matters: a subscriber that passes this check before the drain begins is woken by it.
-        if self.relay.is_draining() {
+        if self.context.drain.is_cancelled() {
             return WakeReason::Draining;
         }
-        // A subscriber that the topic does not serve must poll by itself.
-        let wake_at = if self.handle.topic.tail() == Some(at) {
-            self.heartbeat_at
-        } else {
-            self.heartbeat_at.min(Instant::now() + self.relay.poll_interval)
-        };
-        let wake_at = self.ends_at.map_or(wake_at, |end| wake_at.min(end));
+        let is_served = self.topic.live_tail() == Some(self.position.id);
+        let wake_at = if is_served { until } else { until.min(Instant::now() + self.context.poll_interval) };
         // An alarm that goes off too early is set again, because setting it for every event would cost more.
         if wake_at < self.alarm.deadline() || self.alarm.is_elapsed() {
             self.alarm.as_mut().reset(wake_at);
         }
-        // Order matters: the alarm comes first, because events that this client's view does not show must not delay its
+        // Order matters: the alarm comes first, because events that a client's view does not show must not delay its
         // heartbeat.
         tokio::select! {
             biased;
-            () = &mut self.alarm => if Instant::now() >= self.heartbeat_at { WakeReason::HeartbeatDue } else { WakeReason::Changed },
+            () = &mut self.alarm => if Instant::now() >= until { WakeReason::TimedOut } else { WakeReason::Changed },
             _ = self.changes.changed() => WakeReason::Changed,
         }
     }
 
-    /// Restarts the heartbeat interval, because bytes were sent.
-    pub(super) fn reset_heartbeat(&mut self) {
-        self.heartbeat_at = Instant::now() + self.relay.heartbeat;
+    /// Counts events as sent, and drops what their encodings have made too large.
+    pub fn note_sent(&self, events: usize) {
+        self.context.relayed.increment(events as u64);
+        self.topic.shrink();
     }
 
-    async fn truncate(&mut self) -> Result<Bytes, TruncatedStream> {
-        self.is_finished = true;
-        // The server discards frames of the poll that returns an error, so this one lets it send them first.
-        tokio::task::yield_now().await;
-        Err(TruncatedStream)
-    }
-
-    /// Reads the next events. A filter's ranges are valid for the log as it is now. So within them the subscriber does
-    /// not use a read of other clients.
-    async fn read_next(&self) -> Result<ReplayResult<Arc<SharedRead>>, storage::Error> {
-        let (run_id, position) = (self.handle.topic.run_id, self.position());
-        if self.cursor < self.filter.end() {
-            Ok(self.relay.replay(run_id, self.cursor).await?.map(|events| SharedRead::of(position, events)))
-        } else {
-            self.relay.read_shared(&self.handle.topic, position).await
-        }
-    }
-
-    /// Returns the events that were read and not yet sent.
-    pub(super) fn unsent_events(&self) -> Vec<Event> {
-        self.shared_read.as_ref().map(|shared_read| shared_read.events_after(self.cursor)).unwrap_or_default()
-    }
-
-    /// Returns the next frames of the events that were read, or `None` if there are none.
-    fn frames_of_read(&mut self, view: &View) -> Option<Bytes> {
-        let shared_read = self.shared_read.as_ref()?;
-        if self.cursor >= self.filter.end()
-            && let BufferRead::Frames { frames, end, events, has_ended } = shared_read.after(self.cursor, view)
-        {
-            self.advance(end, events, has_ended);
-            return Some(frames);
-        }
-        let events = self.unsent_events();
-        if events.is_empty() {
-            self.shared_read = None;
+    /// Waits up to `max_wait` for the first output or the end, and returns the error if the run failed without output.
+    /// Returns `None` at once for a reconnecting client, because its first request has received an answer.
+    pub async fn failure_before_output(&mut self, max_wait: Duration) -> Option<RunError> {
+        if self.position.id != EventId::ORIGIN {
             return None;
         }
-        Some(self.own_frames(events, view))
-    }
-
-    /// Returns the frames of the first events, about a slice of them, for this client alone. Its stream has a filter,
-    /// or only this subscriber knows the block that its client is in.
-    fn own_frames(&mut self, events: Vec<Event>, view: &View) -> Bytes {
-        let mut projector = Projector::after(self.last_shown, view.clone());
-        let mut frames = Vec::new();
-        let mut count = 0;
-        for event in events {
-            self.cursor = event.id;
-            count += 1;
-            if is_left_out(&self.filter.left_out, event.id) {
-                continue;
-            }
-            projector.frame(&mut frames, &event);
-            self.last_shown = LogPosition::after(&event);
-            self.is_finished |= event.is_terminal();
-            if self.filter.until == Some(event.id) {
-                frames.extend_from_slice(&wire::ai_sdk::end_of_segment());
-                self.is_finished = true;
-            }
-            if self.is_finished || frames.len() >= SLICE_BYTES {
-                break;
-            }
+        let first = self.find_event(max_wait, |event| is_output(event.kind()) || event.is_terminal());
+        match first.await?.body() {
+            EventBody::RunFailed(end) => Some(end.error),
+            _ => None,
         }
-        self.relay.relayed.increment(count);
-        frames.into()
     }
 
-    /// Returns the subscriber's position, with the block that the client is in.
-    fn position(&self) -> LogPosition {
-        LogPosition { id: self.cursor, ..self.last_shown }
+    /// Waits up to `max_wait` for the end of the run.
+    pub async fn await_end(mut self, max_wait: Duration) {
+        // After a time-out, the caller returns the run as it is.
+        let _ = self.find_event(max_wait, Event::is_terminal).await;
     }
 
-    fn advance(&mut self, end: LogPosition, events: usize, has_ended: bool) {
-        (self.cursor, self.last_shown) = (end.id, end);
-        self.is_finished = has_ended;
-        self.relay.relayed.increment(events as u64);
+    /// Waits up to `max_wait` for the first event that matches, and then returns to the position.
+    async fn find_event(&mut self, max_wait: Duration, matches: impl Fn(&Event) -> bool) -> Option<Event> {
+        let (position, unsent) = (self.position, self.unsent.clone());
+        let until = Instant::now() + max_wait;
+        let search = async {
+            loop {
+                match self.next().await {
+                    Ok(Next::Events(slice)) => match slice.events().find(|event| matches(event)) {
+                        Some(found) => return Some(found.clone()),
+                        None => continue,
+                    },
+                    Ok(Next::CaughtUp) | Err(ReadError::Storage(_)) => {}
+                    Ok(Next::Ended) | Err(_) => return None,
+                }
+                if self.wait(until).await != WakeReason::Changed {
+                    return None;
+                }
+            }
+        };
+        // A read has its own time-out, which may be longer.
+        let found = timeout(max_wait, search).await.ok().flatten();
+        (self.position, self.unsent) = (position, unsent);
+        found
     }
 }
 
-/// Counts a stream as open until it is dropped.
-pub(super) struct StreamGauge;
-
-impl StreamGauge {
-    pub(super) fn new() -> Self {
-        metrics::gauge!("holdfast_streams_open").increment(1);
-        Self
-    }
-}
-
-impl Drop for StreamGauge {
-    fn drop(&mut self) {
-        metrics::gauge!("holdfast_streams_open").decrement(1);
+/// Returns whether a reader can see an event of this kind.
+const fn is_output(kind: EventKind) -> bool {
+    match kind {
+        EventKind::MessageDelta
+        | EventKind::MessageCompleted
+        | EventKind::ReasoningDelta
+        | EventKind::ToolCallDelta
+        | EventKind::ToolCallStarted
+        | EventKind::ToolCallCompleted
+        | EventKind::ApprovalRequested => true,
+        EventKind::RunQueued
+        | EventKind::AttemptStarted
+        | EventKind::StepStarted
+        | EventKind::StepCompleted
+        | EventKind::ApprovalResolved
+        | EventKind::AgentState
+        | EventKind::ContextUsage
+        | EventKind::WarningRaised
+        | EventKind::RunCompleted
+        | EventKind::RunFailed
+        | EventKind::RunCancelled
+        | EventKind::Unknown => false,
     }
 }

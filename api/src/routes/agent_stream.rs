@@ -85,8 +85,8 @@ pub async fn post(
         },
         ..plain_run(&app, &headers, &fingerprint, target, body.message.clone())?
     };
-    let (committed, outcome) = app.post_and_await_output(&caller, new, cursor(&headers, None)?).await?;
-    stream_on(Wire::Agent, &app, &committed.run, outcome, query.stream_mode).await
+    let (committed, subscriber) = app.post_and_await_output(&caller, new, cursor(&headers, None)?).await?;
+    stream_on(Wire::Agent, &app, &committed.run, subscriber, query.stream_mode).await
 }
 
 /// Returns the conversation of a session. A client without a session name received the conversation's id in the frame

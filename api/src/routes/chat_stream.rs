@@ -55,8 +55,8 @@ pub async fn post(
     let conversation = body.conversation_id.clone().or_else(|| caller.named_session().map(str::to_owned));
     let fingerprint = ["chat", &or_empty(&conversation), &or_empty(&body.agent_definition_id), &body.message];
     let new = plain_run(&app, &headers, &fingerprint, target(&caller, &body)?, body.message.clone())?;
-    let (committed, outcome) = app.post_and_await_output(&caller, new, cursor(&headers, None)?).await?;
-    stream_on(Wire::Chat, &app, &committed.run, outcome, query.stream_mode).await
+    let (committed, subscriber) = app.post_and_await_output(&caller, new, cursor(&headers, None)?).await?;
+    stream_on(Wire::Chat, &app, &committed.run, subscriber, query.stream_mode).await
 }
 
 /// Returns the target that the body's ids name. Fails if a text is no id.

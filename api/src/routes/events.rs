@@ -17,13 +17,13 @@ use holdfast_shared::{
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::page_size;
+use super::{page_size, snapshot::RunFold};
 use crate::{
     app::App,
     auth::Caller,
     extract::{Query, RunId, accepts_event_stream, accepts_json},
     problem::Problem,
-    relay::{OpenOutcome, RunFold},
+    relay::Subscriber,
     streams::OpenStream,
     wire::{Detail, View, Wire, native},
 };
@@ -105,13 +105,8 @@ pub async fn follow(
         let _assembled = app.unread_answers().assemble(&caller, size.bytes)?;
         return page(&app, id, cursor, size).await;
     };
-    let mut outcome = app.relay().resume(&caller.owner, &run, cursor, stream).await?;
-    if query.wire.has_blocks()
-        && let OpenOutcome::Stream(subscriber) = outcome
-    {
-        outcome = OpenOutcome::Stream(Box::new(subscriber.at_position(app.relay().position(id, cursor).await?)));
-    }
-    stream_on(query.wire, &app, &run, outcome, query.stream_mode).await
+    let subscriber = app.relay().resume(&caller.owner, &run, cursor, stream).await?;
+    stream_on(query.wire, &app, &run, subscriber, query.stream_mode).await
 }
 
 /// Streams the message so far, then the tail. For an ended run the tail is its last event, because clients wait for
@@ -123,20 +118,17 @@ async fn snapshot_and_tail(
     mode: Option<StreamMode>,
     stream: OpenStream,
 ) -> Result<Response, Problem> {
-    let RunFold { builder, last, at_ms, .. } = app.relay().fold(run.id).await?;
-    let mut frame = Vec::new();
-    native::snapshot_frame(&mut frame, run.id, last, at_ms, &builder.into_snapshot());
-    let mut outcome = app.relay().open(owner, run, last, stream).await?;
-    if let OpenOutcome::Stream(subscriber) = &mut outcome {
-        subscriber.prepend_frame(&frame);
-    }
-    stream_on(Wire::Native, app, run, outcome, mode).await
+    let fold = RunFold::before_end(app, run.id).await?;
+    let subscriber = app.relay().open(owner, run, fold.last, stream).await?;
+    let view = view_of(Wire::Native, app, run, mode).await?;
+    Ok(stream_as(view, subscriber, fold.into_frame(run.id)))
 }
 
 /// Returns `{snapshot, last_event_id}`, which includes the end of an ended run.
 async fn snapshot_as_json(app: &App, run_id: Uuid) -> Result<Response, Problem> {
-    let RunFold { builder, last, .. } = app.relay().fold(run_id).await?.including_end();
-    Ok(Json(SnapshotResponse { snapshot: builder.into_snapshot(), last_event_id: last }).into_response())
+    let fold = RunFold::to_end(app, run_id).await?;
+    let last_event_id = fold.last;
+    Ok(Json(SnapshotResponse { snapshot: fold.into_snapshot(), last_event_id }).into_response())
 }
 
 /// Returns the stream of a run on any wire, or 204 if the client has all of it.
@@ -144,10 +136,10 @@ pub async fn stream_on(
     wire: Wire,
     app: &App,
     run: &Run,
-    outcome: OpenOutcome,
+    subscriber: Option<Subscriber>,
     requested: Option<StreamMode>,
 ) -> Result<Response, Problem> {
-    Ok(stream_as(view_of(wire, app, run, requested).await?, outcome))
+    Ok(stream_as(view_of(wire, app, run, requested).await?, subscriber, Vec::new()))
 }
 
 /// Returns the view of a run for a client of the wire: the requested mode, else the agent's.
@@ -166,11 +158,12 @@ pub async fn view_of(wire: Wire, app: &App, run: &Run, requested: Option<StreamM
     Ok(View::of(run, wire, detail))
 }
 
-/// Returns the stream of a view, or 204 if the client has all of it.
-fn stream_as(view: View, outcome: OpenOutcome) -> Response {
-    match outcome {
-        OpenOutcome::Stream(subscriber) => event_stream(view.run_id, Body::from_stream(subscriber.into_frames(view))),
-        OpenOutcome::Finished => (StatusCode::NO_CONTENT, [run_header(view.run_id)]).into_response(),
+/// Returns the stream of a view after a prefix, or 204 if the client has all of it.
+fn stream_as(view: View, subscriber: Option<Subscriber>, prefix: Vec<u8>) -> Response {
+    let run_id = view.run_id;
+    match subscriber {
+        Some(subscriber) => event_stream(run_id, Body::from_stream(subscriber.into_frames(prefix, view))),
+        None => (StatusCode::NO_CONTENT, [run_header(run_id)]).into_response(),
     }
 }
 
@@ -207,24 +200,21 @@ const ENVELOPE: usize = 128;
 
 /// Returns `{events, last_event_id, complete}`. `complete` is true if the run has ended and these are its last events.
 async fn page(app: &App, run_id: Uuid, cursor: EventId, size: PageSize) -> Result<Response, Problem> {
-    let mut events = Vec::new();
-    let mut last = cursor;
-    let (mut complete, mut bytes) = (false, 0);
-    while events.len() < size.items && bytes < size.bytes && !complete {
-        let more = app.relay().page(run_id, last).await?;
-        if more.is_empty() {
-            break;
-        }
+    let (mut events, mut bytes, mut log) = (Vec::new(), 0, app.relay().pages(run_id, cursor));
+    while events.len() < size.items
+        && bytes < size.bytes
+        && let Some(more) = log.next().await?
+    {
         for event in more {
             if events.len() == size.items || bytes >= size.bytes {
                 break;
             }
             bytes += event.line().len() + ENVELOPE;
-            (last, complete) = (event.id, event.is_terminal());
             events.push(event);
         }
     }
-    let complete = complete || events.is_empty() && app.relay().has_ended_at(run_id, cursor).await?;
+    let last = events.last().map_or(cursor, |event| event.id);
+    let complete = log.has_ended && last == log.last;
     let mut body = br#"{"events":["#.to_vec();
     for (index, event) in events.iter().enumerate() {
         if index > 0 {

@@ -175,8 +175,8 @@ pub async fn post_to(
         traceparent: spans::of_request(),
     };
     if accepts_event_stream(headers) {
-        let (committed, outcome) = app.post_and_follow(caller, new, cursor(headers, None)?).await?;
-        return stream_on(Wire::Native, app, &committed.run, outcome, query.stream_mode).await;
+        let (committed, subscriber) = app.post_and_follow(caller, new, cursor(headers, None)?).await?;
+        return stream_on(Wire::Native, app, &committed.run, subscriber, query.stream_mode).await;
     }
     let committed = app.post(caller, new).await?;
     Ok(accepted(committed.run.id, AcceptedMessage { message: committed.message, run: committed.run }))

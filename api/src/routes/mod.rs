@@ -19,6 +19,7 @@ mod page;
 mod runs;
 mod server;
 mod sessions;
+mod snapshot;
 mod text_stream;
 mod trace;
 mod users;

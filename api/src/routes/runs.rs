@@ -31,7 +31,6 @@ use crate::{
     auth::Caller,
     extract::{JsonBody, Query, RunId, accepts_event_stream, idempotency_key},
     problem::Problem,
-    relay::OpenOutcome,
     spans,
     wire::Wire,
 };
@@ -124,8 +123,8 @@ pub async fn create(
         traceparent: spans::of_request(),
     };
     if accepts_event_stream(&headers) {
-        let (committed, outcome) = app.post_and_follow(&caller, new, cursor(&headers, None)?).await?;
-        return stream_on(Wire::Native, &app, &committed.run, outcome, query.stream_mode).await;
+        let (committed, subscriber) = app.post_and_follow(&caller, new, cursor(&headers, None)?).await?;
+        return stream_on(Wire::Native, &app, &committed.run, subscriber, query.stream_mode).await;
     }
     let committed = app.post(&caller, new).await?;
     let answer = AcceptedRun { conversation: committed.conversation, message: committed.message, run: committed.run };
@@ -175,7 +174,7 @@ pub async fn wait(
     }
     let timeout = caller.no_later_than(Instant::now() + timeout).duration_since(Instant::now());
     let (last, stream) = (run.last_event_id, app.streams().open(&caller)?);
-    if let OpenOutcome::Stream(subscriber) = app.relay().open(&caller.owner, &Arc::new(run), last, stream).await? {
+    if let Some(subscriber) = app.relay().open(&caller.owner, &Arc::new(run), last, stream).await? {
         subscriber.await_end(timeout).await;
     }
     read(State(app), caller, RunId(id)).await

@@ -52,8 +52,8 @@ pub async fn post(
     let fingerprint = ["text", &id.to_string(), &body.content];
     let new = plain_run(&app, &headers, &fingerprint, Target::Existing(id), body.content.clone())?;
     if accepts_event_stream(&headers) {
-        let (committed, outcome) = app.post_and_await_output(&caller, new, cursor(&headers, None)?).await?;
-        return stream_on(Wire::Text, &app, &committed.run, outcome, query.stream_mode).await;
+        let (committed, subscriber) = app.post_and_await_output(&caller, new, cursor(&headers, None)?).await?;
+        return stream_on(Wire::Text, &app, &committed.run, subscriber, query.stream_mode).await;
     }
     let committed = app.post(&caller, new).await?;
     Ok(accepted(committed.run.id, AcceptedMessage { message: committed.message, run: committed.run }))

@@ -10,7 +10,12 @@ use serde_json::json;
 use uuid::Uuid;
 
 use super::native;
-use crate::relay::StreamPage;
+
+/// Size of a page as JSON; the last event may exceed it.
+const PAGE_BYTES: usize = 1024 * 1024;
+
+/// About how many bytes an event as JSON is longer than its line.
+const OVERHEAD: usize = 128;
 
 /// Where a client wants to read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,6 +39,50 @@ impl Offset {
     }
 }
 
+/// The events after an offset, as many as fit.
+pub struct DurablePage {
+    pub events: Vec<Event>,
+    /// The last event of the page; that of the offset if the page is empty.
+    pub last: EventId,
+    /// Whether the run had no further events at that moment.
+    pub up_to_date: bool,
+    /// Whether the run will never have further events.
+    pub closed: bool,
+    /// About how many bytes the events take as JSON.
+    pub bytes: usize,
+}
+
+impl DurablePage {
+    /// Returns an empty page after an event.
+    pub const fn empty_after(last: EventId) -> Self {
+        Self { events: Vec::new(), last, up_to_date: false, closed: false, bytes: 0 }
+    }
+
+    /// Returns the empty page after a run's last event.
+    pub fn end_after(last: EventId) -> Self {
+        Self { up_to_date: true, closed: true, ..Self::empty_after(last) }
+    }
+
+    /// Appends an event.
+    pub fn push(&mut self, event: Event) {
+        self.bytes += event.line().len() + OVERHEAD;
+        self.last = event.id;
+        self.closed = event.is_terminal();
+        self.up_to_date = self.closed;
+        self.events.push(event);
+    }
+
+    /// Returns whether the page has no room for another event.
+    pub const fn is_full(&self) -> bool {
+        self.bytes >= PAGE_BYTES
+    }
+
+    /// Returns whether the page tells a client nothing that it does not know.
+    pub fn is_unchanged(&self) -> bool {
+        self.events.is_empty() && !self.closed
+    }
+}
+
 /// Returns the offset after an event. Offsets sort as texts like the ids sort.
 pub fn offset(id: EventId) -> String {
     format!("{:010}_{:010}", id.attempt, id.n)
@@ -46,7 +95,7 @@ fn ten_digits(text: &str) -> Option<u32> {
 
 /// Returns the events as a JSON array, on one line.
 pub fn array(run_id: Uuid, events: &[Event]) -> Vec<u8> {
-    let mut json = Vec::with_capacity(2 + events.iter().map(|event| event.line().len() + 128).sum::<usize>());
+    let mut json = Vec::with_capacity(2 + events.iter().map(|event| event.line().len() + OVERHEAD).sum::<usize>());
     append_array(&mut json, run_id, events);
     json
 }
@@ -64,7 +113,7 @@ fn append_array(buffer: &mut Vec<u8>, run_id: Uuid, events: &[Event]) {
 
 /// Returns a page as SSE: its events, if any, and its control event. One write has both, because a client with the
 /// events alone would read them again.
-pub fn frames(run_id: Uuid, page: &StreamPage, cursor: u64) -> Vec<u8> {
+pub fn frames(run_id: Uuid, page: &DurablePage, cursor: u64) -> Vec<u8> {
     let mut frames = Vec::new();
     if !page.events.is_empty() {
         frames.extend_from_slice(b"event: data\ndata:");

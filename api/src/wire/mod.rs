@@ -75,11 +75,6 @@ pub enum Detail {
 }
 
 impl Wire {
-    /// Returns whether the frames of an event depend on the kind of the event before it.
-    pub fn has_blocks(self) -> bool {
-        self == Self::AiSdk
-    }
-
     /// Returns whether the wire's usual clients reconnect by themselves to a truncated stream.
     pub fn reconnects(self) -> bool {
         self != Self::AiSdk
@@ -114,8 +109,7 @@ pub struct View {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct LogPosition {
     pub id: EventId,
-    /// `None` if only the id is known.
-    pub block: Option<Block>,
+    pub block: Block,
 }
 
 /// The block of output that is open.
@@ -160,19 +154,10 @@ impl Block {
 
 impl LogPosition {
     /// The position before all events.
-    pub const START: Self = Self { id: EventId::ORIGIN, block: Some(Block::None) };
-
-    /// Returns the position after an event that a client names.
-    pub fn of_cursor(id: EventId) -> Self {
-        if id == EventId::ORIGIN { Self::START } else { Self { id, block: None } }
-    }
+    pub const START: Self = Self { id: EventId::ORIGIN, block: Block::None };
 
     pub fn after(event: &Event) -> Self {
-        Self { id: event.id, block: Some(Block::after(event)) }
-    }
-
-    fn block(self) -> Block {
-        self.block.unwrap_or(Block::None)
+        Self { id: event.id, block: Block::after(event) }
     }
 }
 
@@ -204,9 +189,11 @@ impl View {
         self.detail != Detail::Messages || event.kind() == EventKind::MessageCompleted || event.is_terminal()
     }
 
-    /// Returns whether a stream ends where the run waits, because the client answers with a new request.
-    pub fn ends_at_waits(&self) -> bool {
-        self.wire == Wire::AiSdk
+    /// Returns the last frames of a stream that ends at a position where the run may wait, because the client answers
+    /// with a new request. `None` if streams of this view continue there.
+    pub fn end_at_wait(&self, position: LogPosition) -> Option<Bytes> {
+        let ends = self.wire == Wire::AiSdk && position.block == Block::Waiting;
+        ends.then(ai_sdk::end_of_segment)
     }
 
     /// Returns whether this event supersedes events that the client may have seen.

@@ -57,7 +57,8 @@ fn frames(wire: Wire, detail: Detail, (previous, id): (&str, &str), body: &Event
 
 fn frames_in(view: View, previous: &str, event: &Event) -> String {
     let mut buffer = Vec::new();
-    Projector::after(LogPosition::of_cursor(previous.parse().unwrap()), view).frame(&mut buffer, event);
+    let position = LogPosition { id: previous.parse().unwrap(), block: Block::None };
+    Projector::after(position, view).frame(&mut buffer, event);
     String::from_utf8(buffer).unwrap()
 }
 

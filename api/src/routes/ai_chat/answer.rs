@@ -7,12 +7,14 @@ use holdfast_shared::{
     agent::StreamMode, approval::ApprovalStatus, approval::Decision, run::Run, tool::ToolCallStatus,
 };
 
-use super::{answer_with, chat::ChatTarget, no_content, request::PartAnswer, segment::Segment};
+use super::{
+    answer_with, chat::ChatTarget, filter::FilteredView, no_content, outline::Outline, request::PartAnswer,
+    segment::Segment,
+};
 use crate::{
     app::App,
     auth::Caller,
     problem::Problem,
-    relay::{LogFilter, OpenOutcome},
     routes::events::view_of,
     wire::{Wire, ai_sdk},
 };
@@ -30,7 +32,7 @@ pub async fn answer(
     let last = app.storage().last_run(&caller.owner, chat.conversation_id()?).await?;
     let run = last.filter(|run| run.output_message_id.to_string() == message_id);
     let run = Arc::new(run.ok_or_else(|| Problem::message_not_waiting(message_id))?);
-    let outline = app.relay().outline(run.id).await?;
+    let outline = Outline::read(app, run.id).await?;
     let questions: Vec<String> = answers.iter().map(PartAnswer::question).collect();
     // A repeated answer, or one after another client's, resumes from the same pause.
     let pauses_before =
@@ -41,14 +43,13 @@ pub async fn answer(
     let stream = app.streams().open(caller)?;
     submit(app, caller, &run, answers).await?;
     let view = view_of(Wire::AiSdk, app, &run, mode).await?;
-    let OpenOutcome::Stream(mut subscriber) = app.relay().open(&caller.owner, &run, pause, stream).await? else {
+    let Some(subscriber) = app.relay().open(&caller.owner, &run, pause, stream).await? else {
         return Ok(no_content());
     };
-    let left_out = outline.superseded;
     let mut start = Vec::new();
     ai_sdk::frame(&mut start, &ai_sdk::resumption(&view));
-    subscriber.prepend_frame(&start);
-    let frames = subscriber.with_filter(LogFilter { left_out, until: None }).into_frames(view);
+    let view = FilteredView::after(subscriber.position(), view, outline.filter());
+    let frames = subscriber.into_frames(start, view);
     let segment = Segment { run_id: run.id, pauses_before };
     Ok(answer_with(segment, Body::from_stream(frames)))
 }

@@ -25,7 +25,7 @@ use crate::{
     auth::Caller,
     extract::idempotency_key,
     problem::Problem,
-    relay::OpenOutcome,
+    relay::Subscriber,
     routes::{checked_options, events::view_of},
     spans,
     wire::Wire,
@@ -186,12 +186,12 @@ fn new_run(
 async fn respond(
     app: &App,
     committed: PostedMessage,
-    mut outcome: OpenOutcome,
+    mut subscriber: Option<Subscriber>,
     mode: Option<StreamMode>,
 ) -> Result<Response, Problem> {
     let run = committed.run;
-    app.await_output(&run, &mut outcome).await?;
+    app.await_output(&run, subscriber.as_mut()).await?;
     let view = view_of(Wire::AiSdk, app, &run, mode).await?;
-    let OpenOutcome::Stream(subscriber) = outcome else { return Ok(super::no_content()) };
-    Ok(answer_with(Segment::first_of(run.id), Body::from_stream(subscriber.into_frames(view))))
+    let Some(subscriber) = subscriber else { return Ok(super::no_content()) };
+    Ok(answer_with(Segment::first_of(run.id), Body::from_stream(subscriber.into_frames(Vec::new(), view))))
 }

@@ -15,12 +15,18 @@ use holdfast_shared::{
     run::{Run, RunStatus},
 };
 
-use super::{answer_with, chat, no_content, segment::Segment};
+use super::{
+    answer_with, chat,
+    filter::{FilteredView, LogFilter},
+    no_content,
+    outline::Outline,
+    segment::Segment,
+};
 use crate::{
     app::App,
     auth::Caller,
     problem::Problem,
-    relay::{LogFilter, OpenOutcome, Outline, TruncatedStream, is_left_out},
+    relay::TruncatedStream,
     routes::events::{unsent, view_of},
     wire::{LogPosition, View, Wire, ai_sdk},
 };
@@ -56,13 +62,12 @@ pub async fn head(app: &App, caller: &Caller, id: &str) -> Result<Response, Prob
 /// Streams a run's answer from its start, without superseded events, and then new ones as they arrive.
 pub async fn answer_from_start(app: &Arc<App>, caller: &Caller, run: &Arc<Run>) -> Result<Response, Problem> {
     let stream = app.streams().open(caller)?;
-    let outline = app.relay().outline(run.id).await?;
+    let outline = Outline::read(app, run.id).await?;
     let view = view_of(Wire::AiSdk, app, run, None).await?;
-    let OpenOutcome::Stream(subscriber) = app.relay().open(&caller.owner, run, EventId::ORIGIN, stream).await? else {
+    let Some(subscriber) = app.relay().open(&caller.owner, run, EventId::ORIGIN, stream).await? else {
         return Ok(no_content());
     };
-    let frames =
-        subscriber.with_filter(LogFilter { left_out: outline.superseded, until: None }).into_frames(view.clone());
+    let frames = subscriber.into_frames(Vec::new(), FilteredView::after(LogPosition::START, view, outline.filter()));
     Ok(answer_with(Segment::first_of(run.id), Body::from_stream(frames)))
 }
 
@@ -91,7 +96,7 @@ pub async fn from_index(app: &Arc<App>, caller: &Caller, id: &str, start: i64) -
         return Ok(no_content());
     }
     let stream = app.streams().open(caller)?;
-    let outline = app.relay().outline(run.id).await?;
+    let outline = Outline::read(app, run.id).await?;
     let Some(bounds) = Bounds::of(&outline, segment, is_chat) else { return Ok(no_content()) };
     let view = view_of(Wire::AiSdk, app, &run, None).await?;
     let tail = match start {
@@ -106,19 +111,18 @@ pub async fn from_index(app: &Arc<App>, caller: &Caller, id: &str, start: i64) -
     if tail.is_none() && skipped > 0 && skipped > bounds.count(app, &view, bounds.certain).await? {
         return Err(Problem::chunks_superseded(run.id));
     }
-    if bounds.until.is_some() || outline.has_ended {
+    if bounds.filter.until.is_some() || outline.has_ended {
         // A client that has all chunks receives the last one again, because it waits for an end.
         skipped = skipped.min(bounds.count(app, &view, outline.last).await?.saturating_sub(1));
     }
-    let outcome = app.relay().open(&caller.owner, &Arc::new(run), bounds.after, stream).await?;
-    let OpenOutcome::Stream(mut subscriber) = outcome else { return Ok(no_content()) };
+    let subscriber = app.relay().open(&caller.owner, &Arc::new(run), bounds.after, stream).await?;
+    let Some(subscriber) = subscriber else { return Ok(no_content()) };
+    let mut start = Vec::new();
     if bounds.continues {
-        let mut start = Vec::new();
         ai_sdk::frame(&mut start, &ai_sdk::resumption(&view));
-        subscriber.prepend_frame(&start);
     }
-    let frames = subscriber.with_filter(LogFilter { left_out: bounds.left_out, until: bounds.until }).into_frames(view);
-    let frames = skip_chunks(skipped, frames);
+    let view = FilteredView::after(subscriber.position(), view, bounds.filter);
+    let frames = skip_chunks(skipped, subscriber.into_frames(start, view));
     let mut response = answer_with(segment, Body::from_stream(frames));
     if let Some(count) = tail {
         let last = HeaderValue::from(count.saturating_sub(1));
@@ -130,11 +134,9 @@ pub async fn from_index(app: &Arc<App>, caller: &Caller, id: &str, start: i64) -
 /// The part of a run's log that a segment has.
 struct Bounds {
     after: EventId,
-    /// The pause that ends the segment; `None` if no pause follows.
-    until: Option<EventId>,
     /// Whether an earlier segment has begun the message.
     continues: bool,
-    left_out: Vec<(EventId, EventId)>,
+    filter: LogFilter,
     /// Up to this event, every earlier reader has received equal chunks.
     certain: EventId,
 }
@@ -143,48 +145,41 @@ impl Bounds {
     /// Returns the bounds of a segment, or `None` if the run has not reached it.
     fn of(outline: &Outline, segment: Segment, is_chat: bool) -> Option<Self> {
         if is_chat {
-            let left_out = outline.superseded.clone();
-            let changes = left_out.iter().map(|(base, _)| *base).chain(outline.takeovers.first().copied());
+            let filter = outline.filter();
+            let changes = filter.left_out.iter().map(|(base, _)| *base).chain(outline.takeovers.first().copied());
             let certain = changes.min().unwrap_or(outline.last);
-            return Some(Self { after: EventId::ORIGIN, until: None, continues: false, left_out, certain });
+            return Some(Self { after: EventId::ORIGIN, continues: false, filter, certain });
         }
         let after = match segment.pauses_before {
             0 => EventId::ORIGIN,
             pauses => *outline.pauses.get(pauses - 1)?,
         };
-        let until = outline.pauses.get(segment.pauses_before).copied();
+        let filter = LogFilter { left_out: Vec::new(), until: outline.pauses.get(segment.pauses_before).copied() };
         let certain = outline.takeovers.iter().copied().find(|last| *last >= after).unwrap_or(outline.last);
-        Some(Self { after, until, continues: segment.pauses_before > 0, left_out: Vec::new(), certain })
+        Some(Self { after, continues: segment.pauses_before > 0, filter, certain })
     }
 
     /// Returns the number of chunks up to and including an event.
     async fn count(&self, app: &App, view: &View, end: EventId) -> Result<u64, Problem> {
         let mut position = LogPosition { id: self.after, ..LogPosition::START };
-        let mut cursor = self.after;
         let mut count = u64::from(self.continues);
-        loop {
-            let events = app.relay().page(view.run_id, cursor).await?;
-            if events.is_empty() {
-                return Ok(count);
-            }
+        let mut log = app.relay().pages(view.run_id, self.after);
+        while let Some(events) = log.next().await? {
             for event in events {
                 if event.id > end {
                     return Ok(count);
                 }
-                cursor = event.id;
-                if is_left_out(&self.left_out, event.id) {
+                if self.filter.leaves_out(event.id) {
                     continue;
                 }
                 count += ai_sdk::chunks(view, position, &event).len() as u64;
                 position = LogPosition::after(&event);
-                if self.until == Some(event.id) {
+                if self.filter.until == Some(event.id) {
                     return Ok(count + ai_sdk::CHUNKS_AT_A_PAUSE);
-                }
-                if event.is_terminal() {
-                    return Ok(count);
                 }
             }
         }
+        Ok(count)
     }
 }
 

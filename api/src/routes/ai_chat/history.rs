@@ -11,6 +11,7 @@ use holdfast_shared::{
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use super::outline::Outline;
 use crate::{
     app::App,
     auth::Caller,
@@ -72,27 +73,21 @@ async fn answer_of(app: &App, run: &Run) -> Result<Option<UiMessage>, Problem> {
 
 /// Folds a run's events into the message that a client would have; `None` if the events have expired.
 async fn folded(app: &App, run: &Run) -> Result<Option<UiMessage>, Problem> {
-    let outline = match app.relay().outline(run.id).await {
+    let filter = match Outline::read(app, run.id).await {
         Err(problem) if problem.status == StatusCode::GONE => return Ok(None),
-        outline => outline?,
+        outline => outline?.filter(),
     };
     let view = view_of(Wire::AiSdk, app, run, None).await?;
     let mut message = UiMessage::new(run.output_message_id.to_string(), "assistant", Vec::new());
-    let (mut cursor, mut position) = (EventId::ORIGIN, LogPosition::START);
+    let (mut log, mut position) = (app.relay().pages(run.id, EventId::ORIGIN), LogPosition::START);
     // It reads page by page, because a log may be far larger than its message.
-    loop {
-        let events = app.relay().page(run.id, cursor).await?;
-        let Some(last) = events.last() else { return Ok(Some(message)) };
-        cursor = last.id;
-        let has_ended = last.is_terminal();
-        for event in events.iter().filter(|event| !outline.leaves_out(event.id)) {
+    while let Some(events) = log.next().await? {
+        for event in events.iter().filter(|event| !filter.leaves_out(event.id)) {
             message.push(&view, position, event);
             position = LogPosition::after(event);
         }
-        if has_ended {
-            return Ok(Some(message));
-        }
     }
+    Ok(Some(message))
 }
 
 /// Returns a stored message without events: a user's message, a card, or an answer whose events have expired.

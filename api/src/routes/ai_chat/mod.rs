@@ -1,13 +1,17 @@
 //! `/api/chat`: the routes for the AI SDK's clients (`useChat` with `DefaultChatTransport`, `WorkflowChatTransport`).
 //!
 //! `request` reads a body, `ask` posts a user's message, and `answer` answers a waiting run. `follow` resumes a stream,
-//! `history` returns a chat's messages, and `chat` finds the conversation of a client's id.
+//! `history` returns a chat's messages, and `chat` finds the conversation of a client's id. Streams end where a run waits,
+//! and clients count their chunks: `segment` names the part of a run between two waits, `outline` finds the waits in a
+//! log, and `filter` leaves out what later attempts supersede.
 
 mod answer;
 mod ask;
 mod chat;
+mod filter;
 mod follow;
 mod history;
+mod outline;
 mod request;
 mod segment;
 

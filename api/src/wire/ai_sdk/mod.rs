@@ -78,7 +78,7 @@ pub fn chunks(view: &View, position: LogPosition, event: &Event) -> Vec<Chunk> {
     // Without deltas, no block is ever open.
     let has_deltas = view.detail == Detail::All;
     let visible = |block| if has_deltas { block } else { Block::None };
-    let (open, block) = (visible(position.block()), visible(Block::after(event)));
+    let (open, block) = (visible(position.block), visible(Block::after(event)));
     if open != block {
         chunks.extend(end_of(open));
         chunks.extend(step_end_after(open, event));

@@ -1,9 +1,11 @@
 //! `/v1/stream/runs/{id}`: a run's events for clients of the Durable Streams protocol, which read and never write.
 
+mod paging;
+
 use std::sync::Arc;
 
 use axum::{
-    body::{Body, Bytes},
+    body::Body,
     extract::State,
     http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
@@ -20,9 +22,9 @@ use crate::{
     auth::Caller,
     extract::{Query, RunId},
     problem::Problem,
-    relay::{LiveFrames, OpenOutcome, StreamPage},
-    wire::durable::{self, Offset},
+    wire::durable::{self, DurablePage, Offset},
 };
+use paging::{LivePages, page_after, tail};
 
 /// The route ignores other parameters, because clients may send their own.
 #[derive(Deserialize, utoipa::IntoParams)]
@@ -70,8 +72,8 @@ pub async fn read(
     (status = 200, description = "Stream-Next-Offset is the end; Stream-Closed says that it is final."), (status = 404, description = "run_not_found")
 ))]
 pub async fn metadata(State(app): State<Arc<App>>, caller: Caller, RunId(id): RunId) -> Response {
-    let tail = async { app.relay().tail(&own_run(&app, &caller, id).await?).await };
-    guarded(tail.await.map(|tail| (position(&tail), [JSON, NO_STORE], unsent()).into_response()))
+    let end = async { tail(&app, &own_run(&app, &caller, id).await?).await };
+    guarded(end.await.map(|tail| (position(&tail), [JSON, NO_STORE], unsent()).into_response()))
 }
 
 const JSON: (HeaderName, HeaderValue) = (header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -93,13 +95,13 @@ async fn answer(
     };
     let start = Offset::parse(offset).ok_or_else(|| Problem::invalid_offset(offset))?;
     let (begin, is_now) = match start {
-        Offset::After(id) => (StreamPage::empty_after(id), false),
-        Offset::Now => (app.relay().tail(&run).await?, true),
+        Offset::After(id) => (DurablePage::empty_after(id), false),
+        Offset::Now => (tail(app, &run).await?, true),
     };
     let cursor = durable::cursor(Utc::now(), query.cursor.as_deref());
     match query.live {
         None if is_now => Ok((position(&begin), [JSON, NO_STORE], "[]").into_response()),
-        None => Ok(catch_up(id, &begin, &app.relay().stream_page(id, begin.last).await?, headers)),
+        None => Ok(catch_up(id, &begin, &page_after(app, id, begin.last).await?, headers)),
         Some(Live::LongPoll) => long_poll(app, caller, &run, begin, cursor).await,
         Some(Live::Sse) => sse(app, caller, &run, begin, cursor).await,
     }
@@ -110,7 +112,7 @@ async fn own_run(app: &App, caller: &Caller, id: Uuid) -> Result<Run, Problem> {
 }
 
 /// Returns the events after the offset, up to the size limit, or 304 if the client has them already.
-fn catch_up(id: Uuid, begin: &StreamPage, page: &StreamPage, headers: &HeaderMap) -> Response {
+fn catch_up(id: Uuid, begin: &DurablePage, page: &DurablePage, headers: &HeaderMap) -> Response {
     // The tag is weak: two answers with equal offsets can differ in the events that a lost worker has not archived.
     let tag = format!("\"{id}:{}:{}\"", durable::offset(begin.last), durable::offset(page.last));
     // Caches must be private and must revalidate, because another caller may send the next request.
@@ -130,13 +132,13 @@ async fn long_poll(
     app: &App,
     caller: &Caller,
     run: &Arc<Run>,
-    begin: StreamPage,
+    begin: DurablePage,
     cursor: u64,
 ) -> Result<Response, Problem> {
     let until = caller.no_later_than(Instant::now() + app.config().long_poll);
     let page = match app.relay().open(&caller.owner, run, begin.last, app.streams().open(caller)?).await? {
-        OpenOutcome::Stream(mut subscriber) => subscriber.next_page_by(until).await?,
-        OpenOutcome::Finished => StreamPage::end_after(begin.last),
+        Some(subscriber) => LivePages::new(subscriber, until).next_page(app).await?,
+        None => DurablePage::end_after(begin.last),
     };
     let cursor = [(HeaderName::from_static("stream-cursor"), HeaderValue::from(cursor)), NO_STORE];
     Ok(if page.events.is_empty() {
@@ -147,7 +149,7 @@ async fn long_poll(
 }
 
 /// Streams the events after the offset and all further ones as they arrive.
-async fn sse(app: &App, caller: &Caller, run: &Arc<Run>, begin: StreamPage, cursor: u64) -> Result<Response, Problem> {
+async fn sse(app: &App, caller: &Caller, run: &Arc<Run>, begin: DurablePage, cursor: u64) -> Result<Response, Problem> {
     let id = run.id;
     let headers = [
         (header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream")),
@@ -155,18 +157,18 @@ async fn sse(app: &App, caller: &Caller, run: &Arc<Run>, begin: StreamPage, curs
         (HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no")),
     ];
     let body = match app.relay().open(&caller.owner, run, begin.last, app.streams().open(caller)?).await? {
-        OpenOutcome::Stream(subscriber) => {
+        Some(subscriber) => {
             let until = caller.no_later_than(Instant::now() + app.config().durable_sse);
-            let live = LiveFrames::new(*subscriber, until);
-            Body::from_stream(live.into_stream(move |page| Bytes::from(durable::frames(id, page, cursor))))
+            let pages = LivePages::new(subscriber, until);
+            Body::from_stream(pages.into_frames(move |page| durable::frames(id, page, cursor)))
         }
-        OpenOutcome::Finished => Body::from(durable::frames(id, &StreamPage::end_after(begin.last), cursor)),
+        None => Body::from(durable::frames(id, &DurablePage::end_after(begin.last), cursor)),
     };
     Ok((headers, body).into_response())
 }
 
 /// Returns the headers for the client's next offset, and whether further events exist.
-fn position(page: &StreamPage) -> HeaderMap {
+fn position(page: &DurablePage) -> HeaderMap {
     let offset = HeaderValue::from_str(&durable::offset(page.last)).expect("an offset is a header value");
     let mut headers = HeaderMap::from_iter([(HeaderName::from_static("stream-next-offset"), offset)]);
     let flags = [("stream-up-to-date", page.up_to_date), ("stream-closed", page.closed)];

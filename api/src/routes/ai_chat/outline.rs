@@ -7,8 +7,8 @@ use holdfast_shared::{
 };
 use uuid::Uuid;
 
-use super::Relay;
-use crate::problem::Problem;
+use super::filter::LogFilter;
+use crate::{app::App, problem::Problem};
 
 /// The facts of a log that the AI SDK's routes need before they stream it.
 #[derive(Debug, Default)]
@@ -28,9 +28,18 @@ pub struct Outline {
 }
 
 impl Outline {
-    /// Returns whether a later attempt supersedes the event.
-    pub fn leaves_out(&self, id: EventId) -> bool {
-        is_left_out(&self.superseded, id)
+    /// Reads a run's log up to its newest event.
+    pub async fn read(app: &App, run_id: Uuid) -> Result<Self, Problem> {
+        let (mut outline, mut log) = (Self::default(), app.relay().pages(run_id, EventId::ORIGIN));
+        while let Some(events) = log.next().await? {
+            events.iter().for_each(|event| outline.push(event));
+        }
+        Ok(outline)
+    }
+
+    /// Returns the filter that leaves out superseded events.
+    pub fn filter(&self) -> LogFilter {
+        LogFilter { left_out: self.superseded.clone(), until: None }
     }
 
     /// Returns the number of pauses up to the newest one at which the run asked any of the questions.
@@ -82,26 +91,6 @@ fn is_taken_over(event: &Event) -> bool {
     }
 }
 
-/// Returns whether the event lies between the two events of a pair.
-pub fn is_left_out(left_out: &[(EventId, EventId)], id: EventId) -> bool {
-    left_out.iter().any(|(base, until)| id > *base && id < *until)
-}
-
-impl Relay {
-    /// Reads a run's log up to its newest event.
-    pub async fn outline(&self, run_id: Uuid) -> Result<Outline, Problem> {
-        let mut outline = Outline { last: EventId::ORIGIN, ..Outline::default() };
-        while !outline.has_ended {
-            let events = self.page(run_id, outline.last).await?;
-            if events.is_empty() {
-                break;
-            }
-            events.iter().for_each(|event| outline.push(event));
-        }
-        Ok(outline)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use chrono::DateTime;
@@ -148,8 +137,11 @@ mod tests {
         ];
         let mut outline = Outline::default();
         events.iter().for_each(|event| outline.push(event));
-        let left: Vec<String> =
-            events.iter().filter(|event| outline.leaves_out(event.id)).map(|event| event.id.to_string()).collect();
+        let left: Vec<String> = events
+            .iter()
+            .filter(|event| outline.filter().leaves_out(event.id))
+            .map(|event| event.id.to_string())
+            .collect();
         assert_eq!(left, ["1-2", "1-3"]);
         assert_eq!(outline.pauses, [EventId::new(2, 3)]);
         assert_eq!(outline.takeovers, [EventId::new(1, 3)]);
