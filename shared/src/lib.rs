@@ -1,7 +1,7 @@
 //! The domain of Holdfast, and the places where its processes meet.
 //!
 //! Reading order:
-//! - The domain has no async, no SQL and no clock: `event_id`, `event`, `transcript`, `snapshot`, `run`, `ending`,
+//! - The domain has no async, no SQL and no clock: `event_id`, `event`, `transcript`, `parts`, `snapshot`, `run`, `ending`,
 //!   `message`, `briefing`, `conversation`.
 //! - API and workers meet in `storage` (the truth), `run_log` (hot events of each run) and `queue` (wake-ups, cancel
 //!   signals, claims).
@@ -26,6 +26,7 @@ pub mod idempotency;
 mod lenient;
 pub mod message;
 pub mod page;
+pub mod parts;
 pub mod queue;
 pub mod quotas;
 pub mod rate_limit;

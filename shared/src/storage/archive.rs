@@ -1,6 +1,7 @@
 //! The archive: a run's durable events in chunks, read together with the run's position.
 
 use bytes::Bytes;
+use chrono::Utc;
 use sqlx::{FromRow, types::Json};
 use uuid::Uuid;
 
@@ -10,7 +11,14 @@ use super::{
     fenced::Statement,
     progress::rows_of,
 };
-use crate::{event::Event, event_id::EventId, run::RunStatus, transcript::Transcript, usage::Usage};
+use crate::{
+    event::Event,
+    event_id::EventId,
+    parts::{MessageParts, PartsBuilder},
+    run::RunStatus,
+    transcript::Transcript,
+    usage::Usage,
+};
 
 /// Consecutive encoded events of one attempt, and the rows that become durable with them.
 #[derive(Debug, Clone)]
@@ -128,21 +136,26 @@ impl Storage {
     }
 }
 
-/// Returns the durable text of a run, for a writer that ends the run without a claim.
-pub(super) async fn durable_text(tx: &mut Tx, run_id: Uuid, streamed: bool) -> Result<String, Error> {
-    if !streamed {
-        return text_of_steps(tx, run_id).await.map_err(Error::doing("read a run's text"));
-    }
+/// Returns the durable text of a run and its parts, for a writer that ends the run without a claim.
+pub(super) async fn durable_answer(tx: &mut Tx, run_id: Uuid, streamed: bool) -> Result<(String, MessageParts), Error> {
     let chunks = tx
         .fetch_all::<(Vec<u8>,)>("select body from run_events where run_id = $1 order by last_id", args![run_id])
         .await;
-    let mut transcript = Transcript::default();
+    let (mut transcript, mut parts) = (Transcript::default(), PartsBuilder::default());
     for (chunk,) in chunks.map_err(Error::doing("read a run's archived text"))? {
         for event in Event::parse_batch(&chunk.into()).map_err(|source| Error::Damaged { run_id, source })? {
             transcript.apply(&event);
+            parts.push(&event);
         }
     }
-    Ok(transcript.into_text())
+    let text = if streamed {
+        transcript.into_text()
+    } else {
+        text_of_steps(tx, run_id).await.map_err(Error::doing("read a run's text"))?
+    };
+    let mut parts = parts.into_parts(Utc::now().timestamp_millis());
+    parts.complete_text(&text);
+    Ok((text, parts))
 }
 
 impl Storage {
@@ -150,13 +163,25 @@ impl Storage {
     pub async fn earlier_answer(&self, claim: &Claim) -> Result<Answer, Error> {
         let doing = || Error::doing("read a run's text");
         let mut tx = self.database.begin().await.map_err(doing())?;
-        let text = durable_text(&mut tx, claim.run_id, claim.stream).await?;
+        let (text, _) = durable_answer(&mut tx, claim.run_id, claim.stream).await?;
         let sql = "select usage from agent_runs where id = $1";
         let row = tx.fetch_optional::<(Option<Json<Usage>>,)>(sql, args![claim.run_id]).await.map_err(doing())?;
         tx.rollback().await.map_err(doing())?;
         let usage = row.and_then(|row| row.0).map(|usage| usage.0).unwrap_or_default();
         // Such a run ends without completion, so it has no finish reason.
-        Ok(Answer { text, usage, finish_reason: None })
+        Ok(Answer { text, usage, ..Answer::default() })
+    }
+
+    /// Returns the parts of earlier attempts, up to the event with which this claim began.
+    pub async fn earlier_parts(&self, claim: &Claim) -> Result<PartsBuilder, Error> {
+        let (mut parts, mut cursor) = (PartsBuilder::default(), EventId::ORIGIN);
+        while let Some(page) = self.read_archive(claim.run_id, cursor).await? {
+            let Some(last) = page.events.last().map(|event| event.id).filter(|last| *last > cursor) else { break };
+            let earlier = page.events.iter().filter(|event| event.id > cursor && event.id < claim.started.id);
+            earlier.for_each(|event| parts.push(event));
+            cursor = last;
+        }
+        Ok(parts)
     }
 }
 

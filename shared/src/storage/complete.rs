@@ -34,7 +34,7 @@ impl Storage {
         let message = answer_of(closing, claim.clock.now());
         let (context, created_at) = (message.retrieval_context.clone(), message.created_at);
         let events = closing.events(Some(message));
-        let chunk = chunk_of(closing.tail, &events);
+        let (chunk, parts) = (chunk_of(closing.tail, &events), closing.parts(&events));
         let fenced = || {
             let lock = Statement::new(
                 concat!(
@@ -54,7 +54,7 @@ impl Storage {
             );
             let end = Statement::new(
                 "update agent_runs set status = 'completed', archived_to = $3, usage = coalesce($4, usage), \
-                 finish_reason = coalesce($6, finish_reason), finished_at = {now}, \
+                 finish_reason = coalesce($6, finish_reason), parts = $7, finished_at = {now}, \
                  holder = null, lease_until = null, executing = false \
                  where id = $1 and attempt = $2 and status = 'running' and superseded_at is null \
                  and exists (select 1 from {locked:chat_conversations where id = $5}) returning id, position, owner_id",
@@ -64,7 +64,8 @@ impl Storage {
                     chunk.last,
                     closing.used(),
                     closing.conversation_id,
-                    closing.finish_text()
+                    closing.finish_text(),
+                    parts.clone()
                 ],
             );
             let answer = Statement::new(

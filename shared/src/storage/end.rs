@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use super::{
     ArchiveChunk, Error, Storage,
-    archive::{chunk_of, durable_text, writes_of},
+    archive::{chunk_of, durable_answer, writes_of},
     database::{Tx, args},
     fenced::{FencedWrites, Spare, Statement},
     flush::log_refused_checkpoint,
@@ -20,6 +20,7 @@ use crate::{
     event_id::EventId,
     finish_reason::FinishReason,
     message::Message,
+    parts::MessageParts,
     run::{RunError, RunStatus},
     storable::storable,
     usage::Usage,
@@ -69,6 +70,18 @@ impl RunEnd<'_> {
         ids.zip(self.before.iter().chain(&closing)).map(|(id, body)| Event::new(id, now, body)).collect()
     }
 
+    /// Returns the parts as the database stores them, with the questions that the end settles.
+    pub(super) fn parts(&self, events: &[Event]) -> serde_json::Value {
+        let mut parts = self.answer.parts.clone();
+        parts.ended_ms = events.last().map_or(parts.ended_ms, |event| event.at_ms);
+        for body in &self.before {
+            if let EventBody::ApprovalResolved(resolved) = body {
+                parts.resolve(resolved);
+            }
+        }
+        serde_json::json!(parts.into_storable())
+    }
+
     /// Returns the run's usage, if there is any.
     pub(super) fn used(&self) -> Option<serde_json::Value> {
         (self.answer.usage != Usage::default()).then(|| serde_json::json!(self.answer.usage))
@@ -86,10 +99,12 @@ impl RunEnd<'_> {
 }
 
 /// The text and the usage of a run at its end.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Answer {
     /// The text of all steps.
     pub text: String,
+    /// The parts of the message, whose text this is.
+    pub parts: MessageParts,
     /// Usage of all steps.
     pub usage: Usage,
     /// The finish reason of the last step.
@@ -193,9 +208,9 @@ async fn write_rule(
     unanswered: ApprovalStatus,
 ) -> Result<EndedRun, Error> {
     let attempt = run.attempt as u32 + 1;
-    let text = storable(durable_text(tx, run_id, run.stream).await?);
+    let (text, parts) = durable_answer(tx, run_id, run.stream).await?;
     let usage = run.usage.map(|usage| usage.0).unwrap_or_default();
-    let answer = Answer { text, usage, finish_reason: None };
+    let answer = Answer { text: storable(text), parts, usage, finish_reason: None };
     let before = match run.status {
         RunStatus::Waiting => settle_approvals(tx, run_id, run.archived_to, unanswered)
             .await
@@ -267,7 +282,7 @@ pub(super) async fn write_closing(
     let events = closing.events(message);
     let chunk = chunk_of(closing.tail, &events);
     let (code, message) = ending.error().map(|error| (error.code.clone(), error.message.clone())).unzip();
-    let sql = "update agent_runs set status = $2, archived_to = $3, usage = coalesce($4, usage), finish_reason = coalesce($9, finish_reason), error_code = $5, error_message = $6, \
+    let sql = "update agent_runs set status = $2, archived_to = $3, usage = coalesce($4, usage), finish_reason = coalesce($9, finish_reason), error_code = $5, error_message = $6, parts = $10, \
                finished_at = {now}, holder = null, lease_until = null, executing = false \
                where id = $1 and attempt = $8 and status in ('queued', 'running', 'waiting') \
                returning exists (select 1 from agent_runs next where next.conversation_id = $7 and next.status = 'queued' and next.id <> $1) as next_waits";
@@ -280,7 +295,8 @@ pub(super) async fn write_closing(
         message,
         closing.conversation_id,
         closing.first.attempt,
-        closing.finish_text()
+        closing.finish_text(),
+        closing.parts(&events)
     ];
     let fenced = FencedWrites::new(Statement::new(sql, args), writes_of(closing.run_id, &chunk));
     let written = tx.write_spares::<(bool,)>(fenced, spare).await?;

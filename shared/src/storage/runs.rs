@@ -59,6 +59,13 @@ pub struct StreamDefaults {
     pub writes_deltas: bool,
 }
 
+impl StreamDefaults {
+    /// Returns whether streams of the run show deltas by default.
+    pub fn has_deltas(&self) -> bool {
+        self.mode == StreamMode::Events && self.writes_deltas
+    }
+}
+
 impl Default for StreamDefaults {
     fn default() -> Self {
         Self { mode: StreamMode::default(), writes_deltas: true }
@@ -115,24 +122,6 @@ impl Storage {
             "select id from agent_runs where owner_id = $1 and conversation_id = $2 order by position desc limit 1";
         let row = self.database.fetch_optional::<(Uuid,)>(sql, args![owner, conversation_id]).await;
         Ok(row.map_err(Error::doing("read the id of the newest run"))?.map(|row| row.0))
-    }
-
-    /// Returns the failed and cancelled runs of the owner's conversation without a message, at most `limit`, oldest
-    /// first.
-    pub async fn runs_without_message(
-        &self,
-        owner: &str,
-        conversation_id: Uuid,
-        limit: usize,
-    ) -> Result<Vec<Run>, Error> {
-        let sql = concat!(
-            select_owned_runs!(),
-            "and r.conversation_id = $2 and r.status in ('failed', 'cancelled') and r.superseded_at is null and o.id is null ",
-            "order by r.position desc limit $3"
-        );
-        let rows = self.database.fetch_all::<RunRow>(sql, args![owner, conversation_id, limit]).await;
-        let rows = rows.map_err(Error::doing("read the runs without a message"))?;
-        Ok(rows.into_iter().rev().map(Run::from).collect())
     }
 
     /// Returns the ids of the unfinished runs of the owner's conversation, newest first.

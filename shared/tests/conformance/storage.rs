@@ -59,7 +59,7 @@ const NEW: Target = Target::New { agent_id: None };
 /// Returns an answer with its usage.
 fn answer(text: &str) -> Answer {
     let usage = Usage { input_tokens: 1, output_tokens: 2, ..Usage::default() };
-    Answer { text: text.into(), usage, finish_reason: Some(FinishReason::Length) }
+    Answer { text: text.into(), usage, finish_reason: Some(FinishReason::Length), ..Answer::default() }
 }
 
 /// Returns a chunk with the attempt's deltas `first..=last`.

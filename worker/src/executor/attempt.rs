@@ -96,6 +96,7 @@ impl<'a> Attempt<'a> {
             text: memory.text(),
             usage: memory.usage,
             finish_reason: memory.finish_reason,
+            ..Answer::default()
         });
         let mut attempt = Self {
             shared,

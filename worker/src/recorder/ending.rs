@@ -6,10 +6,12 @@
 use std::{error::Error, time::Duration};
 
 use bytes::Bytes;
+use chrono::Utc;
 use holdfast_shared::{
     ending::Ending,
+    parts::PartsBuilder,
     run::RunError,
-    storage::{Answer, ArchiveChunk, FinishOutcome, Release, ReleaseOutcome},
+    storage::{self, Answer, ArchiveChunk, FinishOutcome, Release, ReleaseOutcome},
 };
 
 use super::{LeaseLost, Recorder, RecorderOutcome};
@@ -65,23 +67,11 @@ impl Recorder {
     }
 
     async fn finish_with(mut self, mut tail: Option<ArchiveChunk>, ending: &Ending) -> RecorderOutcome {
+        self.complete_answer().await;
         let mut backoff = BACKOFF;
         let mut refusals = 0;
         let failure = Ending::Failed(RunError::new("answer_not_stored", "the database refused the answer"));
         loop {
-            if !self.knows_answer {
-                match self.flushes.storage().earlier_answer(&self.claim).await {
-                    Ok(earlier) => self.continue_from(earlier),
-                    Err(error) => {
-                        tracing::warn!(
-                            error = &error as &dyn Error,
-                            "failed to read the run's earlier answer; trying again"
-                        );
-                        pause(&mut backoff).await;
-                        continue;
-                    }
-                }
-            }
             let no_answer = Answer { usage: self.answer.usage, ..Answer::default() };
             // A database that can be reached and refuses the answer again and again will not accept it later either.
             let (ending, answer) = if refusals < REFUSALS { (ending, &self.answer) } else { (&failure, &no_answer) };
@@ -112,6 +102,31 @@ impl Recorder {
             }
             pause(&mut backoff).await;
         }
+    }
+
+    /// Adds to the answer what earlier attempts have written, and its parts. Repeats until the database has answered.
+    async fn complete_answer(&mut self) {
+        let mut backoff = BACKOFF;
+        while let Err(error) = self.try_complete_answer().await {
+            tracing::warn!(error = &error as &dyn Error, "failed to read the run's earlier answer; trying again");
+            pause(&mut backoff).await;
+        }
+    }
+
+    async fn try_complete_answer(&mut self) -> Result<(), storage::Error> {
+        if !self.knows_answer {
+            let earlier = self.flushes.storage().earlier_answer(&self.claim).await?;
+            self.continue_from(earlier);
+        }
+        let earlier = if self.claim.is_fresh() {
+            PartsBuilder::default()
+        } else {
+            self.flushes.storage().earlier_parts(&self.claim).await?
+        };
+        let parts = earlier.followed_by(&self.claim.started, std::mem::take(&mut self.parts));
+        self.answer.parts = parts.into_parts(Utc::now().timestamp_millis());
+        self.answer.parts.complete_text(&self.answer.text);
+        Ok(())
     }
 
     /// Waits until no flush is in flight, while appends continue.

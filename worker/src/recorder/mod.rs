@@ -16,6 +16,7 @@ use chrono::Utc;
 use holdfast_shared::{
     event::{Event, EventBody, WarningRaised},
     event_id::EventId,
+    parts::PartsBuilder,
     run::{RunError, RunStatus},
     storage::{Answer, Claim, Progress, Release},
 };
@@ -33,6 +34,8 @@ pub struct Recorder {
     last: EventId,
     /// The text and usage of the run so far, including earlier attempts.
     answer: Answer,
+    /// The parts of this attempt. The finish adds those of earlier ones.
+    parts: PartsBuilder,
     /// Whether `answer` is complete: the earlier answer of a resumed run must be read first.
     knows_answer: bool,
     appends: Appends,
@@ -77,6 +80,7 @@ impl Recorder {
             spans,
             last,
             answer: Answer::default(),
+            parts: PartsBuilder::default(),
             knows_answer,
             appends,
             flushes,
@@ -123,7 +127,9 @@ impl Recorder {
     fn encode(&mut self, body: &EventBody<'_>) {
         self.last = self.last.next();
         self.line.clear();
-        Event::encode_into(&mut self.line, self.last, Utc::now().timestamp_millis(), body);
+        let at_ms = Utc::now().timestamp_millis();
+        Event::encode_into(&mut self.line, self.last, at_ms, body);
+        self.parts.push_body(self.last, at_ms, body);
         self.flushes.push(self.last, &self.line);
     }
 

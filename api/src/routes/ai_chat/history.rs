@@ -6,54 +6,44 @@ use axum::http::StatusCode;
 use holdfast_shared::{
     event_id::EventId,
     message::{Content, Message, Role},
-    run::Run,
+    parts::{MessageParts, PartsBuilder},
+    storage::{HistoryMessage, StoredAnswer},
 };
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::outline::Outline;
-use crate::{
-    app::App,
-    auth::Caller,
-    problem::Problem,
-    routes::{events::view_of, history_size},
-    wire::{
-        LogPosition, Wire,
-        ai_sdk::{UiMessage, answer_from_trace},
-    },
-};
+use crate::{app::App, auth::Caller, problem::Problem, routes::history_size, wire::ai_sdk::UiMessage};
 
 /// Returns the newest messages of a conversation, oldest first, up to the size of a history.
 pub async fn of(app: &Arc<App>, caller: &Caller, conversation_id: Uuid) -> Result<Vec<UiMessage>, Problem> {
     let size = history_size(app);
     let _assembled = app.unread_answers().assemble(caller, size.bytes)?;
-    let newest = app.storage().newest_messages(&caller.owner, conversation_id, size).await?;
     // A failed run without output has no message, but a client has seen its reasoning and its tool calls.
-    let unanswered = app.storage().runs_without_message(&caller.owner, conversation_id, size.items).await?;
-    let ids =
-        newest.iter().map(|message| message.id).chain(unanswered.iter().map(|run| run.output_message_id)).collect();
+    let (newest, unanswered) = tokio::try_join!(
+        app.storage().history(&caller.owner, conversation_id, size),
+        app.storage().answers_without_message(&caller.owner, conversation_id, size)
+    )?;
+    let ids = newest.iter().map(|entry| entry.message.id);
+    let ids = ids.chain(unanswered.iter().map(|answer| answer.message_id)).collect();
     let versions = app.storage().versions(conversation_id, ids).await?;
     let (mut messages, mut bytes) = (Vec::with_capacity(newest.len()), 0);
-    // With calls and reasoning, messages are longer than their texts, so the newest come first until the page is full.
-    for message in newest.into_iter().rev() {
+    // A message of an older run may be longer than the query could know, so the newest come first until the page is full.
+    for HistoryMessage { message, answer } in newest {
         if bytes >= size.bytes {
             break;
         }
         let id = message.id;
-        let ui_message = match (message.role, message.run_id) {
-            (Role::Assistant, Some(run_id)) => match app.storage().run_without_answer(&caller.owner, run_id).await? {
-                Some(run) => answer_of(app, &run).await?.unwrap_or_else(|| plain(message)),
-                None => plain(message),
-            },
-            _ => plain(message),
-        };
-        let ui_message = ui_message.with_version(versions.get(&id));
-        let mut answers = Vec::new();
-        for run in unanswered.iter().filter(|run| run.input_message_id == id) {
-            let answer = answer_of(app, run).await?;
-            answers.extend(answer.map(|answer| answer.with_version(versions.get(&run.output_message_id))));
+        let mut of_turn = Vec::new();
+        for answer in unanswered.iter().filter(|answer| answer.input_message_id == id) {
+            let ui_message = answer_of(app, answer, "").await?;
+            of_turn.extend(ui_message.map(|answer_| answer_.with_version(versions.get(&answer.message_id))));
         }
-        for ui_message in answers.into_iter().rev().chain([ui_message]) {
+        let ui_message = match (answer, &message.content) {
+            (Some(answer), Content::Text(text)) => answer_of(app, &answer, text).await?,
+            _ => None,
+        };
+        of_turn.push(ui_message.unwrap_or_else(|| plain(message)).with_version(versions.get(&id)));
+        for ui_message in of_turn {
             bytes += serde_json::to_string(&ui_message).map_or(0, |json| json.len());
             messages.push(ui_message);
         }
@@ -62,35 +52,45 @@ pub async fn of(app: &Arc<App>, caller: &Caller, conversation_id: Uuid) -> Resul
     Ok(messages)
 }
 
-/// Returns the answer of a run: from its events, or from its trace if the events have expired.
-async fn answer_of(app: &App, run: &Run) -> Result<Option<UiMessage>, Problem> {
-    if let Some(answer) = folded(app, run).await? {
-        return Ok(Some(answer));
-    }
-    let (trace, calls) = tokio::try_join!(app.storage().trace(run.id), app.storage().tool_calls(run.id))?;
-    Ok(answer_from_trace(run, trace, &calls))
+/// Returns the answer of a run from its parts. A run that an older version ended has none: they are folded from its
+/// events, or from its trace if the events have expired. `None` if it has no trace either.
+async fn answer_of(app: &App, answer: &StoredAnswer, text: &str) -> Result<Option<UiMessage>, Problem> {
+    let folded = match &answer.parts {
+        Some(parts) => return Ok(Some(UiMessage::of_answer(answer, parts, text))),
+        None => folded(app, answer, text).await?,
+    };
+    let parts = match folded {
+        Some(parts) => parts,
+        None => match app.storage().trace(answer.run_id).await? {
+            trace if trace.is_empty() => return Ok(None),
+            trace => MessageParts::of_trace(answer.finished_at.timestamp_millis(), &trace, &answer.calls),
+        },
+    };
+    Ok(Some(UiMessage::of_answer(answer, &parts, text)))
 }
 
-/// Folds a run's events into the message that a client would have; `None` if the events have expired.
-async fn folded(app: &App, run: &Run) -> Result<Option<UiMessage>, Problem> {
-    let filter = match Outline::read(app, run.id).await {
-        Err(problem) if problem.status == StatusCode::GONE => return Ok(None),
-        outline => outline?.filter(),
-    };
-    let view = view_of(Wire::AiSdk, app, run, None).await?;
-    let mut message = UiMessage::new(run.output_message_id.to_string(), "assistant", Vec::new());
-    let (mut log, mut position) = (app.relay().pages(run.id, EventId::ORIGIN), LogPosition::START);
+/// Folds a run's events into parts; `None` if the events have expired.
+async fn folded(app: &App, answer: &StoredAnswer, text: &str) -> Result<Option<MessageParts>, Problem> {
+    let (mut log, mut builder) = (app.relay().pages(answer.run_id, EventId::ORIGIN), PartsBuilder::default());
+    let mut ended_ms = answer.finished_at.timestamp_millis();
     // It reads page by page, because a log may be far larger than its message.
-    while let Some(events) = log.next().await? {
-        for event in events.iter().filter(|event| !filter.leaves_out(event.id)) {
-            message.push(&view, position, event);
-            position = LogPosition::after(event);
+    loop {
+        match log.next().await {
+            Ok(Some(events)) => {
+                ended_ms = events.last().map_or(ended_ms, |event| event.at_ms);
+                events.iter().for_each(|event| builder.push(event));
+            }
+            Ok(None) => break,
+            Err(problem) if problem.status == StatusCode::GONE => return Ok(None),
+            Err(problem) => return Err(problem),
         }
     }
-    Ok(Some(message))
+    let mut parts = builder.into_parts(ended_ms);
+    parts.complete_text(text);
+    Ok(Some(parts))
 }
 
-/// Returns a stored message without events: a user's message, a card, or an answer whose events have expired.
+/// Returns a stored message without parts: a user's message, a card, or an answer of which nothing else is left.
 fn plain(message: Message) -> UiMessage {
     let text = |text: String| json!({"type": "text", "text": text});
     let id = message.client_id.unwrap_or_else(|| message.id.to_string());

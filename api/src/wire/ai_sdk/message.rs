@@ -1,22 +1,20 @@
-//! A UI message: the fold of a message's chunks, as the AI SDK's client makes it. The history of a chat has these
+//! A UI message of the AI SDK, as a client has it that followed the message's streams. The history of a chat has these
 //! messages.
 
 use chrono::{DateTime, Utc};
 use holdfast_shared::{
-    approval::ApprovalStatus,
-    event::{ApprovalResolved, Event, EventBody, EventKind},
     message::Version,
+    parts::{CallApproval, CallPart, CallProgress, MessagePart, MessageParts, QuestionPart},
+    storage::{CallOutcome, StoredAnswer},
 };
 use serde::Serialize;
 use serde_json::{Map, Value, json};
-use uuid::Uuid;
 
 use super::{
-    Chunk,
-    chunk::{UiMetadata, UiTool},
-    chunks,
+    Chunk, REASONING,
+    chunk::{ApprovalDetails, CallDuration, UiMetadata, is_server_tool},
+    output_of,
 };
-use crate::wire::{LogPosition, View};
 
 /// `UIMessage` of the AI SDK.
 #[derive(Debug, Clone, PartialEq, Serialize, utoipa::ToSchema)]
@@ -28,259 +26,152 @@ pub struct UiMessage {
     pub metadata: Map<String, Value>,
     #[schema(value_type = Vec<Object>)]
     pub parts: Vec<Value>,
-    /// Whether the message has failed, because a client reads nothing after an error.
-    #[serde(skip)]
-    has_failed: bool,
-    /// When the open reasoning began, in ms since the Unix epoch.
-    #[serde(skip)]
-    reasoning_since: Option<i64>,
 }
 
 impl UiMessage {
-    pub fn new(id: String, role: &'static str, parts: Vec<Value>) -> Self {
-        Self { id, role, metadata: Map::new(), parts, has_failed: false, reasoning_since: None }
+    /// Returns a stored message without parts.
+    pub fn of_stored(created_at: DateTime<Utc>, id: String, role: &'static str, parts: Vec<Value>) -> Self {
+        let metadata = UiMetadata { created_at: Some(created_at), ..UiMetadata::default() };
+        Self { id, role, metadata: fields(json!(metadata)), parts }
     }
 
-    /// Returns a stored message, without the chunks of its stream.
-    pub fn of_stored(created_at: DateTime<Utc>, id: String, role: &'static str, parts: Vec<Value>) -> Self {
-        let mut message = Self::new(id, role, parts);
-        message.merge(json!(UiMetadata { created_at: Some(created_at), ..UiMetadata::default() }));
-        message
+    /// Returns the answer of an ended run.
+    pub fn of_answer(answer: &StoredAnswer, parts: &MessageParts, text: &str) -> Self {
+        let metadata = UiMetadata {
+            run_id: Some(answer.run_id),
+            conversation_id: Some(answer.conversation_id),
+            created_at: DateTime::from_timestamp_millis(parts.ended_ms),
+            status: Some(answer.status),
+            error: answer.error.clone(),
+            usage: Some(answer.usage),
+            finish_reason: answer.finish_reason,
+        };
+        let parts = if answer.defaults.has_deltas() {
+            parts_with_deltas(parts, &answer.calls, text)
+        } else {
+            parts_without_deltas(parts, &answer.calls, text)
+        };
+        Self { id: answer.message_id.to_string(), role: "assistant", metadata: fields(json!(metadata)), parts }
     }
 
     /// Adds the number of this version, if the message has several.
     pub fn with_version(mut self, version: Option<&Version>) -> Self {
         if let Some(version) = version {
-            self.merge(json!({"version": version}));
+            self.metadata.insert("version".into(), json!(version));
         }
         self
     }
+}
 
-    /// Applies the next event of the message.
-    pub fn push(&mut self, view: &View, position: LogPosition, event: &Event) {
-        for chunk in chunks(view, position, event) {
-            self.time_reasoning(&chunk, event.at_ms);
-            self.apply(chunk);
-        }
-        if let (EventKind::ApprovalResolved, EventBody::ApprovalResolved(resolved)) = (event.kind(), event.body()) {
-            self.resolve(resolved);
-        }
-    }
+fn parts_with_deltas(parts: &MessageParts, calls: &[CallOutcome], text: &str) -> Vec<Value> {
+    let mut rest = text.chars();
+    let part = |part: &MessagePart| match part {
+        MessagePart::Text { chars } => text_part(rest.by_ref().take(*chars).collect()),
+        MessagePart::Reasoning { text, duration_ms } => json!({
+            "type": "reasoning", "id": REASONING, "text": text, "state": "done",
+            "providerMetadata": {"holdfast": {"durationMs": duration_ms}}
+        }),
+        other => other_part(other, calls),
+    };
+    parts.parts.iter().map(part).collect()
+}
 
-    /// Keeps the duration of the reasoning, which a client of the history cannot measure.
-    fn time_reasoning(&mut self, chunk: &Chunk, at_ms: i64) {
-        match chunk {
-            Chunk::ReasoningStart { .. } => self.reasoning_since = Some(at_ms),
-            Chunk::ReasoningEnd { .. } => {
-                if let (Some(since), Some(part)) = (self.reasoning_since.take(), self.newest("reasoning")) {
-                    part.insert("providerMetadata".into(), json!({"holdfast": {"durationMs": (at_ms - since).max(0)}}));
-                }
-            }
-            _ => {}
-        }
-    }
+/// Returns the parts that a client without deltas has: the text is its last part.
+fn parts_without_deltas(parts: &MessageParts, calls: &[CallOutcome], text: &str) -> Vec<Value> {
+    let shown = parts.parts.iter().filter(|part| match part {
+        MessagePart::Text { .. } | MessagePart::Reasoning { .. } => false,
+        MessagePart::Call(call) => !matches!(call.state, CallProgress::Incomplete(_)),
+        _ => true,
+    });
+    let text = (!text.is_empty()).then(|| text_part(text.to_owned()));
+    shown.map(|part| other_part(part, calls)).chain(text).collect()
+}
 
-    pub(super) fn apply(&mut self, chunk: Chunk) {
-        if self.has_failed {
-            return;
-        }
-        match chunk {
-            Chunk::Start { message_id, message_metadata } => {
-                self.id = message_id.to_string();
-                self.merge(json!(message_metadata));
-            }
-            Chunk::Finish { message_metadata, .. } => self.merge(json!(message_metadata)),
-            Chunk::MessageMetadata { message_metadata } => self.merge(json!(message_metadata)),
-            Chunk::StartStep => self.parts.push(json!({"type": "step-start"})),
-            Chunk::TextStart { .. } => self.parts.push(json!({"type": "text", "text": "", "state": "streaming"})),
-            Chunk::ReasoningStart { id } => {
-                self.parts.push(json!({"type": "reasoning", "id": id, "text": "", "state": "streaming"}));
-            }
-            Chunk::TextDelta { delta, .. } => self.append("text", &delta),
-            Chunk::ReasoningDelta { delta, .. } => self.append("reasoning", &delta),
-            Chunk::TextEnd { .. } => self.close("text"),
-            Chunk::ReasoningEnd { .. } => self.close("reasoning"),
-            Chunk::ToolInputStart { tool } => self.tool(&tool, json!({"state": "input-streaming"})),
-            Chunk::ToolInputDelta { tool_call_id, input_text_delta } => {
-                if let Some(part) = self.call(&tool_call_id) {
-                    let raw = part.get("rawInput").and_then(Value::as_str).unwrap_or_default();
-                    let raw = format!("{raw}{input_text_delta}");
-                    part.insert("rawInput".into(), raw.into());
-                }
-            }
-            Chunk::ToolInputAvailable { tool, input, provider_executed } => {
-                let mut state = json!({"state": "input-available", "input": input});
-                if provider_executed {
-                    state["providerExecuted"] = true.into();
-                }
-                self.tool(&tool, state);
-            }
-            Chunk::ToolApprovalRequest { approval_id, tool_call_id } => {
-                self.change(&tool_call_id, json!({"state": "approval-requested", "approval": {"id": approval_id}}));
-            }
-            Chunk::ToolOutputAvailable { tool_call_id, output, .. } => {
-                self.change(&tool_call_id, json!({"state": "output-available", "output": output}));
-            }
-            Chunk::ToolOutputError { tool_call_id, error_text, .. } => {
-                self.change(&tool_call_id, json!({"state": "output-error", "errorText": error_text}));
-            }
-            Chunk::ToolOutputDenied { tool_call_id } => self.change(&tool_call_id, json!({"state": "output-denied"})),
-            Chunk::DataContext { .. }
-            | Chunk::DataCall { .. }
-            | Chunk::DataQuestion { .. }
-            | Chunk::DataWarning { .. }
-            | Chunk::DataAttempt { .. } => {
-                self.data(json!(chunk));
-            }
-            Chunk::Error { .. } => self.has_failed = true,
-            Chunk::DataState { .. } | Chunk::FinishStep | Chunk::Abort => {}
-        }
-    }
+fn text_part(text: String) -> Value {
+    json!({"type": "text", "text": text, "state": "done"})
+}
 
-    fn merge(&mut self, metadata: Value) {
-        if let Value::Object(fields) = metadata {
-            self.metadata.extend(fields);
+/// Returns a part that is neither text nor reasoning.
+fn other_part(part: &MessagePart, calls: &[CallOutcome]) -> Value {
+    let outcome = |id: &str| calls.iter().find(|call| call.call_id == id);
+    match part {
+        MessagePart::Step | MessagePart::Text { .. } | MessagePart::Reasoning { .. } => json!({"type": "step-start"}),
+        MessagePart::Call(call) => call_part(call, outcome(&call.call_id)),
+        MessagePart::CallEnd { call_id } => {
+            let duration_ms = outcome(call_id).and_then(|call| call.duration_ms).unwrap_or_default();
+            let data = CallDuration { tool_call_id: call_id.clone(), duration_ms };
+            json!(Chunk::DataCall { id: call_id.clone(), data })
         }
-    }
-
-    /// Returns the newest part of a type.
-    fn newest(&mut self, kind: &str) -> Option<&mut Map<String, Value>> {
-        self.parts.iter_mut().rev().filter_map(Value::as_object_mut).find(|part| part["type"] == kind)
-    }
-
-    fn append(&mut self, kind: &str, delta: &str) {
-        if let Some(Value::String(text)) = self.newest(kind).and_then(|part| part.get_mut("text")) {
-            text.push_str(delta);
-        }
-    }
-
-    fn close(&mut self, kind: &str) {
-        if let Some(part) = self.newest(kind) {
-            part.insert("state".into(), "done".into());
-        }
-    }
-
-    fn call(&mut self, tool_call_id: &str) -> Option<&mut Map<String, Value>> {
-        let parts = self.parts.iter_mut().rev().filter_map(Value::as_object_mut);
-        parts.into_iter().find(|part| part.get("toolCallId").is_some_and(|id| id == tool_call_id))
-    }
-
-    fn change(&mut self, tool_call_id: &str, change: Value) {
-        if let (Some(part), Value::Object(fields)) = (self.call(tool_call_id), change) {
-            part.extend(fields);
-        }
-    }
-
-    /// Sets the state of a call, and adds its part if there is none.
-    fn tool(&mut self, tool: &UiTool, state: Value) {
-        if self.call(&tool.tool_call_id).is_none() {
-            self.parts.push(if tool.dynamic {
-                json!({"type": "dynamic-tool", "toolName": tool.tool_name, "toolCallId": tool.tool_call_id})
-            } else {
-                json!({"type": format!("tool-{}", tool.tool_name), "toolCallId": tool.tool_call_id})
-            });
-        }
-        if let Some(part) = self.call(&tool.tool_call_id) {
-            part.remove("rawInput");
-        }
-        self.change(&tool.tool_call_id, state);
-    }
-
-    fn data(&mut self, part: Value) {
-        let same = |other: &&mut Value| other["type"] == part["type"] && other["id"] == part["id"];
-        match self.parts.iter_mut().find(same).filter(|_| part["id"].is_string()) {
-            Some(existing) => *existing = part,
-            None => self.parts.push(part),
-        }
-    }
-
-    /// Adds the decision, which the answering client knows without a chunk.
-    fn resolve(&mut self, resolved: ApprovalResolved<'_>) {
-        let mut approval =
-            json!({"id": resolved.approval_id, "approved": resolved.decision == ApprovalStatus::Approved});
-        if let Some(reason) = resolved.reason {
-            approval["reason"] = reason.into_owned().into();
-        }
-        self.change(&resolved.call_id, json!({"approval": approval}));
-        if resolved.edited_input.is_some() {
-            self.mark_edited(resolved.approval_id);
-        }
-    }
-
-    /// Marks the `data-question` part, because the SDK's own approval has no field for an edited input.
-    fn mark_edited(&mut self, approval_id: Uuid) {
-        let id = approval_id.to_string();
-        let question = self.parts.iter_mut().find(|part| part["type"] == "data-question" && part["id"] == id.as_str());
-        if let Some(question) = question {
-            question["data"]["edited"] = true.into();
-        }
+        MessagePart::Question(question) => question_part(question),
+        MessagePart::Context { payload } => json!(Chunk::DataContext { id: "context", data: payload.clone() }),
+        MessagePart::Warning { payload } => json!(Chunk::DataWarning { data: payload.clone() }),
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use holdfast_shared::{
-        approval::ApprovalKind,
-        event::{ApprovalRequested, MessageDelta, ReasoningDelta},
+fn call_part(call: &CallPart, outcome: Option<&CallOutcome>) -> Value {
+    let mut part = if is_server_tool(&call.name) {
+        json!({"type": "dynamic-tool", "toolName": call.name, "toolCallId": call.call_id})
+    } else {
+        json!({"type": format!("tool-{}", call.name), "toolCallId": call.call_id})
     };
-
-    use super::*;
-    use crate::wire::{Detail, Wire};
-
-    /// Returns the message of these events, each with its time in seconds.
-    fn message_of(events: &[(i64, EventBody<'_>)]) -> UiMessage {
-        let created_at = DateTime::UNIX_EPOCH;
-        let (run_id, conversation_id, message_id) = (Uuid::nil(), Uuid::max(), Uuid::nil());
-        let detail = Detail::All;
-        let view = View { wire: Wire::AiSdk, detail, run_id, conversation_id, message_id, created_at, context: None };
-        let (mut message, mut position) = (UiMessage::new(String::new(), "assistant", Vec::new()), LogPosition::START);
-        for (index, (second, body)) in events.iter().enumerate() {
-            let at = DateTime::from_timestamp(*second, 0).unwrap();
-            let event = Event::new(format!("1-{}", index + 1).parse().unwrap(), at, body);
-            message.push(&view, position, &event);
-            position = LogPosition::after(&event);
+    if let CallProgress::Incomplete(input) = &call.state {
+        part["state"] = "input-streaming".into();
+        if !input.is_empty() {
+            part["rawInput"] = input.as_str().into();
         }
-        message
+        return part;
     }
-
-    fn newest<'a>(message: &'a UiMessage, kind: &str) -> &'a Value {
-        message.parts.iter().rfind(|part| part["type"] == kind).unwrap()
+    part["input"] = outcome.map(CallOutcome::input).unwrap_or_default();
+    if call.by_worker {
+        part["providerExecuted"] = true.into();
     }
-
-    #[test]
-    fn the_history_has_the_duration_of_the_reasoning() {
-        let message_id = Uuid::nil();
-        let reasoning =
-            |text: &'static str| EventBody::ReasoningDelta(ReasoningDelta { message_id, text: text.into() });
-        let text = EventBody::MessageDelta(MessageDelta { message_id, text: "Six.".into() });
-        let message = message_of(&[(10, reasoning("The tide")), (11, reasoning(" turns")), (13, text)]);
-        assert_eq!(newest(&message, "reasoning")["providerMetadata"], json!({"holdfast": {"durationMs": 3_000}}));
+    if let Some(approval) = &call.approval {
+        part["approval"] = approval_of(approval);
     }
+    part["state"] = match (&call.state, outcome.and_then(CallOutcome::error)) {
+        (CallProgress::Incomplete(_) | CallProgress::Started, _) => "input-available",
+        (CallProgress::Asked, _) => "approval-requested",
+        (CallProgress::Withdrawn, _) => "output-denied",
+        (CallProgress::Ended, Some(error)) if error.code == "denied" => "output-denied",
+        (CallProgress::Ended, Some(error)) => {
+            part["errorText"] = error.message.into();
+            "output-error"
+        }
+        (CallProgress::Ended, None) => {
+            let output = outcome.and_then(|call| call.output.clone()).unwrap_or_default();
+            part["output"] = output_of(&call.name, output);
+            "output-available"
+        }
+    }
+    .into();
+    part
+}
 
-    #[test]
-    fn the_history_marks_an_edited_input() {
-        let (approval_id, call_id) = (Uuid::max(), "call");
-        let requested = EventBody::ApprovalRequested(ApprovalRequested {
-            approval_id,
-            call_id: call_id.into(),
-            kind: ApprovalKind::Policy,
-            name: "bank__pay".into(),
-            input: json!({"amount": 10}).into(),
-            expires_at: DateTime::UNIX_EPOCH,
-        });
-        let resolved = |edited_input| {
-            EventBody::ApprovalResolved(ApprovalResolved {
-                base: None,
-                approval_id,
-                call_id: call_id.into(),
-                decision: ApprovalStatus::Approved,
-                reason: None,
-                edited_input,
-            })
-        };
-        let edited = message_of(&[(1, requested.clone()), (2, resolved(Some(json!({"amount": 1}).into())))]);
-        assert_eq!(newest(&edited, "data-question")["data"]["edited"], true);
-        let unchanged = message_of(&[(1, requested), (2, resolved(None))]);
-        assert_eq!(newest(&unchanged, "data-question")["data"]["edited"], Value::Null);
+fn approval_of(approval: &CallApproval) -> Value {
+    let mut value = json!({"id": approval.id});
+    if let Some(approved) = approval.approved {
+        value["approved"] = approved.into();
+    }
+    if let Some(reason) = &approval.reason {
+        value["reason"] = reason.as_str().into();
+    }
+    value
+}
+
+/// The SDK's own approval has no field for the kind of question, or for an edited input.
+fn question_part(question: &QuestionPart) -> Value {
+    let (approval_id, call_id) = (question.approval_id, question.call_id.clone());
+    let data = ApprovalDetails { approval_id, call_id, kind: question.kind, expires_at: question.expires_at };
+    let mut part = json!(Chunk::DataQuestion { id: approval_id, data });
+    if question.edited {
+        part["data"]["edited"] = true.into();
+    }
+    part
+}
+
+fn fields(value: Value) -> Map<String, Value> {
+    match value {
+        Value::Object(fields) => fields,
+        _ => Map::new(),
     }
 }

@@ -5,7 +5,6 @@
 //! whose stream continues the same message.
 
 mod chunk;
-mod from_trace;
 mod message;
 
 use bytes::Bytes;
@@ -23,7 +22,6 @@ use serde_json::Value;
 use super::{Block, Detail, LogPosition, View};
 pub use chunk::Chunk;
 use chunk::{ApprovalDetails, CallDuration, Crashes, UiAttempt, UiFinishReason, UiMetadata, UiTool, is_server_tool};
-pub use from_trace::answer_from_trace;
 pub use message::UiMessage;
 
 /// The ids of blocks. A client closes one block before it opens the next, so one id per kind is enough.

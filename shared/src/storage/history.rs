@@ -1,0 +1,249 @@
+//! The history of a conversation: its newest messages, each answer with its parts and its calls.
+
+use chrono::{DateTime, Utc};
+use serde::Deserialize;
+use serde_json::Value;
+use sqlx::{FromRow, types::Json};
+use uuid::Uuid;
+
+use super::{
+    Error, Storage, StreamDefaults,
+    database::args,
+    pages::{PageRow, items_of, page_query},
+    rows::{MessageRow, message_columns},
+};
+use crate::{
+    finish_reason::FinishReason,
+    message::Message,
+    page::PageSize,
+    parts::MessageParts,
+    run::{RunError, RunStatus},
+    tool::ToolError,
+    usage::Usage,
+};
+
+/// A message, with its answer if a run wrote it.
+#[derive(Debug)]
+pub struct HistoryMessage {
+    /// The message.
+    pub message: Message,
+    /// The answer of the run.
+    pub answer: Option<StoredAnswer>,
+}
+
+/// What the database has of an ended run's answer, beside the message.
+#[derive(Debug)]
+pub struct StoredAnswer {
+    /// The run.
+    pub run_id: Uuid,
+    /// The conversation.
+    pub conversation_id: Uuid,
+    /// The id of the answer.
+    pub message_id: Uuid,
+    /// The message that the run answers.
+    pub input_message_id: Uuid,
+    /// The run's status.
+    pub status: RunStatus,
+    /// The usage of all steps.
+    pub usage: Usage,
+    /// Why the model ended the answer, if the run has completed.
+    pub finish_reason: Option<FinishReason>,
+    /// Why the run has failed.
+    pub error: Option<RunError>,
+    /// When the run ended.
+    pub finished_at: DateTime<Utc>,
+    /// What streams of the run show by default.
+    pub defaults: StreamDefaults,
+    /// The parts of the message; `None` if an older version ended the run.
+    pub parts: Option<MessageParts>,
+    /// The calls of the run.
+    pub calls: Vec<CallOutcome>,
+}
+
+/// A call of a tool, as its row has it.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct CallOutcome {
+    /// The call.
+    pub call_id: String,
+    /// The arguments, as JSON text.
+    pub input: String,
+    /// The text that the tool returned.
+    pub output: Option<String>,
+    /// Why there is no output.
+    pub error: Option<String>,
+    /// How long the call took.
+    pub duration_ms: Option<u64>,
+}
+
+impl CallOutcome {
+    /// Returns the arguments.
+    pub fn input(&self) -> Value {
+        serde_json::from_str(&self.input).unwrap_or_default()
+    }
+
+    /// Returns why there is no output.
+    pub fn error(&self) -> Option<ToolError> {
+        serde_json::from_str(self.error.as_deref()?).ok()
+    }
+}
+
+/// The columns of `AnswerRow` from `agent_runs r`, without those of the calls and the agent.
+macro_rules! answer_columns {
+    () => {
+        "r.id as answer_run, r.conversation_id as run_conversation, r.output_message_id, r.input_message_id, r.status as run_status, r.usage as run_usage, \
+         r.finish_reason as run_finish_reason, r.error_code, r.error_message, \
+         r.finished_at, r.stream, r.parts"
+    };
+}
+
+/// The columns of `AnswerRow` from the run's calls and its agent.
+macro_rules! answer_details {
+    ($run:literal) => {
+        concat!(
+            "(select {objects:'call_id', c.call_id, 'input', cast(c.input as text), 'output', c.output, ",
+            "'error', cast(c.error as text), 'duration_ms', c.duration_ms} from agent_run_tool_calls c where c.run_id = ",
+            $run,
+            ") as calls, (select v.definition ->> 'stream_mode' from agent_definition_versions v, agent_runs a ",
+            "where a.id = ",
+            $run,
+            " and v.agent_definition_id = a.agent_definition_id and v.version = a.agent_version) as stream_mode"
+        )
+    };
+}
+
+/// The approximate size of an answer's parts and calls as JSON, from `agent_runs r`.
+macro_rules! answer_bytes {
+    () => {
+        "coalesce(octet_length(cast(r.parts as text)), 0) + coalesce((select sum(octet_length(cast(c.input as text)) + \
+         coalesce(octet_length(c.output), 0) + 200) from agent_run_tool_calls c where c.run_id = r.id), 0)"
+    };
+}
+
+#[derive(FromRow)]
+struct HistoryRow {
+    #[sqlx(flatten)]
+    message: MessageRow,
+    #[sqlx(flatten)]
+    answer: AnswerRow,
+}
+
+#[derive(FromRow)]
+struct AnswerRow {
+    answer_run: Option<Uuid>,
+    run_conversation: Option<Uuid>,
+    output_message_id: Option<Uuid>,
+    input_message_id: Option<Uuid>,
+    run_status: Option<String>,
+    run_usage: Option<Json<Usage>>,
+    run_finish_reason: Option<String>,
+    error_code: Option<String>,
+    error_message: Option<String>,
+    finished_at: Option<DateTime<Utc>>,
+    stream: Option<bool>,
+    parts: Option<Json<MessageParts>>,
+    calls: Option<Json<Vec<CallOutcome>>>,
+    stream_mode: Option<String>,
+}
+
+impl AnswerRow {
+    /// Returns the answer, or `None` if no run wrote the message.
+    fn into_answer(self) -> Option<StoredAnswer> {
+        let status = RunStatus::try_from(self.run_status?).ok()?;
+        let mode = self.stream_mode.and_then(|mode| serde_json::from_value(Value::String(mode)).ok());
+        Some(StoredAnswer {
+            run_id: self.answer_run?,
+            conversation_id: self.run_conversation?,
+            message_id: self.output_message_id?,
+            input_message_id: self.input_message_id?,
+            status,
+            usage: self.run_usage.map(|usage| usage.0).unwrap_or_default(),
+            // The row of a failed run may have the finish reason of a step.
+            finish_reason: self.run_finish_reason.filter(|_| status == RunStatus::Completed).map(FinishReason::from),
+            error: self.error_code.zip(self.error_message).map(|(code, message)| RunError { code, message }),
+            finished_at: self.finished_at?,
+            defaults: StreamDefaults { mode: mode.unwrap_or_default(), writes_deltas: self.stream.unwrap_or(true) },
+            parts: self.parts.map(|parts| parts.0),
+            calls: self.calls.map(|calls| calls.0).unwrap_or_default(),
+        })
+    }
+}
+
+impl From<HistoryRow> for HistoryMessage {
+    fn from(row: HistoryRow) -> Self {
+        Self { message: row.message.into(), answer: row.answer.into_answer() }
+    }
+}
+
+impl Storage {
+    /// Returns the newest messages of the conversation that fit into a page, newest first. Each answer comes before its
+    /// question.
+    pub async fn history(
+        &self,
+        owner: &str,
+        conversation_id: Uuid,
+        size: PageSize,
+    ) -> Result<Vec<HistoryMessage>, Error> {
+        let sql = concat!(
+            "select h.*, ",
+            answer_columns!(),
+            ", ",
+            answer_details!("h.writer"),
+            " from (",
+            page_query!(
+                concat!(
+                    "select ",
+                    message_columns!(),
+                    ", m.turn, r.id as writer, octet_length(m.content) ",
+                    "+ coalesce(octet_length(cast(m.retrieval_context as text)), 0) + 400 + ",
+                    answer_bytes!(),
+                    " as page_bytes from chat_messages m ",
+                    "left join agent_runs r on r.id = m.run_id and m.role = 'assistant' ",
+                    "where m.conversation_id = $1 and m.owner_id = $2 and m.superseded_at is null ",
+                    "order by m.turn desc, m.position desc limit $3"
+                ),
+                "turn desc, position desc",
+                "$4"
+            ),
+            ") h left join agent_runs r on r.id = h.writer order by h.turn desc, h.position desc"
+        );
+        let rows = self
+            .database
+            .fetch_all::<PageRow<HistoryRow>>(sql, args![conversation_id, owner, size.items, size.bytes])
+            .await;
+        Ok(items_of(rows.map_err(Error::doing("read the history of a conversation"))?).collect())
+    }
+
+    /// Returns the answers of failed and cancelled runs that left no message, newest first, as many as fit into a page.
+    pub async fn answers_without_message(
+        &self,
+        owner: &str,
+        conversation_id: Uuid,
+        size: PageSize,
+    ) -> Result<Vec<StoredAnswer>, Error> {
+        let sql = concat!(
+            "select ",
+            answer_columns!(),
+            ", ",
+            answer_details!("r.id"),
+            " from (",
+            page_query!(
+                concat!(
+                    "select r.id as writer, r.position, 400 + ",
+                    answer_bytes!(),
+                    " as page_bytes from agent_runs r left join chat_messages o on o.id = r.output_message_id ",
+                    "where r.owner_id = $1 and r.conversation_id = $2 and r.status in ('failed', 'cancelled') ",
+                    "and r.superseded_at is null and o.id is null order by r.position desc limit $3"
+                ),
+                "position desc",
+                "$4"
+            ),
+            ") h join agent_runs r on r.id = h.writer order by h.position desc"
+        );
+        let rows = self
+            .database
+            .fetch_all::<AnswerRow>(sql, args![owner, conversation_id, size.items, size.bytes])
+            .await
+            .map_err(Error::doing("read the answers without a message"))?;
+        Ok(rows.into_iter().filter_map(AnswerRow::into_answer).collect())
+    }
+}
