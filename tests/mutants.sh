@@ -52,7 +52,7 @@ mutant gaps-in-the-log "-p holdfast-shared --test conformance scaled_out::append
 mutant no-replay-of-the-archive "--test e2e after_a_restart" \
   api/src/relay/log_reader.rs 's/let events = truncate\(following\(archived.events, cursor\)\);/let events: Vec<Event> = Vec::new();/'
 mutant clean-end-on-drain "--test e2e breaks_its_streams_off" \
-  api/src/relay/frame_stream.rs 's/Phase::Truncating => return Some\(self.truncate\(\).await\),/Phase::Truncating => return None,/'
+  api/src/relay/frame_stream.rs 's/StreamPhase::Truncating => return Some\(self.truncate\(\).await\),/StreamPhase::Truncating => return None,/'
 mutant end-shown-before-it-is-committed "-p holdfast-shared --test conformance a_late_answer_belongs_to_the_version" \
   shared/src/storage/flush.rs 's/Some\(_\) => tx.commit\(\).await\?,/Some(_) => tx.rollback().await?,/'
 mutant two-live-runs "-p holdfast-shared --test conformance only_the_first_run" \

@@ -1,12 +1,14 @@
 //! The AI SDK's wire with requests at unusual moments, repeated requests, and requests after a failure.
 
+use std::process::Command;
+
 use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::{ChatAnswer, body, history, request, resume, runs, text, user, with_answer, without_time};
 use crate::{
     in_both_modes,
-    support::{BlockStream, Client, Deployment, StreamBlock, agent, answer, until},
+    support::{BlockStream, Client, Deployment, Embedded, StreamBlock, agent, answer, until},
 };
 
 in_both_modes!(
@@ -275,13 +277,16 @@ async fn a_cursor_in_the_middle_of_a_text_resumes_there(mut deployment: Deployme
 }
 
 #[tokio::test]
-async fn an_answer_past_its_time_keeps_its_text_and_its_calls() {
+async fn a_history_outlives_the_events() {
     let mut deployment = Deployment::embedded().with("HOLDFAST_ARCHIVE_RETENTION_MS", 1).with("HOLDFAST_SWEEP_MS", 50);
     let client = deployment.client();
     let question = "[think] [call=scripted__echo {\"text\":\"hi\"}] [call=no__such] [tokens=3]";
     let stream_answer = ChatAnswer::send(&client, &body("c", user("m1", question))).await;
     let path = format!("/v1/runs/{}/events", stream_answer.run_id);
     client.wait_for_run(&stream_answer.run_id).await;
+    let before = history(&client, "c").await;
+    assert!(before[1]["parts"].as_array().unwrap().iter().any(|part| part["type"] == "reasoning"), "{before}");
+    assert_eq!(states(&before[1]), ["output-available", "output-error"]);
     // The process may still have the events in memory; after a restart only the database has them.
     deployment.kill_worker();
     let client = deployment.client();
@@ -290,20 +295,60 @@ async fn an_answer_past_its_time_keeps_its_text_and_its_calls() {
         (request.send().await.unwrap().status() == 410).then_some(())
     })
     .await;
-    let run = client.run(&stream_answer.run_id).await;
-    let recalled = history(&client, "c").await[1].clone();
+    assert_eq!(history(&client, "c").await, before);
+}
+
+/// Removes the parts of all answers, as if an older version had written them.
+fn remove_parts(embedded: &Embedded) {
+    let script = "import sqlite3, sys\nwith sqlite3.connect(sys.argv[1]) as database:\n    \
+                  print(database.execute('update agent_runs set parts = null').rowcount)";
+    let file = embedded.data_dir().join("holdfast.db");
+    let output = Command::new("python3").args(["-c", script]).arg(file).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "3", "{output:?}");
+}
+
+#[tokio::test]
+async fn a_history_of_an_older_version_is_made_of_its_events() {
+    let embedded = Embedded::new();
+    let mut deployment = Deployment::on(embedded.clone());
+    let client = deployment.client();
+    let called = "[think] [call=scripted__echo {\"text\":\"hi\"}] [call=no__such] [tokens=3]";
+    ChatAnswer::send(&client, &body("c", user("m1", called))).await;
+    ChatAnswer::send(&client, &body("c", user("m2", "[think] [tokens=2] [fail]"))).await;
+    let question = body("c", user("m3", "[approval] [tokens=3]"));
+    let asked = ChatAnswer::send(&client, &question).await;
+    ChatAnswer::send(&client, &with_decision(&asked, false)).await;
+    let before = history(&client, "c").await;
+    deployment.kill_worker();
+    remove_parts(&embedded);
+    assert_eq!(history(&deployment.client(), "c").await, before);
+}
+
+#[tokio::test]
+async fn a_history_of_an_older_version_without_events_has_text_and_calls() {
+    let embedded = Embedded::new().with("HOLDFAST_ARCHIVE_RETENTION_MS", 1).with("HOLDFAST_SWEEP_MS", 50);
+    let mut deployment = Deployment::on(embedded.clone());
+    let client = deployment.client();
+    let question = "[think] [call=scripted__echo {\"text\":\"hi\"}] [call=no__such] [tokens=3]";
+    let mut run_id = String::new();
+    for name in ["m1", "m2", "m3"] {
+        run_id = ChatAnswer::send(&client, &body("c", user(name, question))).await.run_id;
+    }
+    let run = client.wait_for_run(&run_id).await;
+    let path = format!("/v1/runs/{run_id}/events");
+    deployment.kill_worker();
+    remove_parts(&embedded);
+    let client = deployment.client();
+    until("the events are gone", || async {
+        let request = client.request(Method::GET, &path).header("accept", "application/json");
+        (request.send().await.unwrap().status() == 410).then_some(())
+    })
+    .await;
+    let recalled = history(&client, "c").await[5].clone();
     assert_eq!((&recalled["id"], &recalled["metadata"]["status"]), (&run["output_message_id"], &json!("completed")));
     assert_eq!(states(&recalled), ["output-available", "output-error"]);
-    let recalled_text: String = recalled["parts"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .filter(|part| part["type"] == "text")
-        .map(|part| text(part, "text"))
-        .collect();
-    let stored_text = text(&run["output_message"], "content");
-    assert_eq!(
-        recalled_text.split_whitespace().collect::<Vec<_>>(),
-        stored_text.split_whitespace().collect::<Vec<_>>()
-    );
+    let parts = recalled["parts"].as_array().unwrap();
+    let recalled_text: String =
+        parts.iter().filter(|part| part["type"] == "text").map(|part| text(part, "text")).collect();
+    assert_eq!(recalled_text, text(&run["output_message"], "content"));
 }

@@ -174,6 +174,7 @@ pub fn refusal(command: &mut Command) -> String {
 }
 
 /// A data folder, on which a test starts one process after the other.
+#[derive(Clone)]
 pub struct Embedded {
     pub folder: Arc<TempDir>,
     pub settings: Vec<(&'static str, String)>,

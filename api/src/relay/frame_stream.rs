@@ -43,7 +43,7 @@ impl Encode for View {
 struct FrameStream<E> {
     subscriber: Subscriber,
     encoder: E,
-    phase: Phase,
+    phase: StreamPhase,
     /// When the server truncates the stream, if ever.
     ends_at: Option<Instant>,
     /// When the next heartbeat is due, if no frame is sent before.
@@ -51,7 +51,7 @@ struct FrameStream<E> {
     _gauge: StreamGauge,
 }
 
-enum Phase {
+enum StreamPhase {
     Open,
     /// The client has received the hint to reconnect, so the stream ends next.
     Truncating,
@@ -68,7 +68,7 @@ impl Subscriber {
     ) -> impl Stream<Item = Result<Bytes, TruncatedStream>> + Send {
         let prefix = Bytes::from([wire::RETRY, &prefix].concat());
         let (ends_at, heartbeat_at) = (self.permit.ends_at(encoder.view().wire), self.next_heartbeat());
-        let (phase, _gauge) = (Phase::Open, StreamGauge::new());
+        let (phase, _gauge) = (StreamPhase::Open, StreamGauge::new());
         let frames = FrameStream { subscriber: self, encoder, phase, ends_at, heartbeat_at, _gauge };
         let rest = stream::unfold(frames, |mut frames| async { Some((frames.next().await?, frames)) });
         futures::StreamExt::chain(stream::iter([Ok(prefix)]), rest)
@@ -85,12 +85,12 @@ impl<E: Encode> FrameStream<E> {
     async fn next(&mut self) -> Option<Result<Bytes, TruncatedStream>> {
         loop {
             match self.phase {
-                Phase::Open => {}
-                Phase::Truncating => return Some(self.truncate().await),
-                Phase::Finished => return None,
+                StreamPhase::Open => {}
+                StreamPhase::Truncating => return Some(self.truncate().await),
+                StreamPhase::Finished => return None,
             }
             if self.ends_at.is_some_and(|end| Instant::now() >= end) {
-                self.phase = Phase::Truncating;
+                self.phase = StreamPhase::Truncating;
                 return Some(Ok(self.subscriber.permit.last_words()));
             }
             match self.subscriber.next().await {
@@ -100,7 +100,7 @@ impl<E: Encode> FrameStream<E> {
                 },
                 Ok(Next::CaughtUp) => {
                     if let Some(frames) = self.end_at_wait().await {
-                        self.phase = Phase::Finished;
+                        self.phase = StreamPhase::Finished;
                         return Some(Ok(frames));
                     }
                 }
@@ -120,7 +120,7 @@ impl<E: Encode> FrameStream<E> {
                     return Some(Ok(Bytes::from_static(wire::HEARTBEAT)));
                 }
                 WakeReason::Draining => {
-                    self.phase = Phase::Truncating;
+                    self.phase = StreamPhase::Truncating;
                     return Some(Ok(wire::reconnect_hint()));
                 }
             }
@@ -131,7 +131,7 @@ impl<E: Encode> FrameStream<E> {
         let (frames, is_last) = self.encoder.encode(slice);
         self.subscriber.note_sent(slice.events().count());
         if is_last {
-            self.phase = Phase::Finished;
+            self.phase = StreamPhase::Finished;
         }
         if !frames.is_empty() {
             self.heartbeat_at = self.subscriber.next_heartbeat();
@@ -158,7 +158,7 @@ impl<E: Encode> FrameStream<E> {
     }
 
     async fn truncate(&mut self) -> Result<Bytes, TruncatedStream> {
-        self.phase = Phase::Finished;
+        self.phase = StreamPhase::Finished;
         // The server discards frames of the poll that returns an error, so this one lets it send them first.
         tokio::task::yield_now().await;
         Err(TruncatedStream)

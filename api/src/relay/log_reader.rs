@@ -19,7 +19,7 @@ const READ_BYTES: usize = 64 * 1024;
 /// Bytes of encoded events that one client holds while it catches up, without their frames.
 const CLIENT_BYTES: usize = 2 * READ_BYTES;
 
-/// What a run's log has after a cursor.
+/// The continuation of a run's log after a cursor.
 pub enum Next<Events> {
     /// The next events, at least one.
     Events(Events),

@@ -38,7 +38,7 @@ pub struct Subscriber {
     alarm: Pin<Box<Sleep>>,
 }
 
-/// What all subscribers of a process share.
+/// The parts that all subscribers of a process share.
 #[derive(Clone)]
 pub struct SubscriberContext {
     pub reader: LogReader,

@@ -44,13 +44,7 @@ impl Storage {
                     " where id = $1 and last_position = $2 and exists (select 1 from agent_runs ",
                     "where id = $3 and attempt = $4 and status = 'running' and superseded_at is null) returning last_position"
                 ),
-                args![
-                    closing.conversation_id,
-                    claim.position,
-                    closing.run_id,
-                    claim.attempt,
-                    closing.answer.text.len()
-                ],
+                args![closing.conversation_id, claim.position, closing.run_id, claim.attempt, closing.answer.bytes()],
             );
             let end = Statement::new(
                 "update agent_runs set status = 'completed', archived_to = $3, usage = coalesce($4, usage), \

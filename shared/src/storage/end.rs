@@ -111,6 +111,13 @@ pub struct Answer {
     pub finish_reason: Option<FinishReason>,
 }
 
+impl Answer {
+    /// Returns the bytes that count in the owner's quota, beside those of the trace.
+    pub(super) fn bytes(&self) -> usize {
+        self.text.len() + self.parts.reasoning_bytes()
+    }
+}
+
 #[derive(FromRow)]
 struct UnheldRunRow {
     conversation_id: Uuid,
@@ -341,7 +348,7 @@ async fn insert_answer(tx: &mut Tx, closing: &RunEnd<'_>) -> Result<Option<Messa
     let position = match closing.position {
         Some(position) => position,
         None => {
-            let (run_id, bytes) = (Some(closing.run_id), closing.answer.text.len());
+            let (run_id, bytes) = (Some(closing.run_id), closing.answer.bytes());
             match take_position(tx, closing.conversation_id, run_id, bytes).await? {
                 Some(position) => position,
                 None => return Ok(None),

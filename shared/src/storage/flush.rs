@@ -164,7 +164,7 @@ impl Storage {
     async fn close(&self, closing: &RunEnd<'_>, spare: Spare) -> Result<Option<(Vec<Event>, bool)>, sqlx::Error> {
         let mut tx = self.database.begin().await?;
         let position = if leaves_message(closing.ending, &closing.answer.text) {
-            let (run_id, bytes) = (Some(closing.run_id), closing.answer.text.len());
+            let (run_id, bytes) = (Some(closing.run_id), closing.answer.bytes());
             let position = take_position(&mut tx, closing.conversation_id, run_id, bytes).await?;
             if position.is_none() {
                 // The conversation is gone, and so is the run.

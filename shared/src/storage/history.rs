@@ -31,7 +31,7 @@ pub struct HistoryMessage {
     pub answer: Option<StoredAnswer>,
 }
 
-/// What the database has of an ended run's answer, beside the message.
+/// The answer of an ended run, beside its message.
 #[derive(Debug)]
 pub struct StoredAnswer {
     /// The run.
@@ -52,17 +52,17 @@ pub struct StoredAnswer {
     pub error: Option<RunError>,
     /// When the run ended.
     pub finished_at: DateTime<Utc>,
-    /// What streams of the run show by default.
+    /// The defaults of the run's streams.
     pub defaults: StreamDefaults,
     /// The parts of the message; `None` if an older version ended the run.
     pub parts: Option<MessageParts>,
     /// The calls of the run.
-    pub calls: Vec<CallOutcome>,
+    pub calls: Vec<StoredCall>,
 }
 
 /// A call of a tool, as its row has it.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
-pub struct CallOutcome {
+pub struct StoredCall {
     /// The call.
     pub call_id: String,
     /// The arguments, as JSON text.
@@ -75,7 +75,7 @@ pub struct CallOutcome {
     pub duration_ms: Option<u64>,
 }
 
-impl CallOutcome {
+impl StoredCall {
     /// Returns the arguments.
     pub fn input(&self) -> Value {
         serde_json::from_str(&self.input).unwrap_or_default()
@@ -120,7 +120,7 @@ macro_rules! answer_bytes {
 }
 
 #[derive(FromRow)]
-struct HistoryRow {
+struct AnsweredMessageRow {
     #[sqlx(flatten)]
     message: MessageRow,
     #[sqlx(flatten)]
@@ -141,7 +141,7 @@ struct AnswerRow {
     finished_at: Option<DateTime<Utc>>,
     stream: Option<bool>,
     parts: Option<Json<MessageParts>>,
-    calls: Option<Json<Vec<CallOutcome>>>,
+    calls: Option<Json<Vec<StoredCall>>>,
     stream_mode: Option<String>,
 }
 
@@ -168,8 +168,8 @@ impl AnswerRow {
     }
 }
 
-impl From<HistoryRow> for HistoryMessage {
-    fn from(row: HistoryRow) -> Self {
+impl From<AnsweredMessageRow> for HistoryMessage {
+    fn from(row: AnsweredMessageRow) -> Self {
         Self { message: row.message.into(), answer: row.answer.into_answer() }
     }
 }
@@ -208,7 +208,7 @@ impl Storage {
         );
         let rows = self
             .database
-            .fetch_all::<PageRow<HistoryRow>>(sql, args![conversation_id, owner, size.items, size.bytes])
+            .fetch_all::<PageRow<AnsweredMessageRow>>(sql, args![conversation_id, owner, size.items, size.bytes])
             .await;
         Ok(items_of(rows.map_err(Error::doing("read the history of a conversation"))?).collect())
     }

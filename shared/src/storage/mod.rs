@@ -68,7 +68,7 @@ pub use connect::{SchemaState, connect, connect_worker, inspect, migrate};
 pub use end::{Answer, EndedRun};
 pub use error::Error;
 pub use flush::{FinishOutcome, FlushOutcome, Release, ReleaseOutcome};
-pub use history::{CallOutcome, HistoryMessage, StoredAnswer};
+pub use history::{HistoryMessage, StoredAnswer, StoredCall};
 pub use messages::MessageFilter;
 pub use new_run::{CommittedMessage, MessageInput, NewRun, RunOptions, SubmitOutcome, Target};
 pub use owners::{Erasure, ErasureStep};

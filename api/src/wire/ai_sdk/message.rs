@@ -4,8 +4,8 @@
 use chrono::{DateTime, Utc};
 use holdfast_shared::{
     message::Version,
-    parts::{CallApproval, CallPart, CallProgress, MessagePart, MessageParts, QuestionPart},
-    storage::{CallOutcome, StoredAnswer},
+    parts::{CallApproval, CallProgress, MessagePart, MessageParts, QuestionPart, ToolCallPart},
+    storage::{StoredAnswer, StoredCall},
 };
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -63,7 +63,7 @@ impl UiMessage {
     }
 }
 
-fn parts_with_deltas(parts: &MessageParts, calls: &[CallOutcome], text: &str) -> Vec<Value> {
+fn parts_with_deltas(parts: &MessageParts, calls: &[StoredCall], text: &str) -> Vec<Value> {
     let mut rest = text.chars();
     let part = |part: &MessagePart| match part {
         MessagePart::Text { chars } => text_part(rest.by_ref().take(*chars).collect()),
@@ -77,7 +77,7 @@ fn parts_with_deltas(parts: &MessageParts, calls: &[CallOutcome], text: &str) ->
 }
 
 /// Returns the parts that a client without deltas has: the text is its last part.
-fn parts_without_deltas(parts: &MessageParts, calls: &[CallOutcome], text: &str) -> Vec<Value> {
+fn parts_without_deltas(parts: &MessageParts, calls: &[StoredCall], text: &str) -> Vec<Value> {
     let shown = parts.parts.iter().filter(|part| match part {
         MessagePart::Text { .. } | MessagePart::Reasoning { .. } => false,
         MessagePart::Call(call) => !matches!(call.state, CallProgress::Incomplete(_)),
@@ -92,7 +92,7 @@ fn text_part(text: String) -> Value {
 }
 
 /// Returns a part that is neither text nor reasoning.
-fn other_part(part: &MessagePart, calls: &[CallOutcome]) -> Value {
+fn other_part(part: &MessagePart, calls: &[StoredCall]) -> Value {
     let outcome = |id: &str| calls.iter().find(|call| call.call_id == id);
     match part {
         MessagePart::Step | MessagePart::Text { .. } | MessagePart::Reasoning { .. } => json!({"type": "step-start"}),
@@ -108,7 +108,7 @@ fn other_part(part: &MessagePart, calls: &[CallOutcome]) -> Value {
     }
 }
 
-fn call_part(call: &CallPart, outcome: Option<&CallOutcome>) -> Value {
+fn call_part(call: &ToolCallPart, outcome: Option<&StoredCall>) -> Value {
     let mut part = if is_server_tool(&call.name) {
         json!({"type": "dynamic-tool", "toolName": call.name, "toolCallId": call.call_id})
     } else {
@@ -121,14 +121,14 @@ fn call_part(call: &CallPart, outcome: Option<&CallOutcome>) -> Value {
         }
         return part;
     }
-    part["input"] = outcome.map(CallOutcome::input).unwrap_or_default();
+    part["input"] = outcome.map(StoredCall::input).unwrap_or_default();
     if call.by_worker {
         part["providerExecuted"] = true.into();
     }
     if let Some(approval) = &call.approval {
         part["approval"] = approval_of(approval);
     }
-    part["state"] = match (&call.state, outcome.and_then(CallOutcome::error)) {
+    part["state"] = match (&call.state, outcome.and_then(StoredCall::error)) {
         (CallProgress::Incomplete(_) | CallProgress::Started, _) => "input-available",
         (CallProgress::Asked, _) => "approval-requested",
         (CallProgress::Withdrawn, _) => "output-denied",
