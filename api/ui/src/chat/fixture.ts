@@ -33,7 +33,8 @@ afterEach(async () => {
 /** The time-out also suits a busy machine. */
 export const until = (check: () => void) => vi.waitFor(check, { timeout: 30_000, interval: 10 });
 
-export const frame = (chunk: UIMessageChunk) => `data: ${JSON.stringify(chunk)}\n\n`;
+let events = 0;
+export const frame = (chunk: UIMessageChunk) => `id: 1-${(events += 1)}\ndata: ${JSON.stringify(chunk)}\n\n`;
 export const begin = (messageId = "new", runId = RUN) => frame({ type: "start", messageId, messageMetadata: { runId, conversationId: "conversation" } });
 export const text = (delta: string) => frame({ type: "text-start", id: "t" }) + frame({ type: "text-delta", id: "t", delta });
 export const END = frame({ type: "text-end", id: "t" }) + frame({ type: "finish" }) + "data: [DONE]\n\n";

@@ -47,8 +47,8 @@ export class TestServer {
 }
 
 /** Starts an event stream. */
-export function stream(response: ServerResponse, streamId = "run-1"): void {
-  response.writeHead(200, { "content-type": "text/event-stream", "x-workflow-run-id": streamId });
+export function stream(response: ServerResponse, runId = "run-1"): void {
+  response.writeHead(200, { "content-type": "text/event-stream", "x-run-id": runId });
   response.write("retry: 1000\n\n");
 }
 

@@ -4,7 +4,6 @@ import type { UIMessageChunk } from "ai";
 
 import { delayAfter, pause } from "./backoff";
 import { merged } from "./merge";
-import { Known } from "./passage";
 import { Past } from "./past";
 import { SILENCE_MS, Waiting } from "./patience";
 import { CUT_OFF, Problem, SUPERSEDED, isAway } from "./problem";
@@ -12,11 +11,17 @@ import { TIMEOUT_MS, follow } from "./processor";
 import type { Frame } from "./sse";
 import { onWake } from "./wake";
 
+/** The newest event of a run whose chunks the line has. */
+export interface Position {
+  runId: string;
+  eventId: string;
+}
+
 /** The source says where the chunks come from. */
 export interface Source {
-  /** Returns the request for the chunks from this index on. */
-  request(from: number): { url: string; init: RequestInit };
-  /** Whether every response begins with the first chunk, wherever the line wants to continue. */
+  /** Returns the request for the chunks after a position, or for all chunks. */
+  request(after?: Position): { url: string; init: RequestInit };
+  /** Whether the first chunks are a replay. */
   isReplay: boolean;
   onOpen?(response: Response): void;
   /** Whether another request would be useless, or against the user's wish. */
@@ -44,15 +49,17 @@ export interface LineOptions {
   delay?(failures: number, waited: number): number;
 }
 
-/** A new connection must repeat the known chunks within this time. */
-const PASSAGE_MS = 5_000;
-
 const DONE = "[DONE]";
 
 type End = "done" | "nothing" | "taken back" | "cut off";
 
 export class Line {
-  #known = new Known();
+  #runId: string | undefined;
+  #eventId: string | undefined;
+  /** The number of chunks so far. */
+  #count = 0;
+  /** The chunks of the event that is arriving: its last chunk has its id. A new connection repeats them. */
+  #arriving: UIMessageChunk[] = [];
   /** The chunks that a replay brings at once, over all connections. */
   #past: Past | undefined;
   /** The chunks of one network read. */
@@ -89,7 +96,7 @@ export class Line {
     return new Promise((resolve, reject) => {
       this.#run(() => resolve(stream)).then(
         (end) => {
-          resolve(end === "nothing" && this.#known.count === 0 ? null : stream);
+          resolve(end === "nothing" ? null : stream);
           this.#past?.end();
           this.#finish(() => this.#controller.close());
         },
@@ -106,7 +113,7 @@ export class Line {
   async #run(onOpen: () => void): Promise<End> {
     const silence = this.options.silence ?? SILENCE_MS;
     for (let [failures, wait] = [0, 0]; ; ) {
-      const { count } = this.#known;
+      const count = this.#count;
       let problem = new Problem(0, CUT_OFF, "The stream ended before its end.");
       try {
         const end = await this.#connect(silence, onOpen);
@@ -114,8 +121,8 @@ export class Line {
         if (end !== "cut off") return end;
       } catch (error) {
         if (this.#hangUp.signal.aborted || !(error instanceof Problem)) throw error;
-        // The server knows that the counted chunks no longer exist.
-        if (error.code === "chunks_superseded") break;
+        // The server lost the event with a worker, and the run has ended without it.
+        if (error.code === "invalid_event_id") break;
         problem = error;
       }
       const waited = this.#waiting.after(silence + wait);
@@ -124,7 +131,7 @@ export class Line {
       // The line does not wait for a server that says "in an hour", either.
       const isTooLong = !isEndless && waited + wish >= (this.options.patience ?? TIMEOUT_MS);
       if (isTooLong || this.source.isFinal(problem)) throw problem;
-      failures = this.#known.count > count ? 1 : failures + 1;
+      failures = this.#count > count ? 1 : failures + 1;
       const delay = (this.options.delay ?? delayAfter)(failures, waited);
       wait = Math.max(delay, wish);
       this.options.onConnection?.("reconnecting", wait);
@@ -137,9 +144,7 @@ export class Line {
 
   /** Runs one connection to its end. */
   async #connect(silence: number, onOpen: () => void): Promise<End> {
-    const { isReplay } = this.source;
-    const { url, init } = this.source.request(isReplay ? 0 : this.#known.from);
-    const passage = isReplay ? this.#known.passageFromStart() : this.#known.passage();
+    const { url, init } = this.source.request(this.#position);
     const past = this.#past;
     const connection = new AbortController();
     let end = "cut off" as End;
@@ -148,22 +153,21 @@ export class Line {
       connection.abort(new Problem(0, CUT_OFF, "The stream has ended."));
     };
     const take = ({ id, data }: Frame): void => {
-      if (data === DONE) return finish(passage.isThrough ? "done" : "taken back");
-      if (passage.passes(id, data)) return;
-      if (passage.differs) return finish("taken back");
-      this.#known.add(id, data);
+      if (data === DONE) {
+        this.#commit();
+        return finish("done");
+      }
       const chunk = JSON.parse(data) as UIMessageChunk;
-      const isPast = past !== undefined && !past.isOver;
-      this.options.onChunk?.(chunk, isPast);
       if (chunk.type === "data-attempt" && this.options.onTakenBack) {
         this.#attempt = chunk.data;
         return finish("taken back");
       }
-      if (isPast) past.push(chunk);
-      else this.#piece.push(chunk);
+      this.#arriving.push(chunk);
+      if (id === undefined) return;
+      this.#eventId = id;
+      this.#commit();
     };
     const letGo = this.#hold(connection);
-    let timer: ReturnType<typeof setTimeout> | undefined;
     try {
       const answer = await follow(url, init, {
         fetch: this.options.fetch,
@@ -172,10 +176,10 @@ export class Line {
         onOpen: (response) => {
           if (response.status === 204) return;
           expectStream(response);
+          this.#runId ??= response.headers.get("x-run-id") ?? undefined;
           this.source.onOpen?.(response);
           this.options.onConnection?.("connected");
           onOpen();
-          timer = setTimeout(() => passage.isThrough || finish("taken back"), PASSAGE_MS);
         },
         onLife: () => {
           this.#waiting.restart();
@@ -190,14 +194,28 @@ export class Line {
     } catch (error) {
       if (end === "cut off" || this.#hangUp.signal.aborted) throw error;
     } finally {
-      clearTimeout(timer);
       letGo();
       past?.interrupt();
+      this.#arriving = [];
       this.#flush();
     }
-    // The server had this stream before and has it no longer: a caller cancelled the run meanwhile, or it ended long
-    // ago.
-    return end === "nothing" && this.#known.count > 0 ? "taken back" : end;
+    // The run has ended, and the line has all its events.
+    return end === "nothing" && this.#eventId !== undefined ? "done" : end;
+  }
+
+  get #position(): Position | undefined {
+    return this.#runId && this.#eventId ? { runId: this.#runId, eventId: this.#eventId } : undefined;
+  }
+
+  /** Takes over the chunks of an event that has arrived completely. */
+  #commit(): void {
+    for (const chunk of this.#arriving.splice(0)) {
+      this.#count += 1;
+      const isPast = this.#past !== undefined && !this.#past.isOver;
+      this.options.onChunk?.(chunk, isPast);
+      if (isPast) this.#past?.push(chunk);
+      else this.#piece.push(chunk);
+    }
   }
 
   /** Ends a connection with the line, and when the network changes: an old connection may stay silent for ever. */

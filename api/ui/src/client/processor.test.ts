@@ -36,7 +36,7 @@ it("a caller receives an event stream event by event, and its end", async () => 
   });
   expect(progress).toEqual([
     { kind: "event", frame: { id: "1-1", event: undefined, data: "a" } },
-    { kind: "event", frame: { id: "1-1", event: undefined, data: "bc" } },
+    { kind: "event", frame: { id: undefined, event: undefined, data: "bc" } },
   ]);
   expect([answers, thrown]).toEqual([[{ kind: "events" }], undefined]);
 });

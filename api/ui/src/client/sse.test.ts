@@ -13,10 +13,10 @@ const STREAM = [
 
 const FRAMES: Frame[] = [
   { id: "1-1", event: undefined, data: '{"a":1}' },
-  { id: "1-1", event: undefined, data: "grüße 你好 🙂" },
-  { id: "1-1", event: "x", data: "first\nsecond" },
-  { id: "1-1", event: undefined, data: "" },
-  { id: "1-1", event: undefined, data: " two" },
+  { id: undefined, event: undefined, data: "grüße 你好 🙂" },
+  { id: undefined, event: "x", data: "first\nsecond" },
+  { id: undefined, event: undefined, data: "" },
+  { id: undefined, event: undefined, data: " two" },
 ];
 
 describe("the frame reader", () => {

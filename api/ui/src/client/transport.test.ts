@@ -29,13 +29,14 @@ const CHUNKS: UIMessageChunk[] = [
 const frame = (chunk: UIMessageChunk) => `data: ${JSON.stringify(chunk)}\n\n`;
 const SAME = merged(CHUNKS);
 
-/** Some chunks share the event of the next chunk. */
+/** Some chunks share the event of the next chunk, and only the last chunk of an event has its id. */
 const hasId = (index: number) => index % 3 !== 2;
 const frames = (from: number, to = CHUNKS.length, attempt = 1) =>
   CHUNKS.slice(from, to)
     .map((chunk, index) => (hasId(from + index) ? `id: ${attempt}-${from + index}\n` : "") + frame(chunk))
     .join("");
 const DONE = "data: [DONE]\n\n";
+const EVENTS = "/v1/runs/run-1/events?wire=ai-sdk";
 
 const question: UIMessage = { id: "question", role: "user", parts: [{ type: "text", text: "hi" }] };
 
@@ -44,6 +45,7 @@ async function transport(handlers: Handler[], options: TransportOptions = {}) {
   const connections: string[] = [];
   const made = new HoldfastTransport<UIMessage>({
     api: `${server.url}/api/chat`,
+    runs: `${server.url}/v1/runs`,
     delay: () => 5,
     silence: 2_000,
     onConnection: (state) => connections.push(state),
@@ -66,10 +68,11 @@ const whole: Handler = (_, response) => {
   response.end(frames(0) + DONE);
 };
 
-/** Continues after the chunks that the request claims to have. */
-const rest: Handler = ({ path }, response) => {
+/** Continues after the event that the request names. */
+const rest: Handler = ({ headers }, response) => {
+  const id = headers["last-event-id"];
   stream(response);
-  response.end(frames(Number(new URL(path, "http://x").searchParams.get("startIndex"))) + DONE);
+  response.end(frames(typeof id === "string" ? Number(id.split("-")[1]) + 1 : 0) + DONE);
 };
 
 it("the transport posts only the newest message, with its own idempotency key", async () => {
@@ -95,7 +98,7 @@ it("the reader receives equal chunks wherever the connection breaks", async () =
       rest,
     ]);
     expect(await all(await send()), `cut after ${at} bytes`).toEqual(SAME);
-    expect(server.requests[1]!.path).toMatch(/^\/api\/chat\/run-1\/stream\?startIndex=\d+$/);
+    expect(server.requests[1]!.path).toBe(server.requests[1]!.headers["last-event-id"] ? EVENTS : "/api/chat");
     expect(connections).toEqual(["connected", "reconnecting", "connected"]);
     await server.stop();
   }
@@ -121,26 +124,38 @@ it("the transport resumes a silent stream", async () => {
   expect(await all(await send())).toEqual(SAME);
 });
 
-it.each<[string, Handler]>([
-  ["has another attempt", (_, response) => (stream(response), void response.end(frames(6, 18, 2) + DONE))],
-  ["has a shorter stream", (_, response) => (stream(response), void response.end(DONE))],
-  ["is gone", (_, response) => void response.writeHead(204).end()],
-  ["says so", (_, response) => refuse(response, 409, "chunks_superseded")],
-])("a server that lost received chunks, and %s, makes the transport take the answer back", async (_, second) => {
+const ATTEMPT: UIMessageChunk = { type: "data-attempt", data: { attempt: 2, base: "1-2", crashes: 1, maxCrashes: 3 } };
+
+it.each<[string, Handler, unknown]>([
+  ["continues in another attempt", (_, response) => (stream(response), void response.end(frame(ATTEMPT) + frames(6, 18, 2) + DONE)), ATTEMPT.data],
+  ["ended without them", (_, response) => refuse(response, 400, "invalid_event_id"), undefined],
+])("a run that lost received chunks, and %s, makes the transport take the answer back", async (_, second, attempt) => {
   const taken: unknown[] = [];
   const { send } = await transport(
     [
       async (_, response) => {
         stream(response);
-        await write(response, frames(0, 9));
+        await write(response, frames(0, 8));
         await cut(response);
       },
       second,
     ],
     { onTakenBack: (attempt) => taken.push(attempt) },
   );
-  expect(await all(await send())).toEqual(merged(CHUNKS.slice(0, 9)));
-  expect(taken).toEqual([undefined]);
+  expect(await all(await send())).toEqual(merged(CHUNKS.slice(0, 8)));
+  expect(taken).toEqual([attempt]);
+});
+
+it("a run that has ended has no more chunks for a client with all of them", async () => {
+  const { send } = await transport([
+    async (_, response) => {
+      stream(response);
+      await write(response, frames(0));
+      await cut(response);
+    },
+    (_, response) => void response.writeHead(204).end(),
+  ]);
+  expect(await all(await send())).toEqual(merged(CHUNKS.slice(0, 17)));
 });
 
 it("the transport waits for servers that are away or too busy", async () => {
@@ -157,7 +172,7 @@ it("the transport waits for servers that are away or too busy", async () => {
     rest,
   ]);
   expect(await all(await send())).toEqual(SAME);
-  expect(server.requests.slice(1).map(({ path }) => path)).toEqual(Array(5).fill("/api/chat/run-1/stream?startIndex=3"));
+  expect(server.requests.slice(1).map(({ path }) => path)).toEqual(Array(5).fill(EVENTS));
 });
 
 it("the transport repeats a question that may not have arrived, with one key", async () => {
@@ -285,58 +300,39 @@ it("a replay brings the past in few chunks, marks its end, and continues", async
   const { resume } = await transport([
     async (_, response) => {
       stream(response);
-      await write(response, frames(0, 6));
-      setTimeout(() => response.end(frames(6) + DONE), 120);
+      await write(response, frames(0, 5));
+      setTimeout(() => response.end(frames(5) + DONE), 120);
     },
   ]);
   const chunks = await all(await resume());
   const at = chunks.findIndex(({ type }) => type === CAUGHT_UP);
-  expect(chunks.slice(0, at)).toEqual([...CHUNKS.slice(0, 3), { type: "text-delta", id: "text", delta: "wörter0 wörter1 wörter2 " }]);
-  expect(chunks.slice(at + 1)).toEqual(merged(CHUNKS.slice(6)));
+  expect(chunks.slice(0, at)).toEqual([...CHUNKS.slice(0, 3), { type: "text-delta", id: "text", delta: "wörter0 wörter1 " }]);
+  expect(chunks.slice(at + 1)).toEqual(merged(CHUNKS.slice(5)));
 });
 
-it("the transport replays after a lost connection, and skips the known chunks", async () => {
+it("a replay continues after its newest event when its connection breaks", async () => {
   const { resume } = await transport([
     async (_, response) => {
       stream(response);
       await write(response, frames(0, 9) + frame(CHUNKS[9]!).slice(0, 20));
       await cut(response);
     },
-    whole,
+    rest,
   ]);
   const chunks = await all(await resume());
   const text = chunks.flatMap((chunk) => (chunk.type === "text-delta" ? [chunk.delta] : [])).join("");
   expect(text).toBe((SAME[3] as { delta: string }).delta);
   expect(chunks.filter(({ type }) => type === "start")).toHaveLength(1);
+  expect(server.requests.map(({ path, headers }) => [path, headers["last-event-id"]])).toEqual([
+    ["/api/chat/chat/stream", undefined],
+    [EVENTS, "1-7"],
+  ]);
 });
-
-it.each<[string, Handler]>([
-  ["differs", (_, response) => (stream(response), void response.end(frame({ type: "start", messageId: "other" }) + frames(1) + DONE))],
-  ["is shorter", (_, response) => (stream(response), void response.end(frames(0, 2) + DONE))],
-  ["is gone", (_, response) => void response.writeHead(204).end()],
-])("a replay that %s makes the transport take the answer back", async (_, second) => {
-  const taken: unknown[] = [];
-  const { resume } = await transport(
-    [
-      async (_, response) => {
-        stream(response);
-        await write(response, frames(0, 9));
-        await cut(response);
-      },
-      second,
-    ],
-    { onTakenBack: (attempt) => taken.push(attempt) },
-  );
-  await all(await resume());
-  expect(taken).toEqual([undefined]);
-});
-
-const ATTEMPT: UIMessageChunk = { type: "data-attempt", data: { attempt: 2, base: "1-2", crashes: 1, maxCrashes: 3 } };
 
 it("a new attempt ends the stream if the caller rebuilds it, and is a chunk if not", async () => {
   const handler: Handler = (_, response) => {
     stream(response);
-    response.end(frames(0, 5) + frame(ATTEMPT) + frames(5) + DONE);
+    response.end(frames(0, 5) + `id: 2-1\n${frame(ATTEMPT)}` + frames(5) + DONE);
   };
   const taken: unknown[] = [];
   const rebuilding = await transport([handler], { onTakenBack: (attempt) => taken.push(attempt) });
@@ -347,14 +343,14 @@ it("a new attempt ends the stream if the caller rebuilds it, and is a chunk if n
   expect(await all(await appending.send())).toEqual(merged([...CHUNKS.slice(0, 5), ATTEMPT, ...CHUNKS.slice(5)]));
 });
 
-it("a replay that differs fails if the caller does not rebuild it", async () => {
+it("an answer that was taken back fails if the caller does not rebuild it", async () => {
   const { resume } = await transport([
     async (_, response) => {
       stream(response);
       await write(response, frames(0, 9));
       await cut(response);
     },
-    (_, response) => (stream(response), void response.end(frames(0, 2) + DONE)),
+    (_, response) => refuse(response, 400, "invalid_event_id"),
   ]);
   await expect(resume().then(all)).rejects.toMatchObject({ code: "superseded" });
 });

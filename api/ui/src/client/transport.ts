@@ -3,18 +3,20 @@
 import type { ChatTransport, UIMessage, UIMessageChunk } from "ai";
 
 import { newId } from "./id";
-import { Line, type LineOptions, type Source } from "./line";
+import { Line, type LineOptions, type Position, type Source } from "./line";
 import { CUT_OFF, Problem, mayPass } from "./problem";
 
 export interface TransportOptions extends LineOptions {
   /** The default is `/api/chat`. */
   api?: string;
+  /** The default is `/v1/runs`. */
+  runs?: string;
   /** Returns the headers of every request, such as the caller's authorization. */
   headers?(): Record<string, string>;
   /** Returns additional fields of every question, such as `agentId` and `clientTools`. */
   body?(): object;
   /** The server has taken the question: from now on a run answers it, whatever happens to the page. */
-  onAccepted?(streamId: string): void;
+  onAccepted?(runId: string): void;
 }
 
 type Sending<M extends UIMessage> = Parameters<ChatTransport<M>["sendMessages"]>[0];
@@ -37,16 +39,13 @@ export class HoldfastTransport<M extends UIMessage> implements ChatTransport<M> 
   async reconnectToStream({ chatId, abortSignal }: Resuming<M>): Promise<ReadableStream<UIMessageChunk> | null> {
     const source: Source = {
       isReplay: true,
-      request: () => ({ url: this.#url(chatId), init: { headers: this.options.headers?.() } }),
+      request: (after) => (after ? this.#continuation(after) : { url: this.#url(chatId), init: { headers: this.options.headers?.() } }),
       isFinal: (problem) => !mayPass(problem),
     };
     return new Line(source, this.options, abortSignal).open();
   }
 
-  /**
-   * The transport posts the question until the server takes it. Then it follows the stream by the stream's id, from
-   * about where the connection broke.
-   */
+  /** The transport posts the question until an event of its run has arrived. Then it follows the run after that event. */
   #questionOf({ chatId, messages, trigger, messageId, headers, body }: Sending<M>): Source {
     const given = new Headers(headers);
     // All tries share one key. The server therefore does not take a question twice if only its response was lost.
@@ -54,26 +53,31 @@ export class HoldfastTransport<M extends UIMessage> implements ChatTransport<M> 
     given.set("content-type", "application/json");
     const request = { id: chatId, message: messages.at(-1), trigger, messageId };
     const question = JSON.stringify({ ...this.options.body?.(), ...request, ...body });
-    let streamId: string | undefined;
+    let isAccepted = false;
     return {
       isReplay: false,
-      request: (from) => {
-        const own = this.options.headers?.() ?? {};
-        if (streamId) return { url: `${this.#url(streamId)}?startIndex=${from}`, init: { headers: own } };
+      request: (after) => {
+        if (after) return this.#continuation(after);
         const all = new Headers(given);
-        for (const [name, value] of Object.entries(own)) all.set(name, value);
+        for (const [name, value] of Object.entries(this.options.headers?.() ?? {})) all.set(name, value);
         return { url: this.#api, init: { method: "POST", headers: all, body: question } };
       },
       onOpen: (response) => {
-        const named = response.headers.get("x-workflow-run-id") ?? undefined;
-        if (streamId || !named) return;
-        streamId = named;
-        this.options.onAccepted?.(named);
+        const runId = response.headers.get("x-run-id");
+        if (isAccepted || !runId) return;
+        isAccepted = true;
+        this.options.onAccepted?.(runId);
       },
       // A writer decides about a message that the server limits; a reader of an answer has nothing to decide. A problem
       // that names a run means a failed run, and a retry with this key would fail again.
-      isFinal: (problem) => !mayPass(problem) || (!streamId && (problem.status === 429 || problem.run !== undefined)),
+      isFinal: (problem) => !mayPass(problem) || problem.run !== undefined || (!isAccepted && problem.status === 429),
     };
+  }
+
+  /** Returns the request for the events after the newest one; the server knows what was missed. */
+  #continuation({ runId, eventId }: Position): { url: string; init: RequestInit } {
+    const headers = { ...this.options.headers?.(), "last-event-id": eventId };
+    return { url: `${this.options.runs ?? "/v1/runs"}/${runId}/events?wire=ai-sdk`, init: { headers } };
   }
 
   get #api(): string {
