@@ -9,21 +9,48 @@ mod messages;
 mod shell;
 mod tabs;
 
-use serde_json::{Value, json};
+use std::{
+    io::{BufRead, BufReader},
+    process::{Child, Command, Stdio},
+    sync::OnceLock,
+};
 
+use serde_json::{Value, json};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::support::{Client, ClientProgram, Deployment, Proxy};
 
-/// Browsers at work at a time: more of them than cores only wait for each other, and for longer than a test may.
-static BROWSERS: Semaphore = Semaphore::const_new(2);
+/// Visits at a time: more of them than cores only wait for each other, and for longer than a test may.
+static VISITS: Semaphore = Semaphore::const_new(4);
+
+/// The browser of all visits and its address. It ends with this process, which holds its standard input.
+static BROWSER: OnceLock<(String, Child)> = OnceLock::new();
+
+/// Returns the address of the browser, and starts it first if necessary.
+fn browser() -> &'static str {
+    let (address, _) = BROWSER.get_or_init(|| {
+        let [interpreter, script] = test_servers::clients::command("page").try_into().expect("it is a program");
+        let mut child = Command::new(interpreter)
+            .arg(script.replace("main.mjs", "browser.mjs"))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("node is installed");
+        let mut address = String::new();
+        let stdout = child.stdout.take().expect("it is a pipe");
+        BufReader::new(stdout).read_line(&mut address).expect("the browser prints its address");
+        (address.trim().to_owned(), child)
+    });
+    address
+}
 
 /// A deployment, a network whose address stays the same, and a person with a browser.
 struct Visit {
     deployment: Deployment,
     proxy: Proxy,
     program: ClientProgram,
-    _browser: SemaphorePermit<'static>,
+    _permit: SemaphorePermit<'static>,
 }
 
 impl Visit {
@@ -34,11 +61,12 @@ impl Visit {
 
     /// Runs a scenario with further parameters.
     async fn with(mut deployment: Deployment, scenario: &str, mut given: Value) -> Self {
-        let browser = BROWSERS.acquire().await.expect("no test closes it");
+        let permit = VISITS.acquire().await.expect("no test closes it");
+        given["browser"] = tokio::task::spawn_blocking(browser).await.expect("the browser starts").into();
         let proxy = Proxy::before(deployment.client().base()).await;
         given["scenario"] = scenario.into();
         let program = ClientProgram::start("page", &proxy.base, given).await;
-        Self { deployment, proxy, program, _browser: browser }
+        Self { deployment, proxy, program, _permit: permit }
     }
 
     /// Waits until the person is there; what it says of the place.

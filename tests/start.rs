@@ -36,7 +36,7 @@ async fn conversations_survive_a_restart() {
 #[tokio::test]
 async fn memory_keeps_nothing_and_says_so() {
     let embedded = Embedded::new().with("CHAT_MEMORY_BACKEND", "memory");
-    let mut holdfast = embedded.start();
+    let mut holdfast = Holdfast::start(&mut embedded.command());
     holdfast.wait_for_log("everything is lost");
     let client = holdfast.client();
     let submission = client.start("[tokens=3] hi").await;

@@ -34,7 +34,7 @@ pub struct Deployment {
 
 enum Mode {
     Embedded(Embedded),
-    ScaledOut(ScaledOut),
+    ScaledOut(Box<ScaledOut>),
 }
 
 impl Deployment {
@@ -44,7 +44,7 @@ impl Deployment {
     }
 
     pub fn scaled_out() -> Self {
-        Self { mode: Mode::ScaledOut(ScaledOut::new()), api: None, worker: None }
+        Self { mode: Mode::ScaledOut(Box::new(ScaledOut::new())), api: None, worker: None }
     }
 
     /// Returns an embedded deployment on a data folder that a test has prepared.
@@ -56,7 +56,7 @@ impl Deployment {
     pub fn with(mut self, variable: &'static str, value: impl ToString) -> Self {
         self.mode = match self.mode {
             Mode::Embedded(embedded) => Mode::Embedded(embedded.with(variable, value)),
-            Mode::ScaledOut(scaled) => Mode::ScaledOut(scaled.with(variable, value)),
+            Mode::ScaledOut(scaled) => Mode::ScaledOut(Box::new(scaled.with(variable, value))),
         };
         self
     }

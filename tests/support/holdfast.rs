@@ -2,11 +2,11 @@
 
 use std::{
     io::{BufRead, BufReader, Read},
-    os::unix::fs::MetadataExt,
-    path::PathBuf,
+    os::unix::fs::{DirBuilderExt, MetadataExt},
+    path::{Path, PathBuf},
     process::{Child, Command, ExitStatus, Stdio},
     sync::{
-        Arc,
+        Arc, OnceLock,
         mpsc::{self, Receiver},
     },
     time::Duration,
@@ -158,6 +158,37 @@ impl Drop for Holdfast {
     }
 }
 
+/// The URL of a Redis for a command that connects to none.
+const NO_REDIS: &str = "redis://127.0.0.1:1";
+
+fn on_stores(database_url: &str, redis_url: &str) -> Command {
+    let mut command = Holdfast::command();
+    command.env("DATABASE_URL", database_url).env("REDIS_URL", redis_url);
+    command
+}
+
+/// A data folder with the schema, of which each test gets a copy.
+static TEMPLATE: OnceLock<TempDir> = OnceLock::new();
+
+/// Copies a data folder with the schema.
+fn copy_template(folder: &Path) {
+    let template = TEMPLATE.get_or_init(|| {
+        let template = tempfile::tempdir().unwrap();
+        migrate(Holdfast::command().env("HOLDFAST_DATA_DIR", template.path()));
+        template
+    });
+    std::fs::DirBuilder::new().mode(0o700).create(folder).unwrap();
+    for file in std::fs::read_dir(template.path()).unwrap().flatten() {
+        std::fs::copy(file.path(), folder.join(file.file_name())).unwrap();
+    }
+}
+
+/// Makes the schema of the command's database.
+fn migrate(command: &mut Command) {
+    let migrated = command.arg("migrate").output().unwrap();
+    assert!(migrated.status.success(), "{}", String::from_utf8_lossy(&migrated.stderr));
+}
+
 /// Returns the id of the user who runs the tests.
 pub fn own_user() -> u32 {
     std::fs::metadata("/proc/self").unwrap().uid()
@@ -200,7 +231,11 @@ impl Embedded {
         command
     }
 
+    /// Starts a process. The first one on this folder finds the schema there.
     pub fn start(&self) -> Holdfast {
+        if !self.data_dir().exists() {
+            copy_template(&self.data_dir());
+        }
         let mut holdfast = Holdfast::start(&mut self.command());
         holdfast._data = Some(Arc::clone(&self.folder));
         holdfast
@@ -217,17 +252,19 @@ pub struct ScaledOut {
 
 impl ScaledOut {
     pub fn new() -> Self {
-        let database = Postgres::database();
-        Self::on(database.url().to_owned(), Some(database))
+        let database = Postgres::migrated_database(|url| migrate(&mut on_stores(url, NO_REDIS)));
+        Self::with_schema(database.url().to_owned(), Some(database))
     }
 
     /// Returns a deployment on a given database, also of another server than the shared one.
     pub fn on(database_url: String, database: Option<TestDatabase>) -> Self {
+        migrate(&mut on_stores(&database_url, NO_REDIS));
+        Self::with_schema(database_url, database)
+    }
+
+    fn with_schema(database_url: String, database: Option<TestDatabase>) -> Self {
         let settings = vec![("HOLDFAST_LEASE_MS", "1500".to_owned()), ("HOLDFAST_SWEEP_MS", "250".to_owned())];
-        let scaled = Self { database_url, redis: Redis::start(), settings, _database: database };
-        let migrated = scaled.command("migrate").output().unwrap();
-        assert!(migrated.status.success(), "{}", String::from_utf8_lossy(&migrated.stderr));
-        scaled
+        Self { database_url, redis: Redis::start(), settings, _database: database }
     }
 
     pub fn with(mut self, variable: &'static str, value: impl ToString) -> Self {
@@ -237,9 +274,8 @@ impl ScaledOut {
     }
 
     pub fn command(&self, role: &str) -> Command {
-        let mut command = Holdfast::command();
-        command.arg(role).env("DATABASE_URL", &self.database_url).env("REDIS_URL", self.redis.url());
-        command.envs(self.settings.iter().cloned());
+        let mut command = on_stores(&self.database_url, &self.redis.url());
+        command.arg(role).envs(self.settings.iter().cloned());
         command
     }
 

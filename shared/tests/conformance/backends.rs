@@ -41,6 +41,13 @@ struct StoresArgs {
     stores: StoresConfig,
 }
 
+/// Makes the schema of a database.
+fn migrate(url: &str) {
+    let config = settings(&["--database-url", url, "--redis-url", "redis://127.0.0.1:1"]);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(storage::migrate(&config.stores().unwrap(), &config)).unwrap();
+}
+
 impl TestBackends {
     pub async fn embedded() -> Self {
         let folder = tempfile::tempdir().unwrap();
@@ -53,9 +60,9 @@ impl TestBackends {
     }
 
     pub async fn scaled_out() -> Self {
-        let (database, redis) = (Postgres::database(), Redis::start());
+        let database = tokio::task::spawn_blocking(|| Postgres::migrated_database(migrate)).await.unwrap();
+        let redis = Redis::start();
         let config = settings(&["--database-url", database.url(), "--redis-url", &redis.url()]);
-        storage::migrate(&config.stores().unwrap(), &config).await.unwrap();
         Self::connect(config, (None, Some(redis), Some(database))).await
     }
 

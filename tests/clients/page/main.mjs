@@ -6,6 +6,7 @@ import { createInterface } from "node:readline";
 
 import { chromium } from "playwright-core";
 
+import { options } from "./launch.mjs";
 import { Person } from "./person.mjs";
 import * as asked from "./asked.mjs";
 import * as faults from "./faults.mjs";
@@ -33,11 +34,8 @@ const test = {
   told: async () => JSON.parse((await lines.next()).value),
 };
 
-const browser = await chromium.launch({
-  executablePath: "/usr/bin/chromium",
-  chromiumSandbox: false,
-  args: ["--disable-gpu", "--disable-quic", "--disable-dev-shm-usage", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"],
-});
+// A test shares its browser with others; each person has a profile of their own in it.
+const browser = given.browser ? await chromium.connect(given.browser) : await chromium.launch(options);
 const people = [];
 /** Somebody with a browser profile of their own. */
 test.person = async (options) => {

@@ -23,15 +23,29 @@ pub struct Postgres {
     server: Option<SupervisedChild>,
 }
 
-/// A fresh, empty database.
+/// A database of one test.
 pub struct TestDatabase {
+    name: String,
     url: String,
+    /// On the shared server: the URL for dropping the database, because its successors need the room.
+    shared_at: Option<String>,
+}
+
+impl Drop for TestDatabase {
+    fn drop(&mut self) {
+        let Some(server) = self.shared_at.take() else { return };
+        let sql = format!("drop database if exists {} with (force)", self.name);
+        // No test waits for it.
+        std::thread::spawn(move || psql(&server, &sql));
+    }
 }
 
 /// The only user that needs a password; no password is right.
 const REFUSED_USER: &str = "stranger";
 
 static SHARED: OnceLock<Postgres> = OnceLock::new();
+/// A database with the schema, of which each test gets a copy.
+static TEMPLATE: OnceLock<TestDatabase> = OnceLock::new();
 static DATABASES: AtomicU32 = AtomicU32::new(0);
 
 impl TestDatabase {
@@ -54,7 +68,24 @@ impl TestDatabase {
 impl Postgres {
     /// Creates a database on the server that all tests of this process share.
     pub fn database() -> TestDatabase {
-        SHARED.get_or_init(Self::start).create_database()
+        let server = SHARED.get_or_init(Self::start);
+        let mut database = server.create_database();
+        database.shared_at = Some(server.url_of("postgres"));
+        database
+    }
+
+    /// Creates a database with the schema on the server that all tests of this process share. The first call makes the
+    /// schema with `migrate`, which must close its connections.
+    pub fn migrated_database(migrate: impl FnOnce(&str)) -> TestDatabase {
+        let server = SHARED.get_or_init(Self::start);
+        let template = TEMPLATE.get_or_init(|| {
+            let template = server.create_database();
+            migrate(template.url());
+            template
+        });
+        let mut copy = server.create_named(&next_name(), &template.name);
+        copy.shared_at = Some(server.url_of("postgres"));
+        copy
     }
 
     /// Starts a server for one test, which may stop and restart it.
@@ -157,10 +188,13 @@ impl Postgres {
 
     /// Creates a database on this server.
     pub fn create_database(&self) -> TestDatabase {
-        let name = format!("test_{}", DATABASES.fetch_add(1, Ordering::Relaxed));
-        let created = self.psql(&format!("create database {name}"));
+        self.create_named(&next_name(), "template1")
+    }
+
+    fn create_named(&self, name: &str, template: &str) -> TestDatabase {
+        let created = self.psql(&format!("create database {name} template {template}"));
         assert!(created.status.success(), "create database: {}", String::from_utf8_lossy(&created.stderr));
-        TestDatabase { url: self.url_of(&name) }
+        TestDatabase { name: name.to_owned(), url: self.url_of(name), shared_at: None }
     }
 
     fn psql(&self, sql: &str) -> Output {
@@ -170,6 +204,10 @@ impl Postgres {
     fn url_of(&self, database: &str) -> String {
         format!("postgres://postgres@127.0.0.1:{}/{database}", self.port)
     }
+}
+
+fn next_name() -> String {
+    format!("test_{}", DATABASES.fetch_add(1, Ordering::Relaxed))
 }
 
 fn psql(url: &str, sql: &str) -> Output {

@@ -1,0 +1,6 @@
+// How a browser is launched: for all scenarios, or for one.
+export const options = {
+  executablePath: "/usr/bin/chromium",
+  chromiumSandbox: false,
+  args: ["--disable-gpu", "--disable-quic", "--disable-dev-shm-usage", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"],
+};
