@@ -38,7 +38,8 @@ impl OperatorFiles {
     }
 
     fn set_up(&self) {
-        let output = Command::new(self.path("deploy/setup.sh")).output().unwrap();
+        // Not by its own name: a concurrent test that starts a process may still hold the new file open for writing.
+        let output = Command::new("bash").arg(self.path("deploy/setup.sh")).output().unwrap();
         assert!(output.status.success(), "{output:?}");
     }
 
@@ -84,7 +85,8 @@ impl Stage {
     fn update(&self) -> Output {
         let player = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/deploy");
         let path = format!("{}:{}", player.display(), std::env::var("PATH").unwrap());
-        let mut update = Command::new(self.files.path("deploy/update.sh"));
+        let mut update = Command::new("bash");
+        update.arg(self.files.path("deploy/update.sh"));
         update.env("PATH", path).env("STAGE", self.folder.path()).env("PATIENCE", "1").output().unwrap()
     }
 

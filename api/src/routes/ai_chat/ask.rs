@@ -102,6 +102,9 @@ pub async fn regenerate(
     let newest = app.storage().newest_messages(&caller.owner, conversation_id, NEWEST).await?;
     let last = || newest.iter().rev().find(|message| message.role == Role::User).cloned();
     let question = existing.or_else(last).ok_or_else(Problem::nothing_to_regenerate)?;
+    // Order matters: a concurrent request that commits after this line is seen by the next one, or has the same key. A
+    // restoration makes an earlier run the last one again, but not the newest.
+    let after = app.storage().newest_run_id(&caller.owner, conversation_id).await?.unwrap_or(question.id).to_string();
     let last_run = app.storage().last_run(&caller.owner, conversation_id).await?;
     if let Some(run) = &last_run
         && !run.status.is_terminal()
@@ -112,9 +115,6 @@ pub async fn regenerate(
         return follow::answer_from_start(app, caller, &Arc::new(run.clone())).await;
     }
     let options = checked_options(app, None, body.client_tools(), None)?;
-    // Concurrent requests see the same newest run, so they have the same key. A restoration makes an earlier run the last
-    // one again, but not the newest.
-    let after = app.storage().newest_run_id(&caller.owner, conversation_id).await?.unwrap_or(question.id).to_string();
     let fingerprint = ["ai-sdk", &chat.name, "regenerate", &question.id.to_string(), &after];
     let key =
         idempotency_key(headers, &fingerprint, &options)?.unwrap_or_else(|| IdempotencyKey::of_request(&fingerprint));

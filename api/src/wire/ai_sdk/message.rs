@@ -175,3 +175,98 @@ fn fields(value: Value) -> Map<String, Value> {
         _ => Map::new(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use holdfast_shared::{
+        agent::StreamMode, approval::ApprovalKind, run::RunStatus, storage::StreamDefaults, usage::Usage,
+    };
+    use uuid::Uuid;
+
+    use super::*;
+
+    /// Returns the parts of an answer with this text, on a stream with this mode.
+    fn parts_of(parts: Vec<MessagePart>, text: &str, mode: StreamMode) -> Vec<Value> {
+        let call = |id: &str, output: Option<&str>, error: Option<&str>| StoredCall {
+            call_id: id.into(),
+            input: r#"{"amount":1}"#.into(),
+            output: output.map(str::to_owned),
+            error: error.map(str::to_owned),
+            duration_ms: Some(7),
+        };
+        let answer = StoredAnswer {
+            run_id: Uuid::nil(),
+            conversation_id: Uuid::nil(),
+            message_id: Uuid::nil(),
+            input_message_id: Uuid::nil(),
+            status: RunStatus::Completed,
+            usage: Usage::default(),
+            finish_reason: None,
+            error: None,
+            finished_at: DateTime::UNIX_EPOCH,
+            defaults: StreamDefaults { mode, writes_deltas: true },
+            parts: None,
+            calls: vec![
+                call("done", Some("paid"), None),
+                call("denied", None, Some(r#"{"code":"denied","message":"no"}"#)),
+                call("failed", None, Some(r#"{"code":"tool_failed","message":"it broke"}"#)),
+            ],
+        };
+        UiMessage::of_answer(&answer, &MessageParts { ended_ms: 0, parts }, text).parts
+    }
+
+    fn call(id: &str, state: CallProgress) -> MessagePart {
+        let (call_id, name) = (id.to_owned(), "bank__pay".to_owned());
+        MessagePart::Call(ToolCallPart { call_id, name, state, by_worker: true, approval: None })
+    }
+
+    #[test]
+    fn each_text_part_has_its_characters_of_the_message() {
+        let texts = vec![MessagePart::Text { chars: 3 }, MessagePart::Step, MessagePart::Text { chars: 9 }];
+        let parts = parts_of(texts, "süß!", StreamMode::Events);
+        let expected = [json!({"type": "text", "text": "süß", "state": "done"}), json!({"type": "step-start"})];
+        assert_eq!(parts[..2], expected);
+        assert_eq!(parts[2]["text"], "!", "a shorter text has no more characters");
+    }
+
+    #[test]
+    fn reasoning_has_its_duration() {
+        let reasoning = MessagePart::Reasoning { text: "The tide".into(), duration_ms: 3_000 };
+        let parts = parts_of(vec![reasoning], "", StreamMode::Events);
+        assert_eq!(parts[0]["providerMetadata"], json!({"holdfast": {"durationMs": 3_000}}));
+    }
+
+    #[test]
+    fn a_question_marks_an_edited_input() {
+        let question = |edited| {
+            let (approval_id, call_id, expires_at) = (Uuid::max(), "c".into(), DateTime::UNIX_EPOCH);
+            let kind = ApprovalKind::Policy;
+            MessagePart::Question(QuestionPart { approval_id, call_id, kind, expires_at, edited })
+        };
+        let parts = parts_of(vec![question(true), question(false)], "", StreamMode::Events);
+        assert_eq!((&parts[0]["data"]["edited"], &parts[1]["data"]["edited"]), (&json!(true), &Value::Null));
+    }
+
+    #[test]
+    fn a_call_has_the_outcome_of_its_row() {
+        let calls = ["done", "denied", "failed"].map(|id| call(id, CallProgress::Ended));
+        let parts = parts_of(calls.to_vec(), "", StreamMode::Events);
+        let states: Vec<&Value> = parts.iter().map(|part| &part["state"]).collect();
+        assert_eq!(states, ["output-available", "output-denied", "output-error"]);
+        assert_eq!((&parts[0]["output"], &parts[2]["errorText"]), (&json!("paid"), &json!("it broke")));
+        assert_eq!((&parts[0]["input"], &parts[0]["providerExecuted"]), (&json!({"amount": 1}), &json!(true)));
+    }
+
+    #[test]
+    fn without_deltas_the_text_comes_last_and_nothing_half_written_is_shown() {
+        let parts = vec![
+            MessagePart::Reasoning { text: "why".into(), duration_ms: 1 },
+            MessagePart::Text { chars: 2 },
+            call("cut", CallProgress::Incomplete("{\"am".into())),
+            MessagePart::Step,
+        ];
+        let shown = parts_of(parts, "ab", StreamMode::Messages);
+        let kinds: Vec<&Value> = shown.iter().map(|part| &part["type"]).collect();
+        assert_eq!(kinds, ["step-start", "text"]);
+    }
+}
