@@ -81,7 +81,7 @@ fn the_doctor_makes_no_database() {
     let (status, printed) = doctor(&mut embedded.command(), &["doctor"]);
     assert_eq!(status, Some(0), "{printed}");
     assert!(printed.contains("the first start makes it") && !embedded.data_dir().exists(), "{printed}");
-    embedded.start().wait_for_log("worker started");
+    embedded.start_as_it_is().wait_for_log("worker started");
     let (status, printed) = doctor(&mut embedded.command(), &["doctor"]);
     assert_eq!((status, printed.contains("up to date")), (Some(0), true), "{printed}");
 }

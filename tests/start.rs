@@ -9,7 +9,7 @@ use crate::support::{Embedded, Holdfast, ScaledOut, refusal};
 #[tokio::test]
 async fn it_starts_with_nothing_and_says_what_it_uses() {
     let embedded = Embedded::new();
-    let mut holdfast = embedded.start();
+    let mut holdfast = embedded.start_as_it_is();
     let client = holdfast.client();
     holdfast.wait_for_log("worker started");
     let log_lines = [holdfast.wait_for_log("database: SQLite"), holdfast.wait_for_log("model: scripted")];
@@ -24,7 +24,7 @@ async fn it_starts_with_nothing_and_says_what_it_uses() {
 #[tokio::test]
 async fn conversations_survive_a_restart() {
     let embedded = Embedded::new();
-    let first = embedded.start().client().start("[tokens=3] hi").await;
+    let first = embedded.start_as_it_is().client().start("[tokens=3] hi").await;
     let id = first["conversation"]["id"].as_str().unwrap().to_owned();
     let client_holdfast = &mut embedded.start();
     let client = client_holdfast.client();
@@ -36,7 +36,7 @@ async fn conversations_survive_a_restart() {
 #[tokio::test]
 async fn memory_keeps_nothing_and_says_so() {
     let embedded = Embedded::new().with("CHAT_MEMORY_BACKEND", "memory");
-    let mut holdfast = Holdfast::start(&mut embedded.command());
+    let mut holdfast = embedded.start_as_it_is();
     holdfast.wait_for_log("everything is lost");
     let client = holdfast.client();
     let submission = client.start("[tokens=3] hi").await;

@@ -236,6 +236,11 @@ impl Embedded {
         if !self.data_dir().exists() {
             copy_template(&self.data_dir());
         }
+        self.start_as_it_is()
+    }
+
+    /// Starts a process, which makes its folder and its schema if they do not exist.
+    pub fn start_as_it_is(&self) -> Holdfast {
         let mut holdfast = Holdfast::start(&mut self.command());
         holdfast._data = Some(Arc::clone(&self.folder));
         holdfast

@@ -136,7 +136,7 @@ impl LogPages {
     }
 }
 
-/// Truncates the events to what one client may hold, at least one.
+/// Truncates the events to as many as one client may hold, at least one.
 fn truncate(mut events: Vec<Event>) -> Vec<Event> {
     let mut bytes = 0;
     let fitting = events.iter().take_while(|event| {

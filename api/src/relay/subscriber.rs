@@ -169,7 +169,7 @@ impl Subscriber {
         }
     }
 
-    /// Counts events as sent, and drops what their encodings have made too large.
+    /// Counts events as sent, and drops batches if their encodings have made the buffer too large.
     pub fn note_sent(&self, events: usize) {
         self.context.relayed.increment(events as u64);
         self.topic.shrink();

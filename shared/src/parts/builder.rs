@@ -6,7 +6,7 @@ use crate::{
     event_id::EventId,
 };
 
-/// Folds events into parts. It takes as much memory as the message without its text, and 16 bytes for each delta.
+/// Folds events into parts. It takes as much memory as the message without its text, and 16 bytes for each delta of a log.
 #[derive(Debug, Clone, Default)]
 pub struct PartsBuilder(Vec<FoldEntry>);
 
@@ -47,8 +47,16 @@ impl PartsBuilder {
         self.push_body(event.id, event.at_ms, &event.body());
     }
 
-    /// Applies an event that supersedes no other.
-    pub fn push_body(&mut self, id: EventId, at_ms: i64, body: &EventBody<'_>) {
+    /// Applies an event that a writer adds to its own attempt. No event of the attempt supersedes another, so a run of
+    /// deltas needs one end only, however many they are.
+    pub fn record(&mut self, id: EventId, at_ms: i64, body: &EventBody<'_>) {
+        self.push_body(id, at_ms, body);
+        if let Some(FoldEntry::Deltas(run)) = self.0.last_mut() {
+            run.ends.drain(..run.ends.len() - 1);
+        }
+    }
+
+    fn push_body(&mut self, id: EventId, at_ms: i64, body: &EventBody<'_>) {
         match body {
             EventBody::MessageDelta(delta) => self.push_delta(DeltaKind::Text, id, at_ms, &delta.text),
             EventBody::ReasoningDelta(delta) => self.push_delta(DeltaKind::Reasoning, id, at_ms, &delta.text),
@@ -222,7 +230,7 @@ mod tests {
     fn parts_of(bodies: &[EventBody<'_>]) -> Vec<MessagePart> {
         let mut builder = PartsBuilder::default();
         for (n, body) in (1..).zip(bodies) {
-            builder.push_body(EventId::new(1, n), i64::from(n) * 1000, body);
+            builder.record(EventId::new(1, n), i64::from(n) * 1000, body);
         }
         builder.into_parts((bodies.len() as i64 + 1) * 1000).parts
     }
@@ -249,6 +257,16 @@ mod tests {
             MessagePart::Text { chars: 1 },
         ];
         assert_eq!(parts, expected);
+    }
+
+    #[test]
+    fn a_writers_deltas_take_no_memory_each() {
+        let mut builder = PartsBuilder::default();
+        for n in 1..1_000 {
+            builder.record(EventId::new(1, n), 0, &text("x"));
+        }
+        let [FoldEntry::Deltas(run)] = &builder.0[..] else { panic!("the deltas are not one run") };
+        assert_eq!(run.ends, [(EventId::new(1, 999), 999)]);
     }
 
     #[test]
@@ -282,7 +300,7 @@ mod tests {
             AttemptStarted { attempt: 2, base, reason: AttemptReason::LeaseExpired, crashes: 1, max_crashes: 3 };
         let begin = Event::new(EventId::first_of(2), DateTime::UNIX_EPOCH, &begin.into());
         let mut attempt = PartsBuilder::default();
-        attempt.push_body(EventId::new(2, 2), 0, &text("new"));
+        attempt.record(EventId::new(2, 2), 0, &text("new"));
         let parts = earlier.followed_by(&begin, attempt).into_parts(0);
         let expected = [MessagePart::Step, MessagePart::Text { chars: 5 }, MessagePart::Text { chars: 3 }];
         assert_eq!((parts.parts, parts.ended_ms), (expected.to_vec(), 0));

@@ -143,10 +143,11 @@ impl MessageParts {
             for request in &step.tool_calls {
                 let Some(call) = calls.iter().find(|call| call.call_id == request.call_id) else { continue };
                 let (call_id, name) = (call.call_id.clone(), request.name.clone());
-                let has_ended = call.output.is_some() || call.error.is_some();
-                let state = if has_ended { CallProgress::Ended } else { CallProgress::Started };
-                parts.push(MessagePart::Call(ToolCallPart { call_id, name, state, by_worker: true, approval: None }));
-                if has_ended {
+                let state = if call.has_ended() { CallProgress::Ended } else { CallProgress::Started };
+                // A client's tool has no server in its name.
+                let by_worker = name.contains("__");
+                parts.push(MessagePart::Call(ToolCallPart { call_id, name, state, by_worker, approval: None }));
+                if call.has_ended() {
                     parts.push(MessagePart::CallEnd { call_id: call.call_id.clone() });
                 }
             }
@@ -174,7 +175,7 @@ impl MessageParts {
         }
     }
 
-    /// Replaces what no database can store.
+    /// Replaces the characters that no database can store.
     pub fn into_storable(self) -> Self {
         let storable_part = |part| match part {
             MessagePart::Reasoning { text, duration_ms } => {

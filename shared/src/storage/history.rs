@@ -18,7 +18,7 @@ use crate::{
     page::PageSize,
     parts::MessageParts,
     run::{RunError, RunStatus},
-    tool::ToolError,
+    tool::{ToolCallStatus, ToolError},
     usage::Usage,
 };
 
@@ -65,6 +65,8 @@ pub struct StoredAnswer {
 pub struct StoredCall {
     /// The call.
     pub call_id: String,
+    /// The status of the row.
+    pub status: String,
     /// The arguments, as JSON text.
     pub input: String,
     /// The text that the tool returned.
@@ -79,6 +81,11 @@ impl StoredCall {
     /// Returns the arguments.
     pub fn input(&self) -> Value {
         serde_json::from_str(&self.input).unwrap_or_default()
+    }
+
+    /// Returns whether the call has an outcome.
+    pub fn has_ended(&self) -> bool {
+        self.status == ToolCallStatus::Completed.as_str()
     }
 
     /// Returns why there is no output.
@@ -100,7 +107,7 @@ macro_rules! answer_columns {
 macro_rules! answer_details {
     ($run:literal) => {
         concat!(
-            "(select {objects:'call_id', c.call_id, 'input', cast(c.input as text), 'output', c.output, ",
+            "(select {objects:'call_id', c.call_id, 'status', c.status, 'input', cast(c.input as text), 'output', c.output, ",
             "'error', cast(c.error as text), 'duration_ms', c.duration_ms} from agent_run_tool_calls c where c.run_id = ",
             $run,
             ") as calls, (select v.definition ->> 'stream_mode' from agent_definition_versions v, agent_runs a ",

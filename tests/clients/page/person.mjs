@@ -13,7 +13,7 @@ export class Person {
   }
 
   static async at(browser, base, step, { width = 1200, height = 800, withClock, ...options } = {}) {
-    const context = await browser.newContext({ baseURL: base, locale: "en-GB", reducedMotion: "reduce", viewport: { width, height }, ...options });
+    const context = await browser.newContext({ baseURL: base, locale: "en-GB", viewport: { width, height }, ...options });
     context.setDefaultTimeout(40_000);
     const person = new Person(context, base, step);
     // A clock that can be put forward; by itself it goes like any other.

@@ -104,7 +104,7 @@ impl Recorder {
         }
     }
 
-    /// Adds to the answer what earlier attempts have written, and its parts. Repeats until the database has answered.
+    /// Adds the text and the parts of earlier attempts to the answer. Repeats until the database has answered.
     async fn complete_answer(&mut self) {
         let mut backoff = BACKOFF;
         while let Err(error) = self.try_complete_answer().await {

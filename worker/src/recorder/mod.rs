@@ -129,7 +129,7 @@ impl Recorder {
         self.line.clear();
         let at_ms = Utc::now().timestamp_millis();
         Event::encode_into(&mut self.line, self.last, at_ms, body);
-        self.parts.push_body(self.last, at_ms, body);
+        self.parts.record(self.last, at_ms, body);
         self.flushes.push(self.last, &self.line);
     }
 

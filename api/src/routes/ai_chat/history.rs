@@ -36,7 +36,7 @@ pub async fn of(app: &Arc<App>, caller: &Caller, conversation_id: Uuid) -> Resul
         let mut of_turn = Vec::new();
         for answer in unanswered.iter().filter(|answer| answer.input_message_id == id) {
             let ui_message = answer_of(app, answer, "").await?;
-            of_turn.extend(ui_message.map(|answer_| answer_.with_version(versions.get(&answer.message_id))));
+            of_turn.extend(ui_message.map(|ui_message| ui_message.with_version(versions.get(&answer.message_id))));
         }
         let ui_message = match (answer, &message.content) {
             (Some(answer), Content::Text(text)) => answer_of(app, &answer, text).await?,

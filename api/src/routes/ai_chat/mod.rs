@@ -3,7 +3,7 @@
 //! `request` reads a body, `ask` posts a user's message, and `answer` answers a waiting run. `follow` resumes a stream,
 //! `history` returns a chat's messages, and `chat` finds the conversation of a client's id. Streams end where a run waits,
 //! and clients count their chunks: `segment` names the part of a run between two waits, `outline` finds the waits in a
-//! log, and `filter` leaves out what later attempts supersede.
+//! log, and `filter` leaves out superseded events.
 
 mod answer;
 mod ask;

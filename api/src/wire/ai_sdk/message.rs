@@ -189,6 +189,7 @@ mod tests {
     fn parts_of(parts: Vec<MessagePart>, text: &str, mode: StreamMode) -> Vec<Value> {
         let call = |id: &str, output: Option<&str>, error: Option<&str>| StoredCall {
             call_id: id.into(),
+            status: "completed".into(),
             input: r#"{"amount":1}"#.into(),
             output: output.map(str::to_owned),
             error: error.map(str::to_owned),
