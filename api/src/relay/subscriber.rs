@@ -32,6 +32,8 @@ pub struct Subscriber {
     pub permit: OpenStream,
     changes: watch::Receiver<TopicState>,
     position: LogPosition,
+    /// Whether the log has the event at the position. A client may name another one, and no topic must start there.
+    is_proven: bool,
     /// Slices that the subscriber has read, and returns before it asks the topic.
     unsent: VecDeque<Slice>,
     /// Goes off when a wait ends, or earlier.
@@ -64,7 +66,7 @@ impl Subscriber {
     /// Starts at a position.
     pub fn new(topic: Arc<Topic>, context: SubscriberContext, permit: OpenStream, position: LogPosition) -> Self {
         let (changes, alarm) = (topic.watch(), Box::pin(sleep_until(Instant::now() + context.heartbeat)));
-        Self { topic, context, permit, changes, position, unsent: VecDeque::new(), alarm }
+        Self { topic, context, permit, changes, position, is_proven: true, unsent: VecDeque::new(), alarm }
     }
 
     /// Starts at a position whose next events are known.
@@ -83,6 +85,7 @@ impl Subscriber {
         if cursor != EventId::ORIGIN {
             // The event itself tells in which block the next one begins.
             self.position = LogPosition { id: cursor.before(), block: Block::None };
+            self.is_proven = false;
             match self.fill().await {
                 Ok(Next::Events(())) if self.unsent[0].first().id == cursor => self.skip_first(),
                 Err(ReadError::Storage(error)) => return Err(error.into()),
@@ -99,9 +102,13 @@ impl Subscriber {
     /// Moves to the position after the first unsent event.
     fn skip_first(&mut self) {
         if let Some(slice) = self.unsent.pop_front() {
-            self.position = LogPosition::after(slice.first());
+            self.pass(slice.first());
             slice.without_first().into_iter().for_each(|rest| self.unsent.push_front(rest));
         }
+    }
+
+    fn pass(&mut self, event: &Event) {
+        (self.position, self.is_proven) = (LogPosition::after(event), true);
     }
 
     /// Returns the next events without waiting for them, and moves past them.
@@ -109,7 +116,7 @@ impl Subscriber {
         Ok(match self.fill().await? {
             Next::Events(()) => {
                 let slice = self.unsent.pop_front().expect("fill has found a slice");
-                self.position = LogPosition::after(slice.last());
+                self.pass(slice.last());
                 Next::Events(slice)
             }
             Next::CaughtUp => Next::CaughtUp,
@@ -142,8 +149,8 @@ impl Subscriber {
         let next = shared_read.fill(position, self.context.reader.read(run_id, position.id)).await?;
         match next {
             Next::Events(()) => self.unsent = shared_read.slices(),
-            Next::CaughtUp => self.topic.anchor(position),
-            Next::Ended => {}
+            Next::CaughtUp if self.is_proven => self.topic.anchor(position),
+            Next::CaughtUp | Next::Ended => {}
         }
         Ok(next)
     }
@@ -196,7 +203,7 @@ impl Subscriber {
 
     /// Waits up to `max_wait` for the first event that matches, and then returns to the position.
     async fn find_event(&mut self, max_wait: Duration, matches: impl Fn(&Event) -> bool) -> Option<Event> {
-        let (position, unsent) = (self.position, self.unsent.clone());
+        let (position, is_proven, unsent) = (self.position, self.is_proven, self.unsent.clone());
         let until = Instant::now() + max_wait;
         let search = async {
             loop {
@@ -215,7 +222,7 @@ impl Subscriber {
         };
         // A read has its own time-out, which may be longer.
         let found = timeout(max_wait, search).await.ok().flatten();
-        (self.position, self.unsent) = (position, unsent);
+        (self.position, self.is_proven, self.unsent) = (position, is_proven, unsent);
         found
     }
 }
