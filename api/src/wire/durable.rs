@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use super::native;
 
-/// Size of a page as JSON; the last event may exceed it.
+/// Size of a page as JSON; the last slice of events may exceed it.
 const PAGE_BYTES: usize = 1024 * 1024;
 
 /// About how many bytes an event as JSON is longer than its line.

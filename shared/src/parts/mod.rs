@@ -67,6 +67,9 @@ pub enum MessagePart {
         /// The payload.
         payload: Value,
     },
+    /// A part of a later version.
+    #[serde(other)]
+    Unknown,
 }
 
 /// A call of a tool.
@@ -214,5 +217,55 @@ impl MessageParts {
         });
         let MessagePart::Call(call) = &mut self.parts[index] else { unreachable!("the index is that of a call") };
         call
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trace::RequestedCall;
+
+    #[test]
+    fn a_trace_tells_who_executes_a_call_and_whether_it_has_ended() {
+        let requested =
+            |name: &str| RequestedCall { call_id: name.into(), name: name.into(), input: Value::Null, signature: None };
+        let step = TraceMessage {
+            position: 1,
+            step: 1,
+            role: TraceRole::Assistant,
+            content: "süß".into(),
+            redacted: false,
+            tool_calls: ["bank__pay", "ask_user"].map(requested).to_vec(),
+            call_id: None,
+            is_error: false,
+            usage: None,
+            created_at: DateTime::UNIX_EPOCH,
+        };
+        let call = |name: &str, status: &str| StoredCall {
+            call_id: name.into(),
+            status: status.into(),
+            input: "{}".into(),
+            output: None,
+            error: None,
+            duration_ms: None,
+        };
+        let calls = [call("bank__pay", "completed"), call("ask_user", "abandoned")];
+        let part = |name: &str, state, by_worker| {
+            MessagePart::Call(ToolCallPart {
+                call_id: name.into(),
+                name: name.into(),
+                state,
+                by_worker,
+                approval: None,
+            })
+        };
+        let expected = [
+            MessagePart::Step,
+            MessagePart::Text { chars: 3 },
+            part("bank__pay", CallProgress::Ended, true),
+            MessagePart::CallEnd { call_id: "bank__pay".into() },
+            part("ask_user", CallProgress::Started, false),
+        ];
+        assert_eq!(MessageParts::of_trace(7, &[step], &calls), MessageParts { ended_ms: 7, parts: expected.to_vec() });
     }
 }

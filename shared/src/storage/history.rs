@@ -147,7 +147,7 @@ struct AnswerRow {
     error_message: Option<String>,
     finished_at: Option<DateTime<Utc>>,
     stream: Option<bool>,
-    parts: Option<Json<MessageParts>>,
+    parts: Option<Json<Value>>,
     calls: Option<Json<Vec<StoredCall>>>,
     stream_mode: Option<String>,
 }
@@ -169,7 +169,8 @@ impl AnswerRow {
             error: self.error_code.zip(self.error_message).map(|(code, message)| RunError { code, message }),
             finished_at: self.finished_at?,
             defaults: StreamDefaults { mode: mode.unwrap_or_default(), writes_deltas: self.stream.unwrap_or(true) },
-            parts: self.parts.map(|parts| parts.0),
+            // A later version may write other fields. Then the events have the parts, or the trace.
+            parts: self.parts.and_then(|parts| serde_json::from_value(parts.0).ok()),
             calls: self.calls.map(|calls| calls.0).unwrap_or_default(),
         })
     }

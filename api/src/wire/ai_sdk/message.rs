@@ -1,6 +1,8 @@
 //! A UI message of the AI SDK, as a client has it that followed the message's streams. The history of a chat has these
 //! messages.
 
+use std::{collections::HashMap, str::Chars};
+
 use chrono::{DateTime, Utc};
 use holdfast_shared::{
     message::Version,
@@ -46,11 +48,7 @@ impl UiMessage {
             usage: Some(answer.usage),
             finish_reason: answer.finish_reason,
         };
-        let parts = if answer.defaults.has_deltas() {
-            parts_with_deltas(parts, &answer.calls, text)
-        } else {
-            parts_without_deltas(parts, &answer.calls, text)
-        };
+        let parts = parts_of(answer, parts, text);
         Self { id: answer.message_id.to_string(), role: "assistant", metadata: fields(json!(metadata)), parts }
     }
 
@@ -63,49 +61,47 @@ impl UiMessage {
     }
 }
 
-fn parts_with_deltas(parts: &MessageParts, calls: &[StoredCall], text: &str) -> Vec<Value> {
-    let mut rest = text.chars();
-    let part = |part: &MessagePart| match part {
-        MessagePart::Text { chars } => text_part(rest.by_ref().take(*chars).collect()),
+fn parts_of(answer: &StoredAnswer, parts: &MessageParts, text: &str) -> Vec<Value> {
+    let calls: HashMap<&str, &StoredCall> = answer.calls.iter().map(|call| (call.call_id.as_str(), call)).collect();
+    if answer.defaults.has_deltas() {
+        let mut rest = text.chars();
+        return parts.parts.iter().filter_map(|part| part_of(part, &calls, &mut rest)).collect();
+    }
+    // A client without deltas has the text as its last part.
+    let is_delta = |part: &&MessagePart| match part {
+        MessagePart::Text { .. } | MessagePart::Reasoning { .. } => true,
+        MessagePart::Call(call) => matches!(call.state, CallProgress::Incomplete(_)),
+        _ => false,
+    };
+    let others = parts.parts.iter().filter(|part| !is_delta(part));
+    let others = others.filter_map(|part| part_of(part, &calls, &mut "".chars()));
+    others.chain((!text.is_empty()).then(|| text_part(text.to_owned()))).collect()
+}
+
+/// Returns the part as the SDK has it; `rest` is the text after the parts before. `None` for a part of a later version.
+fn part_of(part: &MessagePart, calls: &HashMap<&str, &StoredCall>, rest: &mut Chars<'_>) -> Option<Value> {
+    Some(match part {
+        MessagePart::Step => json!({"type": "step-start"}),
+        MessagePart::Text { chars } => text_part(rest.take(*chars).collect()),
         MessagePart::Reasoning { text, duration_ms } => json!({
             "type": "reasoning", "id": REASONING, "text": text, "state": "done",
             "providerMetadata": {"holdfast": {"durationMs": duration_ms}}
         }),
-        other => other_part(other, calls),
-    };
-    parts.parts.iter().map(part).collect()
-}
-
-/// Returns the parts that a client without deltas has: the text is its last part.
-fn parts_without_deltas(parts: &MessageParts, calls: &[StoredCall], text: &str) -> Vec<Value> {
-    let shown = parts.parts.iter().filter(|part| match part {
-        MessagePart::Text { .. } | MessagePart::Reasoning { .. } => false,
-        MessagePart::Call(call) => !matches!(call.state, CallProgress::Incomplete(_)),
-        _ => true,
-    });
-    let text = (!text.is_empty()).then(|| text_part(text.to_owned()));
-    shown.map(|part| other_part(part, calls)).chain(text).collect()
-}
-
-fn text_part(text: String) -> Value {
-    json!({"type": "text", "text": text, "state": "done"})
-}
-
-/// Returns a part that is neither text nor reasoning.
-fn other_part(part: &MessagePart, calls: &[StoredCall]) -> Value {
-    let outcome = |id: &str| calls.iter().find(|call| call.call_id == id);
-    match part {
-        MessagePart::Step | MessagePart::Text { .. } | MessagePart::Reasoning { .. } => json!({"type": "step-start"}),
-        MessagePart::Call(call) => call_part(call, outcome(&call.call_id)),
+        MessagePart::Call(call) => call_part(call, calls.get(call.call_id.as_str()).copied()),
         MessagePart::CallEnd { call_id } => {
-            let duration_ms = outcome(call_id).and_then(|call| call.duration_ms).unwrap_or_default();
+            let duration_ms = calls.get(call_id.as_str()).and_then(|call| call.duration_ms).unwrap_or_default();
             let data = CallDuration { tool_call_id: call_id.clone(), duration_ms };
             json!(Chunk::DataCall { id: call_id.clone(), data })
         }
         MessagePart::Question(question) => question_part(question),
         MessagePart::Context { payload } => json!(Chunk::DataContext { id: "context", data: payload.clone() }),
         MessagePart::Warning { payload } => json!(Chunk::DataWarning { data: payload.clone() }),
-    }
+        MessagePart::Unknown => return None,
+    })
+}
+
+fn text_part(text: String) -> Value {
+    json!({"type": "text", "text": text, "state": "done"})
 }
 
 fn call_part(call: &ToolCallPart, outcome: Option<&StoredCall>) -> Value {
@@ -186,7 +182,7 @@ mod tests {
     use super::*;
 
     /// Returns the parts of an answer with this text, on a stream with this mode.
-    fn parts_of(parts: Vec<MessagePart>, text: &str, mode: StreamMode) -> Vec<Value> {
+    fn rendered(parts: Vec<MessagePart>, text: &str, mode: StreamMode) -> Vec<Value> {
         let call = |id: &str, output: Option<&str>, error: Option<&str>| StoredCall {
             call_id: id.into(),
             status: "completed".into(),
@@ -224,16 +220,23 @@ mod tests {
     #[test]
     fn each_text_part_has_its_characters_of_the_message() {
         let texts = vec![MessagePart::Text { chars: 3 }, MessagePart::Step, MessagePart::Text { chars: 9 }];
-        let parts = parts_of(texts, "süß!", StreamMode::Events);
+        let parts = rendered(texts, "süß!", StreamMode::Events);
         let expected = [json!({"type": "text", "text": "süß", "state": "done"}), json!({"type": "step-start"})];
         assert_eq!(parts[..2], expected);
         assert_eq!(parts[2]["text"], "!", "a shorter text has no more characters");
     }
 
     #[test]
+    fn a_part_of_a_later_version_hides_no_other() {
+        let stored = r#"{"ended_ms":0,"parts":[{"type":"dream","of":1},{"type":"text","chars":2}]}"#;
+        let MessageParts { parts, .. } = serde_json::from_str(stored).unwrap();
+        assert_eq!(rendered(parts, "ab", StreamMode::Events), [text_part("ab".into())]);
+    }
+
+    #[test]
     fn reasoning_has_its_duration() {
         let reasoning = MessagePart::Reasoning { text: "The tide".into(), duration_ms: 3_000 };
-        let parts = parts_of(vec![reasoning], "", StreamMode::Events);
+        let parts = rendered(vec![reasoning], "", StreamMode::Events);
         assert_eq!(parts[0]["providerMetadata"], json!({"holdfast": {"durationMs": 3_000}}));
     }
 
@@ -244,14 +247,14 @@ mod tests {
             let kind = ApprovalKind::Policy;
             MessagePart::Question(QuestionPart { approval_id, call_id, kind, expires_at, edited })
         };
-        let parts = parts_of(vec![question(true), question(false)], "", StreamMode::Events);
+        let parts = rendered(vec![question(true), question(false)], "", StreamMode::Events);
         assert_eq!((&parts[0]["data"]["edited"], &parts[1]["data"]["edited"]), (&json!(true), &Value::Null));
     }
 
     #[test]
     fn a_call_has_the_outcome_of_its_row() {
         let calls = ["done", "denied", "failed"].map(|id| call(id, CallProgress::Ended));
-        let parts = parts_of(calls.to_vec(), "", StreamMode::Events);
+        let parts = rendered(calls.to_vec(), "", StreamMode::Events);
         let states: Vec<&Value> = parts.iter().map(|part| &part["state"]).collect();
         assert_eq!(states, ["output-available", "output-denied", "output-error"]);
         assert_eq!((&parts[0]["output"], &parts[2]["errorText"]), (&json!("paid"), &json!("it broke")));
@@ -266,7 +269,7 @@ mod tests {
             call("cut", CallProgress::Incomplete("{\"am".into())),
             MessagePart::Step,
         ];
-        let shown = parts_of(parts, "ab", StreamMode::Messages);
+        let shown = rendered(parts, "ab", StreamMode::Messages);
         let kinds: Vec<&Value> = shown.iter().map(|part| &part["type"]).collect();
         assert_eq!(kinds, ["step-start", "text"]);
     }
