@@ -49,7 +49,7 @@ struct Encoding {
 #[derive(Clone)]
 pub struct Slice {
     batches: Vec<Arc<Batch>>,
-    /// How many events of the first batch the slice leaves out.
+    /// The number of events that the slice leaves out of the first batch.
     skip: usize,
     /// The read that the frames keep alive until they are sent.
     read: Option<Arc<dyn Any + Send + Sync>>,

@@ -139,8 +139,8 @@ impl<E: Encode> FrameStream<E> {
         frames
     }
 
-    /// Returns the last frames if the view ends where a run waits, the run waits for the client's answer, and it has
-    /// written no event since the last one.
+    /// Returns the last frames if the view's streams end at a wait and the run waits for the client's answer. The
+    /// subscriber must have the run's newest event.
     async fn end_at_wait(&self) -> Option<Bytes> {
         let position = self.subscriber.position();
         let frames = self.encoder.view().end_at_wait(position)?;

@@ -46,7 +46,7 @@ pub struct SubscriberContext {
     pub reader: LogReader,
     /// The longest pause between two frames of a stream.
     pub heartbeat: Duration,
-    /// How often a subscriber reads the log by itself if its topic cannot serve it.
+    /// The interval at which a subscriber reads the log by itself if its topic cannot serve it.
     pub poll_interval: Duration,
     pub drain: CancellationToken,
     /// Counts the events that subscribers have sent to clients.
@@ -69,7 +69,7 @@ impl Subscriber {
         Self { topic, context, permit, changes, position, is_proven: true, unsent: VecDeque::new(), alarm }
     }
 
-    /// Starts at a position whose next events are known.
+    /// Starts with the next events after the position.
     pub fn with_events(self, events: Vec<Event>) -> Self {
         let unsent = SharedRead::of(self.position, events).slices();
         Self { unsent, ..self }

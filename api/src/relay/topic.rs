@@ -35,7 +35,7 @@ pub struct TopicState {
     is_subscribed: bool,
 }
 
-/// How much of the run's log a topic has.
+/// The part of the run's log that a topic has.
 #[derive(Default)]
 enum TailState {
     /// No push has arrived, and no subscriber has found the end of the log. Subscribers read the log by themselves.
@@ -109,7 +109,7 @@ impl Topic {
         self.shared_reads.at(position)
     }
 
-    /// Notes that a subscriber has found the end of the log, unless pushes have told the topic a newer one.
+    /// Notes that a subscriber has found the end of the log, unless a push has brought a newer one.
     pub fn anchor(&self, position: LogPosition) {
         self.edit(|state| {
             if let TailState::Cold = state.tail {

@@ -1,7 +1,7 @@
 //! The parts of a run's message, in the order in which its reader has seen them.
 //!
 //! The database stores them when the run ends, so a history needs no log. They are short: a part refers to the message's
-//! text by its length, and to a tool call by its id, because the call's row has the input, the output and the duration.
+//! text by its length, and to a tool call by its id. The call's row has the input, the output and the duration.
 //! `builder` folds a log into parts, and `change` applies its events other than deltas.
 
 mod builder;
@@ -57,7 +57,7 @@ pub enum MessagePart {
     },
     /// A question to a human.
     Question(QuestionPart),
-    /// How full the model's context window was at last: the payload of the event.
+    /// The newest use of the model's context window: the payload of the event.
     Context {
         /// The payload.
         payload: Value,

@@ -103,7 +103,7 @@ impl RunEnd<'_> {
 pub struct Answer {
     /// The text of all steps.
     pub text: String,
-    /// The parts of the message, whose text this is.
+    /// The parts of the message with this text.
     pub parts: MessageParts,
     /// Usage of all steps.
     pub usage: Usage,

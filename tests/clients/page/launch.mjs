@@ -1,4 +1,4 @@
-// How a browser is launched: for all scenarios, or for one.
+// The options of a browser, which serves all scenarios or one.
 export const options = {
   executablePath: "/usr/bin/chromium",
   chromiumSandbox: false,

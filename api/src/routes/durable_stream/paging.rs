@@ -1,5 +1,5 @@
-//! Pages of a run's log, for clients that ask for one page after the other, or that receive them on a connection which
-//! ends before the run does.
+//! Pages of a run's log. A client asks for one after the other, or receives them on a connection that ends before the
+//! run does.
 
 use bytes::Bytes;
 use futures::{Stream, stream};

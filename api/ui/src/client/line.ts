@@ -11,7 +11,7 @@ import { TIMEOUT_MS, follow } from "./processor";
 import type { Frame } from "./sse";
 import { onWake } from "./wake";
 
-/** The newest event of a run whose chunks the line has. */
+/** The newest event of a run that has arrived with all its chunks. */
 export interface Position {
   runId: string;
   eventId: string;
