@@ -17,30 +17,30 @@ describe("an answer to a card", () => {
     ["a first answer", "done", (response) => json({})(undefined, response)],
     ["a second answer", "answered elsewhere", (response) => refuse(response, 409, "already_decided")],
   ])("%s does not interrupt a message that the reader sends instead", async (_, outcome, end) => {
-    const { state, speaking, answering, shown, requests } = chatWith([question, requesting]);
+    const { chat, view, sdk, shown, requests } = chatWith([question, requesting]);
     let [decided, accepted] = [undefined, undefined] as (ServerResponse | undefined)[];
     routes[APPROVAL] = (_, response) => void (decided = response);
     routes["POST /api/chat"] = (_, response) => void (accepted = response);
-    const given = answering.decide(requesting, "p", APPROVE);
+    const given = chat.decide(requesting, "p", APPROVE);
     await until(() => expect(decided).toBeDefined());
-    expect(speaking.send("never mind")).toBe(true);
+    expect(chat.send("never mind")).toBe(true);
     await until(() => expect(accepted).toBeDefined());
     end(decided!);
     expect(await given).toBe(outcome);
-    expect(state.progress).toBe("submitted");
+    expect(view.progress).toBe("submitted");
 
-    has([question, requesting, state.sdk.lastMessage!, { ...asking, id: "b", parts: [{ type: "text", text: "All right." }] }]);
+    has([question, requesting, sdk.lastMessage!, { ...asking, id: "b", parts: [{ type: "text", text: "All right." }] }]);
     answers("All right.")(undefined, accepted!);
     await until(() => expect(shown().slice(2)).toEqual(["never mind", "All right."]));
-    expect(state.now).toMatchObject({ unsent: undefined, problem: undefined });
+    expect(view.now).toMatchObject({ unsent: undefined, problem: undefined });
     // The page reads the card's outcome after the stream.
     await until(() => expect(requests(MESSAGES)).toHaveLength(1));
-    await until(() => expect(state.progress).toBe("idle"));
+    await until(() => expect(view.progress).toBe("idle"));
     expect(requests(STREAM)).toHaveLength(0);
   });
 
   it("makes the page follow the run, also while the page reads", async () => {
-    const { state, reading, answering, shown, requests } = chatWith([question, asking]);
+    const { chat, view, read, shown, requests } = chatWith([question, asking]);
     has([question], RUN);
     let pending: ServerResponse | undefined;
     routes[STREAM] = async (_, response) => {
@@ -49,47 +49,47 @@ describe("an answer to a card", () => {
       pending = response;
     };
     routes[RESULT] = json({});
-    void reading.read();
+    void read();
     await until(() => expect(pending).toBeDefined());
-    expect(state.now.held).toBeDefined();
+    expect(view.now.held).toBeDefined();
     routes[STREAM] = answers("Thank you.");
-    expect(await answering.answer(asking, "c", { output: { answer: "yes" } })).toBe("done");
+    expect(await chat.answer(asking, "c", { output: { answer: "yes" } })).toBe("done");
     await until(() => expect(shown().at(-1)).toBe("Thank you."));
-    await until(() => expect(state.progress).toBe("idle"));
+    await until(() => expect(view.progress).toBe("idle"));
     expect(requests(STREAM)).toHaveLength(2);
   });
 
   it("opens no stream in a closed chat", async () => {
-    const { chat, answering, requests } = chatWith([question, requesting]);
+    const { chat, requests } = chatWith([question, requesting]);
     let decided: ServerResponse | undefined;
     routes[APPROVAL] = (_, response) => void (decided = response);
     const leave = open(chat);
-    const given = answering.decide(requesting, "p", APPROVE);
+    const given = chat.decide(requesting, "p", APPROVE);
     await until(() => expect(decided).toBeDefined());
     leave();
     json({})(undefined, decided!);
     expect(await given).toBe("done");
-    await chat.reading.resume();
+    await chat.dispatch({ type: "read" });
     expect(requests(STREAM)).toHaveLength(0);
   });
 
   it("is the reader's own when only its receipt was lost", async () => {
-    const { answering } = chatWith([question, requesting]);
+    const { chat } = chatWith([question, requesting]);
     has([question, requesting]);
     routes[APPROVAL] = (_, response) => void response.socket?.resetAndDestroy();
-    await expect(answering.decide(requesting, "p", APPROVE)).rejects.toMatchObject({ status: 0 });
+    await expect(chat.decide(requesting, "p", APPROVE)).rejects.toMatchObject({ status: 0 });
     routes[APPROVAL] = (_, response) => refuse(response, 409, "already_decided");
-    expect(await answering.decide(requesting, "p", APPROVE)).toBe("done");
+    expect(await chat.decide(requesting, "p", APPROVE)).toBe("done");
   });
 
   it("drops a stop that has not arrived", async () => {
-    const { speaking, answering, shown, requests } = chatWith([question, requesting]);
+    const { chat, stop, shown, requests } = chatWith([question, requesting]);
     routes[STOP] = (_, response) => refuse(response, 503, "database_away", { "retry-after": "1" });
-    const stopped = speaking.stop();
+    const stopped = stop();
     await until(() => expect(requests(STOP)).toHaveLength(1));
     routes[APPROVAL] = json({});
     routes[STREAM] = answers("Done.");
-    await answering.decide(requesting, "p", APPROVE);
+    await chat.decide(requesting, "p", APPROVE);
     // The stop ends before its next try.
     await stopped;
     await until(() => expect(shown().at(-1)).toBe("Done."));
@@ -99,31 +99,32 @@ describe("an answer to a card", () => {
   it("wins over an older response of the server", async () => {
     const known = { type: "dynamic-tool", toolName: "x", toolCallId: "c0", state: "output-available", input: {}, output: "o", approval: { id: "p0" } };
     const both = { ...requesting, parts: [known, ...requesting.parts] } as typeof requesting;
-    const { state, reading, answering } = chatWith([question, both]);
+    const { chat, view, read } = chatWith([question, both]);
     let learned: ServerResponse | undefined;
+    has([question, both]);
     routes[`GET /v1/runs/${RUN}/approvals`] = (_, response) => void (learned = response);
-    reading.release(state.watch());
+    void read();
     await until(() => expect(learned).toBeDefined());
     routes[APPROVAL] = json({});
     routes[STREAM] = answers("Done.");
-    await answering.decide(both, "p", APPROVE);
+    await chat.decide(both, "p", APPROVE);
     const items = [["p0", "approved"], ["p", "pending"]].map(([id, status]) => ({ id, status, reason: null }));
     json({ items })(undefined, learned!);
-    await until(() => expect(state.now.verdicts.get("p0")).toEqual({ approved: true }));
-    expect(state.now.verdicts.get("p")).toEqual({ approved: true });
+    await until(() => expect(view.now.verdicts.get("p0")).toEqual({ approved: true }));
+    expect(view.now.verdicts.get("p")).toEqual({ approved: true });
   });
 
   it("clears the problem of a failed read", async () => {
-    const { state, reading, answering, shown } = chatWith([question, requesting]);
+    const { chat, view, read, shown } = chatWith([question, requesting]);
     has([question], RUN);
     routes[STREAM] = (_, response) => refuse(response, 403, "forbidden");
-    await reading.read();
-    await until(() => expect(state.now).toMatchObject({ failed: "reading", held: undefined }));
+    await read();
+    await until(() => expect(view.now).toMatchObject({ failed: "reading", held: undefined }));
     routes[APPROVAL] = json({});
     routes[STREAM] = answers("Done.");
-    await answering.decide(requesting, "p", APPROVE);
+    await chat.decide(requesting, "p", APPROVE);
     await until(() => expect(shown().at(-1)).toBe("Done."));
-    await until(() => expect(state.progress).toBe("idle"));
-    expect(state.now).toMatchObject({ problem: undefined, failed: undefined });
+    await until(() => expect(view.progress).toBe("idle"));
+    expect(view.now).toMatchObject({ problem: undefined, failed: undefined });
   });
 });

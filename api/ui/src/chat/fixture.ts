@@ -7,6 +7,7 @@ import { afterEach, beforeEach, vi } from "vitest";
 import { TestServer, refuse, stream, type RecordedRequest } from "../client/fixture";
 import { LiveChat } from "./live";
 import type { ChatMessage } from "./message";
+import { progressOf, shownOf, unsentOf } from "./state";
 
 export const CHAT = "chat";
 export const RUN = "run-1";
@@ -69,11 +70,28 @@ export const has = (messages: ChatMessage[], runId: string | null = null) => {
 
 export function chatWith(messages: ChatMessage[] = []) {
   const chat = new LiveChat(CHAT, true);
-  chat.sdk.messages = messages;
-  const { state, speaking, reading, answering, sdk } = chat;
-  const shown = () => state.shown.map(({ parts }) => parts.map((part) => (part.type === "text" ? part.text : "")).join(""));
+  const { sdk } = chat;
+  sdk.messages = messages;
+  /** The chat as a view has it. */
+  const view = {
+    get now() {
+      const { failure, phase, ...rest } = chat.now;
+      return { ...rest, phase, problem: failure?.problem, failed: failure?.failed, unsent: unsentOf(chat.now) };
+    },
+    get progress() {
+      return progressOf(chat.now, sdk);
+    },
+    get messages() {
+      return shownOf(chat.now, sdk);
+    },
+  };
+  const read = () => chat.dispatch({ type: "read" });
+  const stop = () => chat.dispatch({ type: "stopped" });
+  /** The page follows the run, because the reader has answered its question. */
+  const follow = () => chat.dispatch({ type: "answered", runId: RUN, answer: { approvalId: "p", verdict: { approved: true } } });
+  const shown = () => view.messages.map(({ parts }) => parts.map((part) => (part.type === "text" ? part.text : "")).join(""));
   const requests = (route: string) => server.requests.filter(({ method, path }) => `${method} ${path}` === route);
-  return { chat, state, speaking, reading, answering, sdk, shown, requests };
+  return { chat, view, sdk, read, stop, follow, shown, requests };
 }
 
 /** Opens a chat as a page does; returns a function that leaves it. */

@@ -10,102 +10,102 @@ import type { ChatMessage } from "./message";
 
 describe("a refused message", () => {
   it("leaves the messages unchanged, and keeps its id and key when the reader repeats it", async () => {
-    const { state, speaking, shown, requests } = chatWith([question, answer]);
+    const { chat, view, shown, requests } = chatWith([question, answer]);
     routes["POST /api/chat"] = limited;
-    expect(speaking.send("more")).toBe(true);
-    expect(state.now.unsent).toEqual({ text: "more", isUnderway: true });
-    await until(() => expect(state.now.problem?.retryAfter).toBe(7));
+    expect(chat.send("more")).toBe(true);
+    expect(view.now.unsent).toEqual({ text: "more", isUnderway: true });
+    await until(() => expect(view.now.problem?.retryAfter).toBe(7));
     await until(() => expect(shown()).toEqual(["hello", "Hello to you."]));
-    expect(state.now).toMatchObject({ failed: "sending", unsent: { text: "more", isUnderway: false } });
+    expect(view.now).toMatchObject({ failed: "sending", unsent: { text: "more", isUnderway: false } });
 
     routes["POST /api/chat"] = answers("There.");
-    expect(speaking.send("more")).toBe(true);
+    expect(chat.send("more")).toBe(true);
     await until(() => expect(shown()).toEqual(["hello", "Hello to you.", "more", "There."]));
-    expect(state.now).toMatchObject({ problem: undefined, unsent: undefined });
+    expect(view.now).toMatchObject({ problem: undefined, unsent: undefined });
     const [first, second] = requests("POST /api/chat");
     expect(second!.headers["idempotency-key"]).toBe(first!.headers["idempotency-key"]);
     expect(JSON.parse(second!.body).message.id).toBe(JSON.parse(first!.body).message.id);
   });
 
   it("loses its id and key when the reader sends another text", async () => {
-    const { state, speaking, shown, requests } = chatWith([question, answer]);
+    const { chat, view, shown, requests } = chatWith([question, answer]);
     routes["POST /api/chat"] = limited;
-    speaking.send("more");
-    await until(() => expect(state.now.failed).toBe("sending"));
+    chat.send("more");
+    await until(() => expect(view.now.failed).toBe("sending"));
     routes["POST /api/chat"] = answers("There.");
-    speaking.send("other");
+    chat.send("other");
     await until(() => expect(shown()).toEqual(["hello", "Hello to you.", "other", "There."]));
     const keys = requests("POST /api/chat").map(({ headers }) => headers["idempotency-key"]);
     expect(new Set(keys).size).toBe(2);
   });
 
   it("takes no answer away that the reader wanted again", async () => {
-    const { state, speaking, shown } = chatWith([question, answer]);
+    const { chat, view, shown } = chatWith([question, answer]);
     routes["POST /api/chat"] = limited;
-    speaking.regenerate("a");
+    chat.regenerate("a");
     // It is no message, and does not mention an earlier refused one.
-    expect(state.now.unsent).toEqual({ isUnderway: true });
-    await until(() => expect(state.now.failed).toBe("sending"));
+    expect(view.now.unsent).toEqual({ isUnderway: true });
+    await until(() => expect(view.now.failed).toBe("sending"));
     await until(() => expect(shown()).toEqual(["hello", "Hello to you."]));
     routes["POST /api/chat"] = answers("Again.");
-    speaking.retry();
+    chat.retry();
     await until(() => expect(shown()).toEqual(["hello", "Again."]));
   });
 
   it("supersedes nothing as an edit", async () => {
-    const { state, speaking, shown } = chatWith([question, answer]);
+    const { chat, view, shown } = chatWith([question, answer]);
     routes["POST /api/chat"] = limited;
-    speaking.edit("q", "hi");
-    await until(() => expect(state.now.unsent).toEqual({ text: "hi", instead: "q", isUnderway: false }));
+    chat.edit("q", "hi");
+    await until(() => expect(view.now.unsent).toEqual({ text: "hi", instead: "q", isUnderway: false }));
     await until(() => expect(shown()).toEqual(["hello", "Hello to you."]));
     routes["POST /api/chat"] = answers("Hi.");
-    speaking.retry();
+    chat.retry();
     await until(() => expect(shown()).toEqual(["hi", "Hi."]));
   });
 
   it("opens a question again that it would have withdrawn", async () => {
-    const { state, speaking } = chatWith([question, asking]);
+    const { chat, view } = chatWith([question, asking]);
     routes["POST /api/chat"] = limited;
-    expect(state.progress).toBe("waiting");
-    speaking.send("never mind");
-    await until(() => expect(state.now.failed).toBe("sending"));
-    await until(() => expect(state.progress).toBe("waiting"));
+    expect(view.progress).toBe("waiting");
+    chat.send("never mind");
+    await until(() => expect(view.now.failed).toBe("sending"));
+    await until(() => expect(view.progress).toBe("waiting"));
   });
 
   it("stays unsent after a read, unless the history has it", async () => {
-    const { state, speaking, reading } = chatWith([question, answer]);
+    const { chat, view, read } = chatWith([question, answer]);
     routes["POST /api/chat"] = limited;
-    speaking.send("more");
-    await until(() => expect(state.now.failed).toBe("sending"));
-    const { id } = state.utterance!.written!;
+    chat.send("more");
+    await until(() => expect(view.now.failed).toBe("sending"));
+    const { id } = chat.now.unsent as { id: string };
     has([question, answer]);
-    await reading.read();
-    expect(state.now).toMatchObject({ failed: "sending", unsent: { text: "more" } });
+    await read();
+    expect(view.now).toMatchObject({ failed: "sending", unsent: { text: "more" } });
     has([question, answer, { id, role: "user", parts: [{ type: "text", text: "more" }] }]);
-    await reading.read();
-    expect(state.now).toMatchObject({ problem: undefined, failed: undefined, unsent: undefined });
+    await read();
+    expect(view.now).toMatchObject({ problem: undefined, failed: undefined, unsent: undefined });
   });
 });
 
 describe("a message that the server cannot take yet", () => {
   it("stays among the messages, and arrives once when the server is back", async () => {
-    const { state, speaking, shown, requests } = chatWith([question, answer]);
+    const { chat, view, shown, requests } = chatWith([question, answer]);
     routes["POST /api/chat"] = (_, response) => refuse(response, 503, "database_away", { "retry-after": "0" });
-    speaking.send("more");
+    chat.send("more");
     await until(() => expect(requests("POST /api/chat").length).toBeGreaterThan(1));
     expect(shown()).toEqual(["hello", "Hello to you.", "more"]);
-    expect(state.now).toMatchObject({ isReconnecting: true, problem: undefined, unsent: { text: "more", isUnderway: true } });
+    expect(view.now).toMatchObject({ isReconnecting: true, problem: undefined, unsent: { text: "more", isUnderway: true } });
     routes["POST /api/chat"] = answers("There.");
     await until(() => expect(shown()).toEqual(["hello", "Hello to you.", "more", "There."]));
     expect(new Set(requests("POST /api/chat").map(({ headers }) => headers["idempotency-key"])).size).toBe(1);
   });
 
   it("keeps its chat when the reader leaves and returns", async () => {
-    const { chat, state, speaking, shown } = chatWith();
+    const { chat, view, shown } = chatWith();
     routes["POST /api/chat"] = (_, response) => void response.socket?.resetAndDestroy();
     const leave = open(chat);
-    speaking.send("first");
-    await until(() => expect(state.now.isReconnecting).toBe(true));
+    chat.send("first");
+    await until(() => expect(view.now.isReconnecting).toBe(true));
     // A reader that wants a new chat gets this one, too, while it is open.
     expect(unsentNewChat()).toBe(CHAT);
     leave();
@@ -116,16 +116,16 @@ describe("a message that the server cannot take yet", () => {
     routes["POST /api/chat"] = answers("There.");
     await until(() => expect(shown()).toEqual(["first", "There."]));
     expect(unsentNewChat()).toBeUndefined();
-    await until(() => expect(state.progress).toBe("idle"));
+    await until(() => expect(view.progress).toBe("idle"));
     expect(LiveChat.of(CHAT, true)).not.toBe(chat);
   });
 
   it("leaves with its reader when another one signs in", async () => {
-    const { chat, state, speaking, requests } = chatWith();
+    const { chat, view, requests } = chatWith();
     routes["POST /api/chat"] = (_, response) => void response.socket?.resetAndDestroy();
     const leave = open(chat);
-    speaking.send("first");
-    await until(() => expect(state.now.isReconnecting).toBe(true));
+    chat.send("first");
+    await until(() => expect(view.now.isReconnecting).toBe(true));
     leave();
     giveUpUnsent();
     expect(LiveChat.of(CHAT, true)).not.toBe(chat);
@@ -137,20 +137,20 @@ describe("a message that the server cannot take yet", () => {
 
 describe("a message that the server refused for its length", () => {
   it("is forgotten when its writer has changed it", async () => {
-    const { state, speaking, requests } = chatWith([question, answer]);
+    const { chat, view, requests } = chatWith([question, answer]);
     routes["POST /api/chat"] = (_, response) => refuse(response, 400, "content_too_long");
-    speaking.send("more");
-    await until(() => expect(state.now.failed).toBe("sending"));
-    speaking.dismiss();
-    expect(state.now).toMatchObject({ problem: undefined, failed: undefined, unsent: undefined });
-    speaking.send("more");
+    chat.send("more");
+    await until(() => expect(view.now.failed).toBe("sending"));
+    void chat.dispatch({ type: "dismissed" });
+    expect(view.now).toMatchObject({ problem: undefined, failed: undefined, unsent: undefined });
+    chat.send("more");
     await until(() => expect(requests("POST /api/chat")).toHaveLength(2));
   });
 });
 
 describe("a run that fails before its first chunk", () => {
   it("keeps its question among the messages", async () => {
-    const { state, speaking, shown } = chatWith();
+    const { chat, view, shown } = chatWith();
     routes["POST /api/chat"] = (request, response) => {
       const { message } = JSON.parse(request.body);
       has([message, { ...answer, parts: [], metadata: { runId: RUN, status: "failed", error: { code: "model_failed", message: "" } } }]);
@@ -158,8 +158,8 @@ describe("a run that fails before its first chunk", () => {
       response.writeHead(500, { "content-type": "application/problem+json" });
       response.end(JSON.stringify({ status: 500, code: "model_failed", detail: "It failed.", run: "/v1/runs/1" }));
     };
-    speaking.send("first");
-    await until(() => expect(state.now).toMatchObject({ failed: "run", problem: { code: "model_failed" }, unsent: undefined }));
+    chat.send("first");
+    await until(() => expect(view.now).toMatchObject({ failed: "run", problem: { code: "model_failed" }, unsent: undefined }));
     expect(shown()).toEqual(["first", ""]);
   });
 });
@@ -167,45 +167,45 @@ describe("a run that fails before its first chunk", () => {
 describe("an edit of a message", () => {
   it("becomes a new message when the history no longer has the old one", async () => {
     const later = [{ ...question, id: "q2" }, { ...answer, id: "a2" }];
-    const { state, speaking, reading, shown } = chatWith([question, answer, ...later]);
+    const { chat, view, read, shown } = chatWith([question, answer, ...later]);
     routes["POST /api/chat"] = limited;
-    speaking.edit("q2", "hi");
+    chat.edit("q2", "hi");
     await until(() => expect(shown()).toHaveLength(4));
-    await until(() => expect(state.now.unsent).toEqual({ text: "hi", instead: "q2", isUnderway: false }));
+    await until(() => expect(view.now.unsent).toEqual({ text: "hi", instead: "q2", isUnderway: false }));
     has([{ ...question, id: "q1" }, answer]);
-    await reading.read();
-    expect(state.now).toMatchObject({ failed: "sending", unsent: { text: "hi", instead: undefined, isUnderway: false } });
+    await read();
+    expect(view.now).toMatchObject({ failed: "sending", unsent: { text: "hi", instead: undefined, isUnderway: false } });
     routes["POST /api/chat"] = answers("Hi.");
-    speaking.retry();
+    chat.retry();
     await until(() => expect(shown()).toEqual(["hello", "Hello to you.", "hi", "Hi."]));
   });
 });
 
 describe("a chat that the reader leaves", () => {
   it("lets the message in flight arrive", async () => {
-    const { chat, state, speaking } = chatWith();
+    const { chat } = chatWith();
     let accepted: ServerResponse | undefined;
     routes["POST /api/chat"] = (_, response) => void (accepted = response);
     const leave = open(chat);
-    speaking.send("first");
+    chat.send("first");
     await until(() => expect(accepted).toBeDefined());
     const hungUp = once(accepted!, "close");
     leave();
-    const settled = state.settled();
+    const settled = chat.settled();
     stream(accepted!, RUN);
     expect(await settled).toBeUndefined();
     await hungUp;
   });
 
   it("knows the message that has not arrived", async () => {
-    const { chat, state, speaking } = chatWith();
+    const { chat } = chatWith();
     let refused: ServerResponse | undefined;
     routes["POST /api/chat"] = (_, response) => void (refused = response);
     const leave = open(chat);
-    speaking.send("first");
+    chat.send("first");
     await until(() => expect(refused).toBeDefined());
     leave();
-    const settled = state.settled();
+    const settled = chat.settled();
     limited(undefined, refused!);
     expect(await settled).toEqual({ text: "first", isUnderway: false });
   });
@@ -213,7 +213,7 @@ describe("a chat that the reader leaves", () => {
 
 describe("a stop", () => {
   it("that arrives late does not cancel a newer message's run", async () => {
-    const { state, speaking, shown, requests } = chatWith();
+    const { chat, view, stop, shown, requests } = chatWith();
     let end = () => {};
     routes["POST /api/chat"] = async (_, response) => {
       stream(response, RUN);
@@ -221,90 +221,90 @@ describe("a stop", () => {
       end = () => response.end(END);
     };
     routes[`POST /api/chat/${CHAT}/stop`] = (_, response) => refuse(response, 503, "database_away", { "retry-after": "1" });
-    speaking.send("first");
+    chat.send("first");
     await until(() => expect(shown()).toEqual(["first", "Long"]));
-    const stopping = speaking.stop();
+    const stopping = stop();
     await until(() => expect(requests(`POST /api/chat/${CHAT}/stop`)).toHaveLength(1));
     end();
     await stopping;
-    expect(state.progress).toBe("idle");
-    speaking.send("second");
+    expect(view.progress).toBe("idle");
+    chat.send("second");
     await until(() => expect(shown()).toHaveLength(4));
     await new Promise((later) => setTimeout(later, 1_200));
     expect(requests(`POST /api/chat/${CHAT}/stop`)).toHaveLength(1);
-    expect(state.now.isReconnecting).toBe(false);
+    expect(view.now.isReconnecting).toBe(false);
     end();
   });
 
   it("waits until the server has the message", async () => {
-    const { state, speaking, requests } = chatWith();
+    const { chat, view, stop, requests } = chatWith();
     let accept = () => {};
     routes["POST /api/chat"] = (_, response) => {
       accept = () => (stream(response, RUN), response.end(begin() + END));
     };
     routes[`POST /api/chat/${CHAT}/stop`] = json({ success: true });
-    speaking.send("first");
+    chat.send("first");
     await until(() => expect(server.requests).toHaveLength(1));
-    await speaking.stop();
+    await stop();
     expect(requests(`POST /api/chat/${CHAT}/stop`)).toHaveLength(0);
     accept();
     await until(() => expect(requests(`POST /api/chat/${CHAT}/stop`)).toHaveLength(1));
-    await until(() => expect(state.progress).toBe("idle"));
+    await until(() => expect(view.progress).toBe("idle"));
   });
 
   it("also takes effect when the network fails after it", async () => {
-    const { state, speaking, requests } = chatWith();
+    const { chat, view, stop, requests } = chatWith();
     let lost: ServerResponse | undefined;
     routes["POST /api/chat"] = (_, response) => void (lost = response);
-    speaking.send("first");
+    chat.send("first");
     await until(() => expect(lost).toBeDefined());
-    await speaking.stop();
-    expect(state.progress).toBe("submitted");
+    await stop();
+    expect(view.progress).toBe("submitted");
     routes["GET /api/chat/"] = (_, response) => void response.socket?.resetAndDestroy();
     lost!.socket?.resetAndDestroy();
-    await until(() => expect(state.now).toMatchObject({ failed: "sending", unsent: { text: "first", isUnderway: false } }));
-    await until(() => expect(state.progress).toBe("idle"));
+    await until(() => expect(view.now).toMatchObject({ failed: "sending", unsent: { text: "first", isUnderway: false } }));
+    await until(() => expect(view.progress).toBe("idle"));
     expect(requests("POST /api/chat")).toHaveLength(1);
   });
 
   it("during a network failure reaches the run that started nevertheless", async () => {
-    const { state, speaking, shown, requests } = chatWith();
+    const { chat, view, stop, shown, requests } = chatWith();
     routes["POST /api/chat"] = (_, response) => void response.socket?.resetAndDestroy();
     routes[`POST /api/chat/${CHAT}/stop`] = (_, response) => void response.socket?.resetAndDestroy();
-    speaking.send("first");
-    await until(() => expect(state.now.isReconnecting).toBe(true));
-    void speaking.stop();
-    await until(() => expect(state.now).toMatchObject({ failed: "sending", unsent: { text: "first", isUnderway: false } }));
+    chat.send("first");
+    await until(() => expect(view.now.isReconnecting).toBe(true));
+    void stop();
+    await until(() => expect(view.now).toMatchObject({ failed: "sending", unsent: { text: "first", isUnderway: false } }));
     await until(() => expect(shown()).toEqual([]));
-    expect(state.progress).toBe("idle");
-    const stop = `POST /api/chat/${CHAT}/stop`;
-    await until(() => expect(requests(stop).length).toBeGreaterThan(0));
+    expect(view.progress).toBe("idle");
+    const cancellation = `POST /api/chat/${CHAT}/stop`;
+    await until(() => expect(requests(cancellation).length).toBeGreaterThan(0));
 
-    const { id } = state.utterance!.written!;
+    const { id } = chat.now.unsent as { id: string };
     const cancelled: ChatMessage = { ...answer, metadata: { ...answer.metadata, status: "cancelled" } };
     has([{ id, role: "user", parts: [{ type: "text", text: "first" }] }, cancelled]);
     routes[`GET /api/chat/${CHAT}/stream`] = (_, response) => void response.writeHead(204).end();
     routes[`POST /api/chat/${CHAT}/stop`] = json({ success: true });
     await until(() => expect(shown()).toEqual(["first", "Hello to you."]));
-    await until(() => expect(state.now).toMatchObject({ problem: undefined, unsent: undefined, isResuming: false }));
-    await until(() => expect(requests(stop).length).toBeGreaterThan(1));
+    await until(() => expect(view.now).toMatchObject({ problem: undefined, unsent: undefined, phase: "idle" }));
+    await until(() => expect(requests(cancellation).length).toBeGreaterThan(1));
     expect(requests("POST /api/chat").length).toBeLessThan(3);
   });
 });
 
 describe("a resumed answer", () => {
   it("stays unchanged when the server refuses to resume it", async () => {
-    const { state, reading, shown } = chatWith([question, { ...answer, metadata: { runId: RUN, conversationId: "conversation" } }]);
+    const { view, read, shown } = chatWith([question, { ...answer, metadata: { runId: RUN, conversationId: "conversation" } }]);
     has([question], RUN);
     routes[`GET /api/chat/${CHAT}/stream`] = (_, response) => refuse(response, 403, "forbidden");
-    await reading.read();
-    await until(() => expect(state.now.held).toBeUndefined());
+    await read();
+    await until(() => expect(view.now.held).toBeUndefined());
     expect(shown()).toEqual(["hello", "Hello to you."]);
-    expect(state.now).toMatchObject({ failed: "reading", isResuming: false });
+    expect(view.now).toMatchObject({ failed: "reading", phase: "idle" });
   });
 
   it("stays unchanged when the server repeats only its beginning", async () => {
-    const { state, reading, sdk, shown } = chatWith([question, { ...answer, metadata: { runId: RUN, conversationId: "conversation" } }]);
+    const { view, sdk, read, shown } = chatWith([question, { ...answer, metadata: { runId: RUN, conversationId: "conversation" } }]);
     has([question], RUN);
     let count = 0;
     routes[`GET /api/chat/${CHAT}/stream`] = async (_, response) => {
@@ -315,51 +315,51 @@ describe("a resumed answer", () => {
       await until(() => expect(sdk.lastMessage?.id).toBe("new"));
       await cut(response);
     };
-    await reading.read();
-    await until(() => expect(state.now.failed).toBe("reading"));
-    await until(() => expect(state.now.held).toBeUndefined());
+    await read();
+    await until(() => expect(view.now.failed).toBe("reading"));
+    await until(() => expect(view.now.held).toBeUndefined());
     expect(shown()).toEqual(["hello", "Hello to you."]);
   });
 
   it("allows another message to a run that waits", async () => {
-    const { state, reading, speaking, shown } = chatWith([question, asking]);
+    const { chat, view, read, shown } = chatWith([question, asking]);
     has([question], RUN);
     // The response never arrives.
     routes[`GET /api/chat/${CHAT}/stream`] = () => {};
-    void reading.read();
-    await until(() => expect(state.now.isResuming).toBe(true));
-    expect(state.progress).toBe("waiting");
+    void read();
+    await until(() => expect(view.now.phase).toBe("resuming"));
+    expect(view.progress).toBe("waiting");
     routes["POST /api/chat"] = answers("All right.");
-    expect(speaking.send("never mind")).toBe(true);
+    expect(chat.send("never mind")).toBe(true);
     await until(() => expect(shown()).toEqual(["hello", "", "never mind", "All right."]));
-    expect(state.now.isResuming).toBe(false);
+    expect(view.now.phase).not.toBe("resuming");
   });
 
   it("refuses a message that would get lost", async () => {
-    const { state, reading, speaking } = chatWith([question, { ...answer, metadata: { runId: RUN } }]);
+    const { chat, view, read } = chatWith([question, { ...answer, metadata: { runId: RUN } }]);
     has([question], RUN);
     routes[`GET /api/chat/${CHAT}/stream`] = () => {};
-    void reading.read();
-    await until(() => expect(state.now.isResuming).toBe(true));
-    expect(speaking.send("more")).toBe(false);
-    expect(state.now.unsent).toBeUndefined();
+    void read();
+    await until(() => expect(view.now.phase).toBe("resuming"));
+    expect(chat.send("more")).toBe(false);
+    expect(view.now.unsent).toBeUndefined();
   });
 });
 
 it("a chat keeps its agent, but may change it until the server has taken a message", async () => {
-  const { state, speaking, requests } = chatWith();
-  state.wantedAgentId = "gone";
+  const { chat, view, sdk, requests } = chatWith();
+  void chat.dispatch({ type: "agent-chosen", agentId: "gone" });
   routes["POST /api/chat"] = (_, response) => refuse(response, 400, "agent_not_found");
-  speaking.send("first");
-  await until(() => expect(state.now.failed).toBe("sending"));
-  await until(() => expect(state.sdk.messages).toEqual([]));
-  state.wantedAgentId = "there";
+  chat.send("first");
+  await until(() => expect(view.now.failed).toBe("sending"));
+  await until(() => expect(sdk.messages).toEqual([]));
+  void chat.dispatch({ type: "agent-chosen", agentId: "there" });
   routes["POST /api/chat"] = answers("Yes.");
-  speaking.send("first");
-  await until(() => expect(state.sdk.messages).toHaveLength(2));
-  state.wantedAgentId = undefined;
-  await until(() => expect(state.progress).toBe("idle"));
-  speaking.send("second");
+  chat.send("first");
+  await until(() => expect(sdk.messages).toHaveLength(2));
+  void chat.dispatch({ type: "agent-chosen", agentId: undefined });
+  await until(() => expect(view.progress).toBe("idle"));
+  chat.send("second");
   await until(() => expect(requests("POST /api/chat")).toHaveLength(3));
   expect(requests("POST /api/chat").map(({ body }) => JSON.parse(body).agentId)).toEqual(["gone", "there", "there"]);
 });

@@ -1,102 +1,188 @@
-// A live chat exists as long as it is on the screen: it is the AI SDK's chat on Holdfast's transport. It joins
-// speaking, reading, answering and the stream's events; it knows nothing of React's rendering.
+// A live chat exists as long as it is on the screen: it is the AI SDK's chat on Holdfast's transport, and the engine
+// beside it. It turns the reader's wishes and the stream's events into the reducer's events; it knows nothing of React's
+// rendering.
 import { Chat as SdkChat } from "@ai-sdk/react";
 import type { UIMessageChunk } from "ai";
 
 import { newId } from "../client/id";
 import { CAUGHT_UP } from "../client/past";
+import { Problem } from "../client/problem";
+import { bringToolResult, decideApproval, restoreMessage } from "../client/server";
 import { authorization } from "../client/token";
 import { HoldfastTransport } from "../client/transport";
-import { Answering } from "./answering";
 import { onReturn } from "./away";
-import { LiveState } from "./liveState";
+import type { Decision, Outcome, ToolAnswer, Unsent } from "./chat";
+import { Effects, type Stage } from "./effects";
 import type { ChatMessage } from "./message";
-import { Reading } from "./reading";
-import { Speaking } from "./speaking";
-import { reconnecting, retryingOf } from "./state";
+import type { Verdict } from "./questions";
+import { type Event, reduce } from "./reducer";
+import { canSend, conversationOf, initially, progressOf, type State, unsentOf } from "./state";
 import { chatTabs } from "./tabs";
 import { clientTools } from "./tools";
+import { isOf, newAnswer, newEdit, newMessage } from "./utterance";
 
 /** The open chat, and chats that the reader left while a message was in flight to the server. */
 const alive = new Set<LiveChat>();
 
-const isUnderway = ({ state }: LiveChat) => state.utterance?.isUnderway === true;
+const isSending = ({ now }: LiveChat) => now.phase === "sending";
 
 /** Returns the new chat whose first message the server does not have yet. */
 export function unsentNewChat(): string | undefined {
-  return [...alive].find((chat) => isUnderway(chat) && chat.state.isNew && !chat.state.conversationId)?.sdk.id;
+  return [...alive].find((chat) => isSending(chat) && chat.isNew && !chat.conversationId)?.sdk.id;
 }
 
 /** Drops the messages in flight: another reader must not send them. */
 export function giveUpUnsent(): void {
-  alive.forEach((chat) => chat.hangUp());
+  alive.forEach((chat) => void chat.sdk.stop());
   alive.clear();
 }
 
-export class LiveChat {
-  #isOpen = false;
+export class LiveChat implements Stage {
   readonly sdk: SdkChat<ChatMessage>;
-  readonly state: LiveState;
-  readonly reading: Reading;
-  readonly speaking: Speaking;
-  readonly answering: Answering;
+  now: State;
+  readonly #effects = new Effects(this);
+  readonly #listeners = new Set<() => void>();
+  /** The answers that this page has sent without learning whether they arrived. */
+  readonly #unsure = new Set<string>();
 
   /** Returns the chat of this id: the existing one, if a message in it is still in flight. */
   static of(id: string, isNew: boolean): LiveChat {
-    const known = [...alive].find((chat) => isUnderway(chat) && (chat.sdk.id === id || chat.state.conversationId === id));
+    const known = [...alive].find((chat) => isSending(chat) && (chat.sdk.id === id || chat.conversationId === id));
     return known ?? new LiveChat(id, isNew);
   }
 
-  constructor(id: string, isNew: boolean) {
+  constructor(
+    id: string,
+    readonly isNew: boolean,
+  ) {
+    this.now = initially(isNew);
     this.sdk = new SdkChat<ChatMessage>({
       id,
       generateId: newId,
       transport: this.#transport(),
       onData: (part) => {
-        if ((part.type as string) === CAUGHT_UP) this.reading.catchUp();
-        if (part.type === "data-state") this.state.set({ doing: part.data.state });
+        if ((part.type as string) === CAUGHT_UP) void this.dispatch({ type: "caught-up" });
+        if (part.type === "data-state") void this.dispatch({ type: "activity", doing: part.data.state });
       },
-      onFinish: ({ isAbort, isError }) => {
-        // An aborted stream continues in another one.
-        if (isAbort) return;
-        this.state.set({ retrying: undefined, isReconnecting: false, nextTryAt: undefined });
-        if (!isError && this.state.now.failed === "reading") this.state.set({ problem: undefined, failed: undefined });
-        if (!isError && this.state.progress === "idle") this.speaking.dropStop();
-      },
-      onError: (error) => this.speaking.fail(error),
+      // An aborted stream continues in another one.
+      onFinish: ({ isAbort, isError }) => void (isAbort || this.dispatch({ type: "ended", isError })),
+      onError: (error) => void this.dispatch({ type: "failed", error }),
     });
-    this.state = new LiveState(this.sdk, isNew);
-    this.reading = new Reading(this.state);
-    this.speaking = new Speaking(this.state, this.reading);
-    this.answering = new Answering(this.state, this.reading, this.speaking);
   }
+
+  get conversationId(): string | undefined {
+    return conversationOf(this.now, this.sdk);
+  }
+
+  /** Resolves when the effects of the event have ended. */
+  async dispatch(event: Event): Promise<void> {
+    const [state, effects] = reduce(this.now, event, this.sdk);
+    this.now = state;
+    this.#listeners.forEach((listener) => listener());
+    await Promise.all(effects.map((effect) => this.#effects.do(effect)));
+  }
+
+  subscribe = (listener: () => void): (() => void) => {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  };
 
   /**
    * Opens the chat and returns a function that closes it. The run continues without the page, and the close waits for a
    * message in flight.
    */
   open(): () => void {
-    const stops = [chatTabs.onNotice(({ ids }) => this.#hear(ids)), onReturn(() => void this.reading.look())];
+    const stops = [chatTabs.onNotice(({ ids }) => this.#hear(ids)), onReturn(() => void this.dispatch({ type: "returned" }))];
     alive.add(this);
-    this.#isOpen = true;
-    this.reading.open();
+    this.#effects.open();
+    void this.dispatch({ type: "opened", isNew: this.isNew });
     return () => {
-      this.#isOpen = false;
-      this.reading.close();
-      this.speaking.dropStop();
+      this.#effects.close();
+      void this.dispatch({ type: "closed" });
       stops.forEach((stop) => stop());
-      if (!isUnderway(this)) return this.#end();
-      void this.state.settled().then(() => this.#isOpen || this.#end());
+      void this.settled().then(() => this.now.isClosed && this.#end());
     };
+  }
+
+  send(text: string): boolean {
+    if (text.trim() === "" || !canSend(progressOf(this.now, this.sdk))) return false;
+    // A repeated text may have arrived the first time.
+    const utterance = isOf(this.now.unsent, text) ? this.now.unsent : newMessage(text);
+    void this.dispatch({ type: "said", utterance });
+    return true;
+  }
+
+  edit(messageId: string, text: string): void {
+    if (text.trim() === "") return;
+    const utterance = isOf(this.now.unsent, text, messageId) ? this.now.unsent : newEdit(messageId, text);
+    void this.dispatch({ type: "said", utterance });
+  }
+
+  regenerate(messageId?: string): void {
+    void this.dispatch({ type: "said", utterance: newAnswer(messageId) });
+  }
+
+  retry(): void {
+    const { failure, unsent } = this.now;
+    if (failure?.failed === "sending" && unsent) return void this.dispatch({ type: "said", utterance: unsent });
+    if (failure?.failed === "run") return this.regenerate();
+    void this.dispatch({ type: "read" });
+  }
+
+  decide(message: ChatMessage, approvalId: string, decision: Decision): Promise<Outcome> {
+    const give = (runId: string) => decideApproval(runId, approvalId, wireOf(decision));
+    return this.#give(message, approvalId, give, { approvalId, verdict: verdictOf(decision) });
+  }
+
+  answer(message: ChatMessage, callId: string, outcome: ToolAnswer): Promise<Outcome> {
+    return this.#give(message, callId, (runId) => bringToolResult(runId, callId, outcome), { callId, outcome });
+  }
+
+  /**
+   * Resolves when the page has read the history again. If it rejects with a `Problem`, the page reads the history, too:
+   * the server may have restored the version nevertheless, or another tab was first.
+   */
+  async restore(versionId: string): Promise<void> {
+    const { conversationId } = this;
+    // A restoration cancels the run that works or waits.
+    if (conversationId === undefined || progressOf(this.now, this.sdk) !== "idle") return;
+    const [restored] = await Promise.allSettled([restoreMessage(conversationId, versionId)]);
+    const isRead = this.dispatch({ type: "restored" });
+    if (restored.status === "rejected") throw restored.reason;
+    await isRead;
+  }
+
+  /** Resolves as soon as no message is in flight to the server, with the message that the server does not have. */
+  settled(): Promise<Unsent | undefined> {
+    return new Promise((resolve) => {
+      const check = () => {
+        if (isSending(this)) return;
+        stop();
+        resolve(unsentOf(this.now));
+      };
+      const stop = this.subscribe(check);
+      check();
+    });
+  }
+
+  /** Sends an answer. The first one counts; a reader whose answer comes second sees that another page was first. */
+  async #give({ metadata }: ChatMessage, questionId: string, give: (runId: string) => Promise<unknown>, answer: Extract<Event, { type: "answered" }>["answer"]): Promise<Outcome> {
+    const runId = metadata?.runId;
+    if (!runId) throw new Problem(0, "run_not_waiting", "This message has no run.");
+    try {
+      await give(runId);
+    } catch (error) {
+      if (error instanceof Problem && error.status === 0) this.#unsure.add(questionId);
+      if (!(error instanceof Problem) || error.status !== 409) throw error;
+      void this.dispatch({ type: "changed" });
+      return this.#unsure.has(questionId) ? "done" : "answered elsewhere";
+    }
+    void this.dispatch({ type: "answered", runId, answer });
+    return "done";
   }
 
   #end(): void {
     alive.delete(this);
-    this.hangUp();
-  }
-
-  hangUp(): void {
-    this.state.begin();
     void this.sdk.stop();
   }
 
@@ -104,37 +190,39 @@ export class LiveChat {
     return new HoldfastTransport<ChatMessage>({
       headers: authorization,
       // Only agents receive tools: a deployment's plain model may not know tools.
-      body: () => (this.state.agentId ? { agentId: this.state.agentId, clientTools } : {}),
-      onAccepted: () => this.speaking.accept(),
+      body: () => (this.now.agentId ? { agentId: this.now.agentId, clientTools } : {}),
+      onAccepted: () => void this.dispatch({ type: "accepted" }),
       isEndless: true,
       onConnection: (connection, wait) => {
-        this.reading.hasStream ||= connection === "connected";
-        this.state.set(connection === "reconnecting" ? reconnecting(wait) : { isReconnecting: false, nextTryAt: undefined });
-        if (connection === "reconnecting" && this.state.utterance?.wantsStop) void this.speaking.stop();
+        if (connection === "reconnecting") return void this.dispatch({ type: "disconnected", wait });
+        this.#effects.connected();
+        void this.dispatch({ type: "connected" });
       },
-      onTakenBack: (attempt) => {
-        this.reading.hold();
-        this.state.set({ retrying: retryingOf(attempt) });
-        // Without a reason from the server, all messages may have changed.
-        void (attempt ? this.reading.resume(this.sdk.lastMessage?.metadata?.runId) : this.reading.read());
-      },
+      onTakenBack: (attempt) => void this.dispatch({ type: "superseded", attempt }),
       onChunk: (chunk, isPast) => {
-        if (isPast || !isContent(chunk)) return;
-        if (this.state.now.retrying) this.state.set({ retrying: undefined });
-        if (this.state.now.held) this.reading.catchUp();
+        const { held, retrying } = this.now;
+        if (!isPast && (held || retrying) && isContent(chunk)) void this.dispatch({ type: "content" });
       },
     });
   }
 
   #hear(ids: string[]): void {
-    const { conversationId } = this.state;
-    if (!ids.includes(this.sdk.id) && !(conversationId && ids.includes(conversationId))) return;
-    this.speaking.dropStop();
-    void this.reading.hear();
+    if (!ids.includes(this.sdk.id) && !ids.includes(this.conversationId ?? "")) return;
+    void this.dispatch({ type: "changed", isByOtherTab: true });
   }
 }
 
 /** Whether the chunk is content of the answer itself. */
 function isContent({ type }: UIMessageChunk): boolean {
   return type.endsWith("-delta") || type.startsWith("tool-");
+}
+
+function wireOf(decision: Decision): Parameters<typeof decideApproval>[2] {
+  if (decision.decision === "deny") return { decision: "deny", reason: decision.reason || undefined };
+  return { decision: "approve", edited_input: decision.editedInput };
+}
+
+function verdictOf(decision: Decision): Verdict {
+  if (decision.decision === "approve") return { approved: true, ...(decision.editedInput === undefined ? {} : { isEdited: true }) };
+  return { approved: false, ...(decision.reason ? { reason: decision.reason } : {}) };
 }

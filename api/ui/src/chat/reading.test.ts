@@ -5,6 +5,7 @@ import { describe, expect, it } from "vitest";
 import { refuse, stream, write } from "../client/fixture";
 import { CHAT, END, RUN, answer, answers, begin, chatWith, frame, has, json, question, routes, text, until } from "./fixture";
 import type { ChatMessage } from "./message";
+import { isAsking } from "./state";
 
 const STREAM = `GET /api/chat/${CHAT}/stream`;
 const MESSAGES = "GET /api/chat/conversation/messages";
@@ -15,19 +16,19 @@ const unfinished: ChatMessage = { ...answer, metadata: { runId: RUN, conversatio
 
 describe("a message from another page", () => {
   it("waits for the current answer's end before the page reads it", async () => {
-    const { state, speaking, reading, shown, requests } = chatWith();
+    const { chat, view, sdk, shown, requests } = chatWith();
     let pending: ServerResponse | undefined;
     routes["POST /api/chat"] = async (_, response) => {
       stream(response, RUN);
       await write(response, begin("a") + text("Half"));
       pending = response;
     };
-    speaking.send("hello");
+    chat.send("hello");
     await until(() => expect(shown()).toEqual(["hello", "Half"]));
-    const [sent] = state.sdk.messages;
+    const [sent] = sdk.messages;
     has([sent!, { ...answer, id: "a" }, other], "run-2");
     routes[STREAM] = (_, response) => (stream(response, "run-2"), void response.end(begin("a2", "run-2") + text("To you too.") + END));
-    reading.hear();
+    void chat.dispatch({ type: "changed" });
     await write(pending!, frame({ type: "text-delta", id: "t", delta: " and half" }));
     await until(() => expect(shown()).toEqual(["hello", "Half and half"]));
     // An earlier request would be there now.
@@ -36,23 +37,23 @@ describe("a message from another page", () => {
 
     pending!.end(END);
     await until(() => expect(shown()).toEqual(["hello", "Hello to you.", "from elsewhere", "To you too."]));
-    await until(() => expect(state.progress).toBe("idle"));
+    await until(() => expect(view.progress).toBe("idle"));
     expect(requests(MESSAGES)).toHaveLength(1);
   });
 
   it("also causes a read if its notice arrives at the very end of an answer", async () => {
-    const { state, reading, shown, requests } = chatWith([question]);
+    const { chat, follow, shown, requests } = chatWith([question]);
     has([question, answer, other]);
     routes[STREAM] = answers("Whole.");
-    await reading.resume(RUN);
-    expect(state.isAsking).toBe(true);
-    reading.hear();
+    await follow();
+    expect(isAsking(chat.now)).toBe(true);
+    void chat.dispatch({ type: "changed" });
     expect(requests(CONVERSATION)).toHaveLength(0);
     await until(() => expect(shown()).toEqual(["hello", "Hello to you.", "from elsewhere"]));
   });
 
   it("waits until the shown answer has ended", async () => {
-    const { state, reading, shown, requests } = chatWith([question, unfinished]);
+    const { view, sdk, read, shown, requests } = chatWith([question, unfinished]);
     has([question, other], RUN);
     let pending: ServerResponse | undefined;
     routes[STREAM] = async (_, response) => {
@@ -60,8 +61,8 @@ describe("a message from another page", () => {
       await write(response, begin("a2", "run-2"));
       pending = response;
     };
-    void reading.read();
-    await until(() => expect(state.sdk.lastMessage?.id).toBe("a2"));
+    void read();
+    await until(() => expect(sdk.lastMessage?.id).toBe("a2"));
     expect(shown()).toEqual(["hello", "from elsewhere", "Half"]);
 
     has([question, answer, other], "run-2");
@@ -69,15 +70,15 @@ describe("a message from another page", () => {
     routes[STREAM] = (_, response) => (stream(response, "run-2"), void response.end(next + END));
     // The second answer has begun, so the first one is complete.
     await write(pending!, frame({ type: "start-step" }));
-    await until(() => expect(state.sdk.lastMessage?.parts).toHaveLength(1));
+    await until(() => expect(sdk.lastMessage?.parts).toHaveLength(1));
     await write(pending!, text("To you"));
     await until(() => expect(shown()).toEqual(["hello", "Hello to you.", "from elsewhere", "To you"]));
-    await until(() => expect(state.progress).toBe("idle"));
+    await until(() => expect(view.progress).toBe("idle"));
     expect(requests(MESSAGES)).toHaveLength(2);
   });
 
   it("causes one read, however fast the next answer comes", async () => {
-    const { state, reading, shown, requests } = chatWith([question, unfinished]);
+    const { sdk, read, shown, requests } = chatWith([question, unfinished]);
     has([question, other], RUN);
     let pending: ServerResponse | undefined;
     routes[STREAM] = async (_, response) => {
@@ -85,7 +86,7 @@ describe("a message from another page", () => {
       await write(response, begin("a2", "run-2"));
       pending = response;
     };
-    void reading.read();
+    void read();
     await until(() => expect(pending).toBeDefined());
 
     let late: ServerResponse | undefined;
@@ -94,7 +95,7 @@ describe("a message from another page", () => {
     await until(() => expect(late).toBeDefined());
     for (const delta of [" you", " and", " yours"]) {
       await write(pending!, frame({ type: "text-delta", id: "t", delta }));
-      await until(() => expect(state.sdk.lastMessage?.parts.at(-1)).toMatchObject({ text: expect.stringContaining(delta) }));
+      await until(() => expect(sdk.lastMessage?.parts.at(-1)).toMatchObject({ text: expect.stringContaining(delta) }));
     }
     has([question, answer, other], "run-2");
     routes[STREAM] = (_, response) => (stream(response, "run-2"), void response.end(begin("a2", "run-2") + text("To you and yours.") + END));
@@ -104,22 +105,22 @@ describe("a message from another page", () => {
   });
 
   it("hides no answer that this page has not shown", async () => {
-    const { state, reading, shown } = chatWith();
+    const { chat, view, read, shown } = chatWith();
     has([question, other], RUN);
     routes[STREAM] = (_, response) => {
       has([question, answer, other, { ...answer, id: "a2" }]);
       stream(response, "run-2");
       response.end(begin("a2", "run-2") + text("To you too.") + END);
     };
-    state.set({ conversationId: "conversation" });
-    await reading.read();
+    chat.now = { ...chat.now, conversationId: "conversation" };
+    await read();
     await until(() => expect(shown()).toEqual(["hello", "Hello to you.", "from elsewhere", "Hello to you."]));
-    await until(() => expect(state.progress).toBe("idle"));
+    await until(() => expect(view.progress).toBe("idle"));
   });
 });
 
 it("the page does not mistake the next answer for one that waits for its turn", async () => {
-  const { state, speaking, reading, shown, requests } = chatWith([question, unfinished]);
+  const { chat, view, follow, shown, requests } = chatWith([question, unfinished]);
   const whole: ChatMessage = { ...answer, metadata: { ...unfinished.metadata, status: "completed" } };
   has([question, whole]);
   routes[STREAM] = (_, response) => {
@@ -128,38 +129,38 @@ it("the page does not mistake the next answer for one that waits for its turn", 
   };
   routes["POST /api/chat"] = (_, response) => (stream(response, "run-2"), void response.end(begin("a2", "run-2") + text("There.") + END));
   // The page holds the messages for a moment after it has read the history.
-  const stop = state.subscribe(() => {
-    if (!state.now.held || state.now.isResuming || requests(MESSAGES).length === 0) return;
+  const stop = chat.subscribe(() => {
+    if (!view.now.held || view.now.phase === "resuming" || requests(MESSAGES).length === 0) return;
     stop();
-    expect(speaking.send("more")).toBe(true);
+    expect(chat.send("more")).toBe(true);
   });
-  await reading.resume(RUN);
+  await follow();
   await until(() => expect(shown()).toEqual(["hello", "Hello to you.", "more", "There."]));
-  await until(() => expect(state.progress).toBe("idle"));
+  await until(() => expect(view.progress).toBe("idle"));
   expect(requests(CONVERSATION)).toHaveLength(1);
 });
 
 it("an outdated read reports no trouble", async () => {
-  const { state, speaking, reading, shown, requests } = chatWith([question, answer]);
+  const { chat, view, read, shown, requests } = chatWith([question, answer]);
   let lost: ServerResponse | undefined;
   routes[CONVERSATION] = (_, response) => void (lost = response);
-  void reading.read();
+  void read();
   await until(() => expect(lost).toBeDefined());
   has([question, answer]);
   let accepted: ServerResponse | undefined;
   routes["POST /api/chat"] = (_, response) => void (accepted = response);
-  speaking.send("more");
+  chat.send("more");
   await until(() => expect(accepted).toBeDefined());
   lost!.socket?.resetAndDestroy();
   // The second try of the read comes after its report.
   await until(() => expect(requests(CONVERSATION)).toHaveLength(2));
-  expect(state.now.isReconnecting).toBe(false);
+  expect(view.now.isReconnecting).toBe(false);
   answers("Whole.")(undefined, accepted!);
   await until(() => expect(shown().at(-1)).toBe("Whole."));
 });
 
 it("a cancelled run ends the retry notice", async () => {
-  const { state, speaking, shown } = chatWith([question, answer]);
+  const { chat, view, shown } = chatWith([question, answer]);
   routes["POST /api/chat"] = async (_, response) => {
     stream(response, RUN);
     await write(response, begin() + text("Half"));
@@ -169,16 +170,16 @@ it("a cancelled run ends the retry notice", async () => {
   let resumed: ServerResponse | undefined;
   routes[STREAM] = (_, response) => void (resumed = response);
   has([question, { ...answer, metadata: { ...answer.metadata, status: "cancelled" } }]);
-  speaking.send("more");
+  chat.send("more");
   await until(() => expect(resumed).toBeDefined());
-  expect(state.now.retrying).toEqual({ attempt: 2, of: 3 });
+  expect(view.now.retrying).toEqual({ attempt: 2, of: 3 });
   resumed!.writeHead(204).end();
-  await until(() => expect(state.progress).toBe("idle"));
-  expect(state.now.retrying).toBeUndefined();
+  await until(() => expect(view.progress).toBe("idle"));
+  expect(view.now.retrying).toBeUndefined();
 });
 
 it("a failed stop leaves no problem on a complete answer", async () => {
-  const { state, speaking, shown } = chatWith();
+  const { chat, view, stop, shown } = chatWith();
   let pending: ServerResponse | undefined;
   routes["POST /api/chat"] = async (_, response) => {
     stream(response, RUN);
@@ -186,11 +187,11 @@ it("a failed stop leaves no problem on a complete answer", async () => {
     pending = response;
   };
   routes[`POST /api/chat/${CHAT}/stop`] = (_, response) => refuse(response, 503, "database_away", { "retry-after": "600" });
-  speaking.send("first");
+  chat.send("first");
   await until(() => expect(shown()).toEqual(["first", "Whole."]));
-  await speaking.stop();
-  expect(state.now.failed).toBe("reading");
+  await stop();
+  expect(view.now.failed).toBe("reading");
   pending!.end(END);
-  await until(() => expect(state.progress).toBe("idle"));
-  expect(state.now).toMatchObject({ problem: undefined, failed: undefined });
+  await until(() => expect(view.progress).toBe("idle"));
+  expect(view.now).toMatchObject({ problem: undefined, failed: undefined });
 });

@@ -2,8 +2,10 @@ import { describe, expect, it } from "vitest";
 
 import type { ChatMessage } from "./message";
 import { initially, progressOf, retryingOf, withAnswer, type State } from "./state";
+import { newMessage } from "./utterance";
 
 const known: State = { ...initially(true) };
+const unsent = newMessage("more");
 const question: ChatMessage = { id: "q", role: "user", parts: [] };
 const answer: ChatMessage = { id: "a", role: "assistant", metadata: { runId: "run" }, parts: [] };
 const asking = { ...answer, parts: [{ type: "tool-ask_user", toolCallId: "c", state: "input-available", input: {} }] } as ChatMessage;
@@ -13,18 +15,18 @@ describe("progress", () => {
     ["loading", initially(false), "ready", []],
     ["idle", known, "ready", [question, answer]],
     ["idle", known, "error", [question]],
-    ["submitted", known, "submitted", [question]],
-    ["streaming", known, "streaming", [question, answer]],
     ["waiting", known, "ready", [question, asking]],
-    ["streaming", known, "streaming", [question, asking]],
-    ["submitted", { ...known, unsent: { text: "more", isUnderway: true } }, "ready", [question, asking]],
-    ["idle", { ...known, unsent: { text: "more", isUnderway: false } }, "error", [question, answer]],
-    ["waiting", { ...known, isResuming: true }, "ready", [question, asking]],
-    ["waiting", { ...known, isResuming: true }, "submitted", [question, asking]],
-    ["submitted", { ...known, isResuming: true }, "ready", [question]],
-    ["streaming", { ...known, isResuming: true }, "ready", [question, answer]],
+    ["submitted", { ...known, phase: "sending", unsent }, "ready", [question, asking]],
+    ["idle", { ...known, unsent }, "error", [question, answer]],
+    ["submitted", { ...known, phase: "streaming" }, "submitted", [question]],
+    ["streaming", { ...known, phase: "streaming" }, "streaming", [question, answer]],
+    ["streaming", { ...known, phase: "streaming" }, "streaming", [question, asking]],
+    ["waiting", { ...known, phase: "resuming" }, "ready", [question, asking]],
+    ["waiting", { ...known, phase: "resuming" }, "submitted", [question, asking]],
+    ["submitted", { ...known, phase: "resuming" }, "ready", [question]],
+    ["streaming", { ...known, phase: "resuming" }, "ready", [question, answer]],
   ] as const)("is %s", (progress, state, status, messages) => {
-    expect(progressOf(state, status, [...messages])).toBe(progress);
+    expect(progressOf(state, { status, messages: [...messages] })).toBe(progress);
   });
 });
 

@@ -1,46 +1,116 @@
-// This file holds the state of a chat beside its messages, and derives a view's progress from both.
+// This file holds what the page knows of a chat beside its messages, and derives from both what a view shows.
 import type { ChatStatus } from "ai";
 
 import type { Problem } from "../client/problem";
 import type { Failed, Progress, Unsent } from "./chat";
 import type { ChatMessage } from "./message";
-import { isWaiting, type Verdicts } from "./questions";
+import { isWaiting, withVerdicts, type Verdicts } from "./questions";
+import type { Utterance } from "./utterance";
+
+/** A chat is in one phase at a time. Whether it waits for its reader is in its newest message. */
+export type Phase =
+  /** The page is reading the history for the first time. */
+  | "loading"
+  | "idle"
+  /** A message is in flight to the server. */
+  | "sending"
+  /** The server has taken the message, and the page receives the answer. */
+  | "streaming"
+  /** The page receives an existing answer again, from its beginning. */
+  | "resuming";
 
 export interface State {
-  isLoading: boolean;
-  /**
-   * The page shows these in place of the messages while the SDK rebuilds them. The reader therefore does not see them
-   * grow again.
-   */
-  held?: ChatMessage[];
-  /** Whether the page is resuming an answer. */
-  isResuming: boolean;
+  phase: Phase;
+  /** Counts the operations. The page ignores the result of an older one than the newest. */
+  operation: number;
+  /** Whether the newest operation is a read: it replaces all messages itself. */
+  isReading: boolean;
+  /** Whether the reader has left the chat. */
+  isClosed: boolean;
+  failure?: { failed: Failed; problem: Problem };
+  /** The newest utterance, as long as the page does not know that the server has it. */
+  unsent?: Utterance;
+  /** Whether the reader has stopped the answer to the utterance before the answer existed. */
+  wantsStop: boolean;
+  held?: Held;
+  /** How many consecutive streams of the newest answer were missing or had another answer. */
+  missing: number;
   isReconnecting: boolean;
   /** The time of the next try, in ms since the epoch, if the pause is long enough to show. */
   nextTryAt?: number;
   /** The agent's own word for its current activity. */
   doing?: string;
   retrying?: { attempt: number; of: number };
-  problem?: Problem;
-  failed?: Failed;
-  unsent?: Unsent;
   conversationId?: string;
+  /** The agent that the reader has chosen for a new chat. */
+  wantedAgentId?: string;
+  /** The chat's agent, from the first message on. */
+  agentId?: string;
+  /** The conversation's version when the page read its history. */
+  seen?: string;
+  /** Whether the page has not yet read a change. */
+  isBehind: boolean;
+  /** The run whose versions the page has read, or will read, after the run's end. */
+  ended?: string;
   verdicts: Verdicts;
 }
 
-export const initially = (isNew: boolean): State => ({ isLoading: !isNew, isResuming: false, isReconnecting: false, verdicts: new Map() });
+/** The page shows these messages while the SDK rebuilds them, so that the reader does not see them grow again. */
+export interface Held {
+  messages: ChatMessage[];
+  /** The run whose answer the stream must bring. */
+  runId?: string;
+  /** Whether the page shows the SDK's messages as soon as the view has received them. */
+  isLeaving?: boolean;
+}
 
-/** `messages` are the shown ones. */
-export function progressOf({ isLoading, isResuming, unsent }: State, status: ChatStatus, messages: ChatMessage[]): Progress {
-  if (isLoading) return "loading";
-  // This holds even before the SDK knows of the message.
-  if (unsent?.isUnderway) return "submitted";
-  const last = messages.at(-1);
+/** The AI SDK's part of a chat: it folds chunks into messages. */
+export interface Folded {
+  messages: ChatMessage[];
+  status: ChatStatus;
+}
+
+export const initially = (isNew: boolean): State => ({
+  phase: isNew ? "idle" : "loading",
+  operation: 0,
+  isReading: false,
+  isClosed: false,
+  wantsStop: false,
+  missing: 0,
+  isReconnecting: false,
+  isBehind: false,
+  verdicts: new Map(),
+});
+
+/** Returns the shown messages, without the known verdicts of their approvals. */
+export function shownOf({ held }: State, { messages }: Folded): ChatMessage[] {
+  return held?.messages ?? messages;
+}
+
+export function progressOf(state: State, folded: Folded): Progress {
+  const { phase, verdicts } = state;
+  if (phase === "loading") return "loading";
+  if (phase === "sending") return "submitted";
   // A run that still streams does not wait yet, whatever it has asked: it may be calling other tools at the same time.
-  if (!isResuming && (status === "submitted" || status === "streaming")) return status;
-  if (isWaiting(last)) return "waiting";
-  if (isResuming) return last?.role === "assistant" ? "streaming" : "submitted";
-  return "idle";
+  if (phase === "streaming") return folded.status === "streaming" ? "streaming" : "submitted";
+  const last = shownOf(state, folded).at(-1);
+  if (last && isWaiting(withVerdicts(last, verdicts))) return "waiting";
+  if (phase === "idle") return "idle";
+  return last?.role === "assistant" ? "streaming" : "submitted";
+}
+
+/** Whether a message or an answer of this page comes before the changes from elsewhere. */
+export function isAsking({ phase }: State): boolean {
+  return phase === "sending" || phase === "streaming" || phase === "resuming";
+}
+
+export function conversationOf({ conversationId }: State, { messages }: Folded): string | undefined {
+  return conversationId ?? messages.findLast(({ metadata }) => metadata?.conversationId)?.metadata?.conversationId;
+}
+
+/** Returns the unsent message for a view. */
+export function unsentOf({ unsent, phase }: Pick<State, "unsent" | "phase">): Unsent | undefined {
+  return unsent && { text: unsent.text, instead: unsent.instead, isUnderway: phase === "sending" };
 }
 
 /** Whether the chat takes a message now; a waiting run takes it instead of an answer. */
@@ -49,7 +119,7 @@ export function canSend(progress: Progress): boolean {
 }
 
 /** Whether the newest message waits for the server's return. */
-export function isNotSent({ unsent, isReconnecting }: Pick<State, "unsent" | "isReconnecting">): boolean {
+export function isNotSent({ unsent, isReconnecting }: { unsent?: Unsent; isReconnecting: boolean }): boolean {
   return isReconnecting && unsent?.isUnderway === true;
 }
 

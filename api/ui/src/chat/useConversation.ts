@@ -7,12 +7,11 @@ import { Problem } from "../client/problem";
 import { forkConversation, readCheckpoints } from "../client/server";
 import { wake } from "../client/wake";
 import type { Chat } from "./chat";
+import { THROTTLE_MS } from "./effects";
 import { LiveChat } from "./live";
-import { THROTTLE_MS } from "./liveState";
 import type { ChatMessage } from "./message";
 import { withVerdicts, type Verdicts } from "./questions";
-import { restore } from "./restoring";
-import { progressOf } from "./state";
+import { conversationOf, progressOf, shownOf, unsentOf } from "./state";
 
 export interface Named {
   /** The conversation's id, or a new UUID for a future conversation. */
@@ -30,26 +29,22 @@ export function useConversation({ id, agentId, isNew }: Named): Chat {
   useEffect(() => live.open(), [live]);
   useEffect(() => {
     // Until the chat has begun, the reader may choose another agent.
-    if (isNew) live.state.wantedAgentId = agentId;
+    if (isNew) void live.dispatch({ type: "agent-chosen", agentId });
   }, [live, isNew, agentId]);
 
-  const state = useSyncExternalStore(live.state.subscribe, () => live.state.now);
-  const { messages: folded, status } = useChat({ chat: live.sdk, throttle: THROTTLE_MS });
-  const messages = useJudged(state.held ?? folded, state.verdicts);
+  const state = useSyncExternalStore(live.subscribe, () => live.now);
+  const folded = useChat({ chat: live.sdk, throttle: THROTTLE_MS });
+  const messages = useJudged(shownOf(state, folded), state.verdicts);
   const does = useMemo(() => actionsOf(live), [live]);
-  const progress = progressOf(state, status, messages);
-  // Not `live.conversationId`: a render must read only the state that it renders, or React can lose effects on it.
-  const conversationId = state.conversationId ?? conversationOf(folded);
-  const { isReconnecting, nextTryAt, doing, retrying, problem, failed, unsent } = state;
+  const progress = progressOf(state, folded);
+  // A render must read only the state that it renders, or React can lose effects on it.
+  const conversationId = conversationOf(state, folded);
+  const { isReconnecting, nextTryAt, doing, retrying, failure, unsent, phase } = state;
 
   return useMemo(
-    () => ({ id, conversationId, messages, progress, isReconnecting, nextTryAt, doing, retrying, problem, failed, unsent, ...does }),
-    [id, conversationId, messages, progress, isReconnecting, nextTryAt, doing, retrying, problem, failed, unsent, does],
+    () => ({ id, conversationId, messages, progress, isReconnecting, nextTryAt, doing, retrying, ...failure, unsent: unsentOf({ unsent, phase }), ...does }),
+    [id, conversationId, messages, progress, isReconnecting, nextTryAt, doing, retrying, failure, unsent, phase, does],
   );
-}
-
-function conversationOf(messages: ChatMessage[]): string | undefined {
-  return messages.findLast((message) => message.metadata?.conversationId)?.metadata?.conversationId;
 }
 
 /** Returns the messages with the known verdicts of their approvals, and keeps unchanged message objects. */
@@ -70,20 +65,20 @@ function useJudged(messages: ChatMessage[], verdicts: Verdicts): ChatMessage[] {
 
 type Actions = Pick<Chat, "send" | "stop" | "tryNow" | "dismiss" | "retry" | "regenerate" | "edit" | "restore" | "settled" | "decide" | "answer" | "fork">;
 
-function actionsOf({ state, reading, speaking, answering }: LiveChat): Actions {
+function actionsOf(live: LiveChat): Actions {
   return {
-    send: (text) => speaking.send(text),
-    stop: () => void speaking.stop(),
+    send: (text) => live.send(text),
+    stop: () => void live.dispatch({ type: "stopped" }),
     tryNow: wake,
-    dismiss: () => speaking.dismiss(),
-    retry: () => speaking.retry(),
-    regenerate: (messageId) => speaking.regenerate(messageId),
-    edit: (messageId, text) => speaking.edit(messageId, text),
-    restore: (versionId) => restore(state, reading, versionId),
-    settled: () => state.settled(),
-    decide: (message, approvalId, decision) => answering.decide(message, approvalId, decision),
-    answer: (message, toolCallId, answer) => answering.answer(message, toolCallId, answer),
-    fork: (message) => fork(message, state.conversationId),
+    dismiss: () => void live.dispatch({ type: "dismissed" }),
+    retry: () => live.retry(),
+    regenerate: (messageId) => live.regenerate(messageId),
+    edit: (messageId, text) => live.edit(messageId, text),
+    restore: (versionId) => live.restore(versionId),
+    settled: () => live.settled(),
+    decide: (message, approvalId, decision) => live.decide(message, approvalId, decision),
+    answer: (message, callId, answer) => live.answer(message, callId, answer),
+    fork: (message) => fork(message, live.conversationId),
   };
 }
 

@@ -3,90 +3,64 @@
 import type { Chat as SdkChat } from "@ai-sdk/react";
 
 import { newId } from "../client/id";
-import type { Unsent } from "./chat";
 import type { ChatMessage } from "./message";
-import { withoutQuestions } from "./questions";
 
-type Sdk = SdkChat<ChatMessage>;
-
-/** The reader's text; it is undefined for a request for another answer. `id` is the message's, also on the server. */
-type Written = { id: string; text: string; instead?: string };
-
-export class Utterance {
-  /** Whether the utterance is in flight. Otherwise the server refused it, or the page dropped it. */
-  isUnderway = false;
-  /** The reader has stopped the answer before it existed. */
-  wantsStop = false;
-  /** The earlier messages, which a refusal brings back. */
-  #before: ChatMessage[] = [];
-
-  private constructor(
-    readonly sdk: Sdk,
-    readonly ask: () => Promise<void>,
-    readonly written?: Written,
-  ) {}
-
-  static message(sdk: Sdk, text: string): Utterance {
-    const written = { id: newId(), text };
-    const [headers, metadata] = [once(), { createdAt: new Date().toISOString() }];
-    const message = { id: written.id, role: "user" as const, parts: [{ type: "text" as const, text }], metadata };
-    return new Utterance(sdk, () => sdk.sendMessage(message, { headers }), written);
-  }
-
-  static edit(sdk: Sdk, messageId: string, text: string): Utterance {
-    const [headers, metadata] = [once(), { createdAt: new Date().toISOString() }];
-    const ask = () => sdk.sendMessage({ text, messageId, metadata }, { headers });
-    return new Utterance(sdk, ask, { id: messageId, text, instead: messageId });
-  }
-
-  /** Without a message id, the SDK repeats the newest answer. */
-  static regenerate(sdk: Sdk, messageId?: string): Utterance {
-    const headers = once();
-    return new Utterance(sdk, () => sdk.regenerate({ messageId, headers }));
-  }
-
-  /**
-   * Sends the utterance after these messages. Resolves when its answer has ended, or after a refusal: then the page
-   * shows these messages again.
-   */
-  async say(before: ChatMessage[]): Promise<void> {
-    this.#before = before;
-    this.sdk.messages = withoutQuestions(before);
-    await this.ask();
-  }
-
-  /** Whether the server makes another version of a message from it: of the question, or of the answer. */
-  get isVersion(): boolean {
-    return !this.written || this.written.instead !== undefined;
-  }
-
-  takeBack(): void {
-    this.isUnderway = false;
-    this.sdk.messages = this.#before;
-  }
-
-  get unsent(): Unsent {
-    return { text: this.written?.text, instead: this.written?.instead, isUnderway: this.isUnderway };
-  }
-
-  /** Whether it has this text and replaces this message. */
-  isOf(text: string, instead?: string): boolean {
-    return this.written !== undefined && this.written.text === text && this.written.instead === instead;
-  }
-
-  /**
-   * Returns the utterance that is still unsent, or nothing if the history has it. For a request for another answer, the
-   * history shows everything. An edit of a message that is gone becomes a new message.
-   */
-  after(history: ChatMessage[]): Utterance | undefined {
-    const { written } = this;
-    const stored = history.find(({ id }) => id === written?.id);
-    if (!written || stored?.parts.some((part) => part.type === "text" && part.text === written.text)) return undefined;
-    return written.instead !== undefined && !stored ? Utterance.message(this.sdk, written.text) : this;
-  }
+export interface Utterance {
+  /** The idempotency key of all tries. */
+  key: string;
+  /** The message's id, also on the server; a request for another answer has the id of that answer, if any. */
+  id?: string;
+  /** The reader's text; it is undefined for a request for another answer. */
+  text?: string;
+  /** The message that the text replaces. */
+  instead?: string;
+  /** RFC 3339. */
+  createdAt: string;
 }
 
-/** All tries share one key. */
-function once(): Record<string, string> {
-  return { "idempotency-key": newId() };
+const now = () => new Date().toISOString();
+
+export function newMessage(text: string): Utterance & { id: string } {
+  return { key: newId(), id: newId(), text, createdAt: now() };
+}
+
+export function newEdit(messageId: string, text: string): Utterance {
+  return { key: newId(), id: messageId, text, instead: messageId, createdAt: now() };
+}
+
+/** Without a message id, the SDK repeats the newest answer. */
+export function newAnswer(messageId?: string): Utterance {
+  return { key: newId(), id: messageId, createdAt: now() };
+}
+
+/** Resolves when the answer has ended, or after a refusal. */
+export function say(sdk: SdkChat<ChatMessage>, { key, id, text, instead, createdAt }: Utterance): Promise<void> {
+  const options = { headers: { "idempotency-key": key } };
+  const metadata = { createdAt };
+  if (text === undefined) return sdk.regenerate({ messageId: id, ...options });
+  if (instead !== undefined) return sdk.sendMessage({ text, messageId: instead, metadata }, options);
+  return sdk.sendMessage({ id, role: "user", parts: [{ type: "text", text }], metadata } as ChatMessage, options);
+}
+
+/** Whether the server makes another version of a message from it: of the question, or of the answer. */
+export function isVersion({ text, instead }: Utterance): boolean {
+  return text === undefined || instead !== undefined;
+}
+
+/** Whether it has this text and replaces this message. */
+export function isOf(utterance: Utterance | undefined, text: string, instead?: string): utterance is Utterance {
+  return utterance !== undefined && utterance.text === text && utterance.instead === instead;
+}
+
+/**
+ * Returns the utterance that is still unsent, or nothing if the history has it. For a request for another answer, the
+ * history shows everything. An edit of a message that is gone becomes a new message.
+ */
+export function unsentAfter(utterance: Utterance | undefined, history: ChatMessage[]): Utterance | undefined {
+  if (utterance?.text === undefined) return undefined;
+  const { key, id, text, instead } = utterance;
+  const stored = history.find((message) => message.id === id);
+  if (stored?.parts.some((part) => part.type === "text" && part.text === text)) return undefined;
+  // The server may know the key of the edit, so the new message has another one.
+  return instead !== undefined && !stored ? { ...utterance, key: `${key}-new`, id: key, instead: undefined } : utterance;
 }
