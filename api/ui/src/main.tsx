@@ -3,7 +3,7 @@ import { createRoot } from "react-dom/client";
 
 import { language } from "./i18n";
 import { App } from "./shell/App";
-import { applyTheme } from "./shell/theme";
+import { applyTheme } from "./shell/list/theme";
 import "./theme.css";
 import "./print.css";
 

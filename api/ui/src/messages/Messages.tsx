@@ -11,7 +11,7 @@ import { Icon } from "./icons";
 import { Message } from "./Message";
 import { useActions } from "./useActions";
 import { useGradually } from "./useGradually";
-import "../shell/controls.css";
+import "../shell/controls/controls.css";
 import "./messages.css";
 import "./parts.css";
 

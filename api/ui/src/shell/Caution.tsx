@@ -4,7 +4,7 @@ import { useEffect, useState } from "react";
 import { readWarnings } from "../client/server";
 import { onWake } from "../client/wake";
 import { words } from "../i18n";
-import { Icon } from "./icons";
+import { Icon } from "./controls/icons";
 import "./Caution.css";
 
 /** `warning` is the server's warning about itself beside its readiness. */

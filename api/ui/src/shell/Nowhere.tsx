@@ -1,6 +1,6 @@
 // The page shows this in place of a missing conversation or an unknown address.
 import { words } from "../i18n";
-import { Mark } from "./icons";
+import { Mark } from "./controls/icons";
 import "./Nowhere.css";
 
 type Props = { title: string; text?: string; onNew(): void };

@@ -2,7 +2,7 @@
 import { useEffect } from "react";
 
 import { words } from "../i18n";
-import { showToast } from "./toasts";
+import { showToast } from "./controls/toasts";
 
 type Transfer = Pick<DataTransfer, "types">;
 

@@ -1,0 +1,131 @@
+// This hook holds the reader's identity at the server. By default the server requires none; where it accepts only
+// tokens, the page asks for one.
+import { useCallback, useEffect, useState } from "react";
+
+import { giveUpUnsent } from "../../chat/live";
+import { readerTabs } from "../../chat/tabs";
+import { Problem } from "../../client/problem";
+import { claimConversations, me, type Me } from "../../client/server";
+import { bareOf, forgetToken, keepToken, token } from "../../client/token";
+import { forgetDrafts } from "../composer/drafts";
+
+export type Session =
+  | { state: "asking" }
+  | { state: "known"; me: Me }
+  /** The server refuses callers without a token, or with this one. */
+  | { state: "refused"; hadToken: boolean; mayBeAnonymous: boolean }
+  /** The page failed to reach the server. It continues; its next request will show the problem. */
+  | { state: "unreachable" };
+
+export type SignIn =
+  | "done"
+  | "refused"
+  | "unreachable"
+  | "not kept"
+  /** The reader can claim this many conversations of the anonymous user; `enter` signs in with or without them. */
+  | { claimable: number };
+
+export interface Reader {
+  session: Session;
+  /** Grows when the reader changes: earlier results belong to another reader. */
+  count: number;
+  signIn(token: string): Promise<SignIn>;
+  /**
+   * Signs in with a token that the server accepts. Rejects with a `Problem` if the page failed to claim the
+   * conversations.
+   */
+  enter(token: string, isClaiming?: boolean): Promise<void>;
+  /** Claims the conversations later. */
+  claim(): Promise<void>;
+  signOut(): void;
+  askAgain(): void;
+}
+
+export function useSession(): Reader {
+  const [session, setSession] = useState<Session>({ state: "asking" });
+  const [count, setCount] = useState(0);
+
+  const askAgain = useCallback(() => {
+    me().then(
+      (known) => setSession({ state: "known", me: known }),
+      async (error: unknown) => setSession(isRefusal(error) ? await refused() : { state: "unreachable" }),
+    );
+  }, []);
+  useEffect(askAgain, [askAgain]);
+
+  const begin = useCallback(() => {
+    setCount((many) => many + 1);
+    askAgain();
+  }, [askAgain]);
+  useEffect(
+    () =>
+      readerTabs.onNotice(() => {
+        // The open chat does not belong to the new reader.
+        history.replaceState(null, "", "/");
+        begin();
+      }),
+    [begin],
+  );
+
+  const enter = useCallback(async (given: string, isClaiming?: boolean) => {
+    const as = bareOf(given);
+    if (isClaiming) await claimConversations({ as });
+    // The open conversation still belongs to the anonymous user.
+    else if (isClaiming === false) history.replaceState(null, "", "/");
+    setSession({ state: "known", me: await me({ as }) });
+    keepToken(given);
+    giveUpUnsent();
+    setCount((many) => many + 1);
+    readerTabs.tell({});
+  }, []);
+
+  const signIn = useCallback(
+    async (given: string): Promise<SignIn> => {
+      if (!canKeep(given)) return "not kept";
+      try {
+        const { claimable } = await me({ as: bareOf(given) });
+        if (claimable && claimable.conversations > 0) return { claimable: claimable.conversations };
+        await enter(given);
+        return "done";
+      } catch (error) {
+        return isRefusal(error) ? "refused" : "unreachable";
+      }
+    },
+    [enter],
+  );
+
+  const claim = useCallback(async () => {
+    await claimConversations();
+    askAgain();
+  }, [askAgain]);
+
+  const signOut = useCallback(() => {
+    forgetToken();
+    forgetDrafts();
+    giveUpUnsent();
+    readerTabs.tell({});
+    begin();
+  }, [begin]);
+
+  return { session, count, signIn, enter, claim, signOut, askAgain };
+}
+
+/** Whether the browser would keep the token; the reader stays signed in as before. */
+function canKeep(given: string): boolean {
+  const before = token();
+  const isKept = keepToken(given);
+  if (before) keepToken(before);
+  else forgetToken();
+  return isKept;
+}
+
+/** A reader whose token is no longer valid may continue without it, where the server accepts anonymous callers. */
+async function refused(): Promise<Session> {
+  const hadToken = token() !== undefined;
+  const mayBeAnonymous = hadToken && (await me({ asAnonymous: true }).then(() => true, () => false));
+  return { state: "refused", hadToken, mayBeAnonymous };
+}
+
+function isRefusal(error: unknown): error is Problem {
+  return error instanceof Problem && error.status === 401;
+}

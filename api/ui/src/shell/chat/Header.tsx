@@ -1,0 +1,71 @@
+// The header stands above the chat: it has the conversation's title, its agent, and a button for the list where the
+// list is not beside.
+import type { ServerInfo } from "../../client/server";
+import { words } from "../../i18n";
+import { TitleField } from "../list/ConversationItem";
+import { Icon } from "../controls/icons";
+import { Menu } from "../controls/Menu";
+import { ModelSign } from "./ModelSign";
+import "./Header.css";
+
+type Props = {
+  /** Undefined for a chat that has not begun. */
+  title?: string;
+  agent?: string;
+  model?: ServerInfo["model"];
+  /** The conversation that this one continues. */
+  origin?: { title: string; open(): void };
+  isListShown: boolean;
+  onShowList(): void;
+  onNew(): void;
+  /** The actions of an existing conversation. */
+  actions?: { isRenaming: boolean; beginRename(): void; rename(title: string | undefined): void; remove(): void };
+};
+
+export function Header({ title, agent, model, origin, isListShown, onShowList, onNew, actions }: Props) {
+  return (
+    <header className="head">
+      {!isListShown && (
+        <button type="button" className="icon-button" aria-label={words.shell.list.show} title={words.shell.list.show} onClick={onShowList}>
+          <Icon name="list" />
+        </button>
+      )}
+      <div className="head-name">
+        {actions?.isRenaming ? (
+          <TitleField title={title ?? ""} onDone={actions.rename} />
+        ) : (
+          <>
+            <h1 dir="auto" className={title === undefined ? "unseen" : undefined} title={title} onDoubleClick={actions?.beginRename}>
+              {title ?? words.shell.newChat}
+            </h1>
+            {agent && (
+              <span className="head-agent" dir="auto">
+                {agent}
+              </span>
+            )}
+            {origin && (
+              <button type="button" className="head-origin" title={words.shell.forkOf(origin.title)} onClick={origin.open}>
+                {words.shell.forkOf(origin.title)}
+              </button>
+            )}
+            {model && <ModelSign model={model} />}
+          </>
+        )}
+      </div>
+      {actions && (
+        <Menu
+          label={words.shell.more}
+          items={[
+            { label: words.shell.list.rename, icon: "rename", run: actions.beginRename },
+            { label: words.shell.list.delete, icon: "delete", isDanger: true, run: actions.remove },
+          ]}
+        />
+      )}
+      {!isListShown && title !== undefined && (
+        <button type="button" className="icon-button" aria-label={words.shell.newChat} title={words.shell.newChat} onClick={onNew}>
+          <Icon name="add" />
+        </button>
+      )}
+    </header>
+  );
+}

@@ -1,0 +1,210 @@
+// The message field grows with its text, keeps the text over reloads, and knows when Enter belongs to an input method.
+import { useEffect, useId, useLayoutEffect, useReducer, useRef, useState, type KeyboardEvent, type ReactNode, type RefObject } from "react";
+
+import type { Chat } from "../../chat/chat";
+import { isTooLong, limitOf } from "../../client/problem";
+import { canSend, isNotSent } from "../../chat/state";
+import { words } from "../../i18n";
+import { isComposing } from "../../isComposing";
+import { messageField, useRefocus } from "../../refocus";
+import { beginning, draftIn, next } from "./composing";
+import { draftOf, keepDraft, replaceDraft } from "./drafts";
+import { Icon } from "../controls/icons";
+import { showToast } from "../controls/toasts";
+import { useVoice } from "./voice";
+import "./Composer.css";
+
+type Props = {
+  chat: Chat;
+  /** The name of the stored draft. */
+  draft: string;
+  field: RefObject<HTMLTextAreaElement | null>;
+  /** A suggested text; each object puts its text into the field once. */
+  suggestion?: { text: string };
+  /** The elements below the text, at its beginning. */
+  children?: ReactNode;
+};
+
+export function Composer({ chat, draft, field, suggestion, children }: Props) {
+  const [composing, happen] = useReducer(next, draft, (name) => beginning(draftOf(name), chat.unsent));
+  const { text } = composing;
+  const hint = useId();
+  const isBusy = chat.progress === "submitted" || chat.progress === "streaming";
+  const isHeld = isBusy && isNotSent(chat);
+  const isSendable = canSend(chat.progress) && text.trim() !== "";
+
+  useEffect(() => happen({ is: "reported", unsent: chat.unsent }), [chat.unsent]);
+  useKept(draft, draftIn(composing, chat.unsent));
+  useLeft(draft, text, chat);
+  useHeight(field, text);
+  const isTall = useTall(field, text) || Boolean(children);
+
+  const write = (text: string) => happen({ is: "written", text });
+  const voice = useVoice((heard) => write(text === "" || /\s$/.test(text) ? text + heard : `${text} ${heard}`));
+
+  useEffect(() => {
+    if (!suggestion) return;
+    write(suggestion.text);
+    field.current?.focus();
+  }, [suggestion, field]);
+
+  useEffect(() => {
+    const { problem } = chat;
+    // Until the field has its text again, its writer has changed nothing.
+    const refused = composing.unsent?.isUnderway === false ? composing.unsent.text : undefined;
+    if (refused !== undefined && problem && isTooLong(problem) && fits(text, limitOf(problem), refused)) chat.dismiss();
+  }, [chat, composing.unsent, text]);
+
+  const send = () => {
+    if (isBusy && text.trim() !== "") showToast(isHeld ? words.shell.composer.waitForServer : words.shell.composer.waitForAnswer);
+    if (!isSendable || !chat.send(text.trim())) return;
+    happen({ is: "sent" });
+    field.current?.focus();
+  };
+
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.key !== "Enter" || event.shiftKey || isComposing(event)) return;
+    event.preventDefault();
+    send();
+  };
+
+  return (
+    <form
+      className="composer"
+      aria-label={words.shell.composer.name}
+      onSubmit={(event) => {
+        event.preventDefault();
+        send();
+      }}
+    >
+      <div className="composer-box" data-busy={isBusy || undefined} data-tall={isTall || undefined}>
+        <textarea
+          ref={field}
+          id="compose"
+          data-command="compose"
+          rows={1}
+          dir="auto"
+          enterKeyHint="send"
+          value={text}
+          placeholder={words.shell.composer.placeholder}
+          aria-label={words.shell.composer.name}
+          aria-describedby={hint}
+          onChange={(event) => write(event.target.value)}
+          onKeyDown={onKeyDown}
+        />
+        {children}
+        {voice.isPossible && (
+          <button
+            type="button"
+            className="icon-button composer-voice"
+            aria-pressed={voice.isListening}
+            aria-label={voice.isListening ? words.shell.composer.voiceStop : words.shell.composer.voice}
+            title={voice.isListening ? words.shell.composer.voiceStop : words.shell.composer.voice}
+            onClick={voice.toggle}
+          >
+            <Icon name="voice" />
+          </button>
+        )}
+        {chat.progress === "waiting" && text.trim() === "" ? (
+          <StopButton name={words.shell.composer.stop} stop={chat.stop} />
+        ) : isBusy ? (
+          <StopButton name={isHeld ? words.shell.composer.takeBack : words.shell.composer.stop} stop={chat.stop} isBusy />
+        ) : (
+          <button
+            type="submit"
+            className="composer-send"
+            disabled={!isSendable}
+            aria-label={words.shell.composer.send}
+            title={words.shell.composer.send}
+          >
+            <Icon name="send" />
+          </button>
+        )}
+      </div>
+      <p id={hint} className="composer-hint" dir="auto" data-busy={isBusy || undefined}>
+        {voice.isListening ? voice.guess || words.shell.composer.listening : isHeld ? "" : isBusy ? words.shell.composer.busy : hintWhile(chat, text)}
+      </p>
+    </form>
+  );
+}
+
+function StopButton({ name, stop, isBusy }: { name: string; stop(): void; isBusy?: boolean }) {
+  // The button also disappears when the answer ends.
+  const button = useRefocus<HTMLButtonElement>(messageField);
+  return (
+    <button
+      ref={button}
+      type="button"
+      className="composer-send composer-stop"
+      data-busy={isBusy}
+      aria-label={name}
+      title={name}
+      onClick={stop}
+    >
+      <Icon name="stop" />
+    </button>
+  );
+}
+
+/** Whether a text is no longer too long; without a known limit, whether its writer has changed it. */
+function fits(text: string, limit: number | undefined, refused: string): boolean {
+  return limit === undefined ? text.trim() !== refused : new TextEncoder().encode(text.trim()).length <= limit;
+}
+
+function hintWhile({ progress }: Chat, text: string): string {
+  if (progress !== "waiting") return "";
+  return text.trim() === "" ? words.shell.composer.waiting : words.shell.composer.withdraws;
+}
+
+/** Stores the draft under its name; with a new name, the draft moves. */
+function useKept(name: string, text: string) {
+  const last = useRef(name);
+  useEffect(() => {
+    if (last.current !== name) keepDraft(last.current, "");
+    last.current = name;
+    keepDraft(name, text);
+  }, [name, text]);
+}
+
+/** A message in flight when the reader leaves the chat stops being a draft as soon as the server has it. */
+function useLeft(name: string, text: string, chat: Chat) {
+  const newest = useRef({ name, text, chat });
+  useLayoutEffect(() => {
+    newest.current = { name, text, chat };
+  });
+  useEffect(
+    () => () => {
+      const { name, text, chat } = newest.current;
+      const kept = draftOf(name);
+      if (chat.unsent?.isUnderway) void chat.settled().then((unsent) => unsent ?? replaceDraft(name, kept, text));
+    },
+    [],
+  );
+}
+
+const growsByItself = CSS.supports("field-sizing", "content");
+
+/** Makes the field as high as its text, where the browser cannot do that itself; the style sheet has the maximum. */
+function useHeight(field: RefObject<HTMLTextAreaElement | null>, text: string) {
+  useLayoutEffect(() => {
+    const element = field.current;
+    if (!element || growsByItself) return;
+    element.style.height = "auto";
+    element.style.height = `${element.scrollHeight}px`;
+  }, [field, text]);
+}
+
+/**
+ * Whether the text has more than one line: then the buttons go below it. They stay there, because the text has more
+ * room without them.
+ */
+function useTall(field: RefObject<HTMLTextAreaElement | null>, text: string): boolean {
+  const [isTall, setTall] = useState(false);
+  useLayoutEffect(() => {
+    if (text === "" || !field.current) return setTall(false);
+    const { lineHeight, paddingBlockStart, paddingBlockEnd } = getComputedStyle(field.current);
+    const height = field.current.clientHeight - parseFloat(paddingBlockStart) - parseFloat(paddingBlockEnd);
+    if (height > 1.5 * parseFloat(lineHeight)) setTall(true);
+  }, [field, text]);
+  return isTall;
+}

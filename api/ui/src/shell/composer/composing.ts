@@ -1,0 +1,57 @@
+// This file computes the text of the message field. A sent text returns when the chat says that it failed to arrive.
+import type { Unsent } from "../../chat/chat";
+import { joined } from "./drafts";
+
+export interface Composing {
+  text: string;
+  /** The chat's latest unsent message, if the reader wrote it in this field. */
+  unsent?: OfField;
+}
+
+/** The reader writes an edit in the edited message, and a request for another answer has no text. */
+type OfField = Unsent & { text: string; instead?: undefined };
+
+/** Returns the first content of the field: the draft without the message in flight, which the messages show. */
+export function beginning(draft: string, unsent: Unsent | undefined): Composing {
+  const underway = ofField(unsent);
+  if (!underway?.isUnderway || !draft.startsWith(underway.text)) return { text: draft };
+  return { text: draft.slice(underway.text.length).trimStart() };
+}
+
+export type Happening =
+  | { is: "written"; text: string }
+  | { is: "sent" }
+  | { is: "reported"; unsent?: Unsent };
+
+export function next(now: Composing, happening: Happening): Composing {
+  switch (happening.is) {
+    case "written":
+      return { ...now, text: happening.text };
+    case "sent":
+      return { ...now, text: "" };
+    case "reported": {
+      const unsent = ofField(happening.unsent);
+      // The chat is sending another request, which does not concern this field.
+      if (happening.unsent && !unsent) return { text: now.text };
+      return { text: textAfter(now, unsent), unsent };
+    }
+  }
+}
+
+/** Returns the text to keep for a reload: it includes a message that may not have arrived. */
+export function draftIn({ text }: Composing, unsent: Unsent | undefined): string {
+  const underway = ofField(unsent);
+  return joined(underway?.isUnderway ? underway.text : "", text);
+}
+
+function textAfter({ text, unsent: before }: Composing, after: OfField | undefined): string {
+  const wasRefused = before !== undefined && !before.isUnderway;
+  const isRefused = after !== undefined && !after.isUnderway;
+  if (isRefused) return wasRefused ? text : joined(after.text, text);
+  // Another component has sent it again, or it has arrived; a text changed since then is another message.
+  return wasRefused && text.trim() === before.text.trim() ? "" : text;
+}
+
+function ofField(unsent: Unsent | undefined): OfField | undefined {
+  return unsent?.text !== undefined && unsent.instead === undefined ? (unsent as OfField) : undefined;
+}

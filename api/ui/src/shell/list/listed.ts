@@ -1,0 +1,36 @@
+// The list has read these conversations so far; this file merges newly read pages into them.
+import type { Conversation } from "../../client/server";
+
+export type Listed = { items: Conversation[]; next: string | null };
+
+/** Returns the time of the newest message, by which the server sorts. */
+export function activityOf(conversation: Conversation): string {
+  return conversation.last_message_at ?? conversation.created_at;
+}
+
+/** Puts the newly read first page before the later pages. */
+export function withFirstPage(listed: Listed, first: Listed): Listed {
+  const last = first.items.at(-1);
+  if (first.next === null || !last || listed.items.length === 0) return first;
+  // If a conversation as new as the first page is no longer on it, a reader has deleted it, or it does not match.
+  const rest = listed.items.filter((item) => activityOf(item) < activityOf(last) && !has(first.items, item.id));
+  return rest.length > 0 ? { items: [...first.items, ...rest], next: listed.next } : first;
+}
+
+export function withNextPage(listed: Listed, page: Listed): Listed {
+  return { items: [...listed.items, ...page.items.filter((item) => !has(listed.items, item.id))], next: page.next };
+}
+
+export function withTitle(listed: Listed, id: string, title: string | null): Listed {
+  return { ...listed, items: listed.items.map((item) => (item.id === id ? { ...item, title } : item)) };
+}
+
+/** Returns the conversation before or after `id`; without `id`, the first. */
+export function neighbour(items: Conversation[], id: string | undefined, step: 1 | -1): Conversation | undefined {
+  const at = items.findIndex((item) => item.id === id);
+  return at < 0 ? items[0] : items[at + step];
+}
+
+function has(items: Conversation[], id: string): boolean {
+  return items.some((item) => item.id === id);
+}

@@ -1,0 +1,48 @@
+// This hook runs commands when the reader presses their keys.
+import { useEffect, useRef, useSyncExternalStore } from "react";
+
+import { keep, read } from "../kept";
+import { commandOf, isWritingIn, type Command } from "./shortcuts";
+
+export function useShortcuts(commands: Partial<Record<Command, () => void>>): void {
+  const current = useRef(commands);
+  useEffect(() => {
+    current.current = commands;
+  });
+  useEffect(() => {
+    const onKeyDown = (event: KeyboardEvent) => {
+      // An open dialog or menu has the keys.
+      if (event.defaultPrevented || document.querySelector("dialog[open], :popover-open")) return;
+      const isWriting = isWritingIn(event.target);
+      // Esc in a field leaves that field, and stops no answer.
+      if (isWriting && event.key === "Escape" && !event.isComposing) (event.target as HTMLElement).blur();
+      const command = commandOf(event, isWriting, areLettersOn());
+      if (!command) return;
+      const run = current.current[command];
+      if (!run) return;
+      event.preventDefault();
+      run();
+    };
+    window.addEventListener("keydown", onKeyDown);
+    return () => window.removeEventListener("keydown", onKeyDown);
+  }, []);
+}
+
+const listeners = new Set<() => void>();
+
+/** A reader who speaks to the computer must be able to turn off single letters (WCAG 2.1.4). */
+export function areLettersOn(): boolean {
+  return read("letters") !== "off";
+}
+
+export function turnLetters(on: boolean): void {
+  keep("letters", on ? undefined : "off");
+  for (const listener of listeners) listener();
+}
+
+export function useLetters(): boolean {
+  return useSyncExternalStore((listener) => {
+    listeners.add(listener);
+    return () => listeners.delete(listener);
+  }, areLettersOn);
+}
