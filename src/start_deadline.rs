@@ -6,6 +6,7 @@
 use std::{error::Error, time::Duration};
 
 use anyhow::Context;
+use holdfast_shared::backoff::Backoff;
 use tokio::time::Instant;
 
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
@@ -34,7 +35,7 @@ impl StartDeadline {
         F: Future<Output = Result<T, E>>,
         E: Error + Send + Sync + 'static,
     {
-        let mut pause = FIRST_PAUSE;
+        let mut backoff = Backoff::new(FIRST_PAUSE, LONGEST_PAUSE);
         let mut is_logged = false;
         loop {
             let error = match connect().await {
@@ -50,8 +51,7 @@ impl StartDeadline {
             // Only the first line has the cause: repeated causes would hide when the outage began.
             let cause = (!std::mem::replace(&mut is_logged, true)).then_some(&error as &dyn Error);
             tracing::warn!(error = cause, "failed to reach {store}; trying again");
-            tokio::time::sleep(pause.min(remaining)).await;
-            pause = (pause * 2).min(LONGEST_PAUSE);
+            tokio::time::sleep(backoff.next_pause().min(remaining)).await;
         }
     }
 }

@@ -54,8 +54,21 @@ pub struct PendingApproval {
 }
 
 /// The reason why the run asks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Serialize,
+    Deserialize,
+    utoipa::ToSchema,
+    strum::EnumString,
+    strum::IntoStaticStr,
+    strum::VariantNames,
+)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum ApprovalKind {
     /// The approval policy of the agent or of the tool requires an answer.
     Policy,
@@ -65,8 +78,21 @@ pub enum ApprovalKind {
 }
 
 /// The state of a question.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Serialize,
+    Deserialize,
+    utoipa::ToSchema,
+    strum::EnumString,
+    strum::IntoStaticStr,
+    strum::VariantNames,
+)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum ApprovalStatus {
     /// The run waits for an answer.
     Pending,
@@ -82,15 +108,7 @@ pub enum ApprovalStatus {
     Cancelled,
 }
 
-crate::text_enum!(ApprovalKind { Policy = "policy", UnknownOutcome = "unknown_outcome" });
-crate::text_enum!(ApprovalStatus {
-    Pending = "pending",
-    Approved = "approved",
-    Denied = "denied",
-    Expired = "expired",
-    Superseded = "superseded",
-    Cancelled = "cancelled",
-});
+crate::text_enum!(ApprovalKind, ApprovalStatus);
 
 impl Growing for ApprovalKind {
     /// A reader asks the human in either case.

@@ -3,8 +3,21 @@
 use serde::{Deserialize, Serialize};
 
 /// The reason why the model ended an answer or a step. Events and rows of older versions have none.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    Serialize,
+    Deserialize,
+    utoipa::ToSchema,
+    strum::EnumString,
+    strum::IntoStaticStr,
+)]
 #[serde(rename_all = "snake_case", from = "String")]
+#[strum(serialize_all = "snake_case")]
 pub enum FinishReason {
     /// The answer is complete.
     Stop,
@@ -21,22 +34,15 @@ pub enum FinishReason {
 
 impl FinishReason {
     /// The spelling in SQL and JSON.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Stop => "stop",
-            Self::ToolCalls => "tool_calls",
-            Self::Length => "length",
-            Self::ContentFilter => "content_filter",
-            Self::Other => "other",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 }
 
 /// Reads the spelling. An unknown reason, perhaps from a newer version, becomes `Other`.
 impl From<String> for FinishReason {
     fn from(text: String) -> Self {
-        let known = [Self::Stop, Self::ToolCalls, Self::Length, Self::ContentFilter];
-        known.into_iter().find(|reason| reason.as_str() == text).unwrap_or(Self::Other)
+        text.parse().unwrap_or_default()
     }
 }
 

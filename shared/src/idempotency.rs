@@ -28,7 +28,7 @@ impl IdempotencyKey {
             digest.update((part.len() as u64).to_be_bytes());
             digest.update(part);
         }
-        let fingerprint = digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+        let fingerprint = hex::encode(digest.finalize());
         Self { key, fingerprint }
     }
 }

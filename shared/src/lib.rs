@@ -13,6 +13,7 @@
 
 pub mod agent;
 pub mod approval;
+pub mod backoff;
 pub mod briefing;
 pub mod config;
 pub mod conversation;

@@ -132,8 +132,21 @@ impl<'de> Deserialize<'de> for Content {
 }
 
 /// The author of a message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Serialize,
+    Deserialize,
+    utoipa::ToSchema,
+    strum::EnumString,
+    strum::IntoStaticStr,
+    strum::VariantNames,
+)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Role {
     /// A client, for its owner.
     User,
@@ -144,8 +157,21 @@ pub enum Role {
 }
 
 /// Tells whether the message is a complete text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Serialize,
+    Deserialize,
+    utoipa::ToSchema,
+    strum::EnumString,
+    strum::IntoStaticStr,
+    strum::VariantNames,
+)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum MessageStatus {
     /// The message is all that its author wrote.
     Complete,
@@ -166,8 +192,7 @@ pub enum Language {
     En,
 }
 
-crate::text_enum!(Role { User = "user", Assistant = "assistant", System = "system" });
-crate::text_enum!(MessageStatus { Complete = "complete", Cancelled = "cancelled", Failed = "failed" });
+crate::text_enum!(Role, MessageStatus);
 
 impl Growing for Role {
     /// Only an event has a role to read, and that of an answer.

@@ -52,8 +52,22 @@ pub struct Run {
 }
 
 /// The state of a run in its life cycle.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Hash,
+    Serialize,
+    Deserialize,
+    utoipa::ToSchema,
+    strum::EnumString,
+    strum::IntoStaticStr,
+    strum::VariantNames,
+)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum RunStatus {
     /// No worker holds the run: it is new, was handed over by a draining worker, or received its last answer.
     Queued,
@@ -70,14 +84,7 @@ pub enum RunStatus {
     Cancelled,
 }
 
-crate::text_enum!(RunStatus {
-    Queued = "queued",
-    Running = "running",
-    Waiting = "waiting",
-    Completed = "completed",
-    Failed = "failed",
-    Cancelled = "cancelled",
-});
+crate::text_enum!(RunStatus);
 
 impl RunStatus {
     /// Returns whether the status is final. No write changes a final status.
@@ -108,8 +115,22 @@ impl RunError {
 }
 
 /// How a new message affects the unfinished runs of its conversation.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    Serialize,
+    Deserialize,
+    utoipa::ToSchema,
+    strum::EnumString,
+    strum::IntoStaticStr,
+    strum::VariantNames,
+)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum SubmitMode {
     /// The message waits for its turn.
     #[default]
@@ -122,4 +143,4 @@ pub enum SubmitMode {
     Rollback,
 }
 
-crate::text_enum!(SubmitMode { Enqueue = "enqueue", Reject = "reject", Interrupt = "interrupt", Rollback = "rollback" });
+crate::text_enum!(SubmitMode);

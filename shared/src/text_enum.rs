@@ -1,13 +1,13 @@
 //! The spelling of enums: one text for SQL, JSON and readers.
 
-/// Gives an enum its one spelling in SQL, JSON and text.
+/// Gives enums that strum spells the names that SQL, JSON and text share.
 #[macro_export]
 macro_rules! text_enum {
-    ($name:ident { $($variant:ident = $text:literal),+ $(,)? }) => {
+    ($($name:ident),+ $(,)?) => {$(
         impl $name {
             /// Returns the spelling in SQL and JSON.
-            pub const fn as_str(self) -> &'static str {
-                match self { $(Self::$variant => $text),+ }
+            pub fn as_str(self) -> &'static str {
+                self.into()
             }
         }
 
@@ -15,11 +15,9 @@ macro_rules! text_enum {
             type Error = String;
 
             fn try_from(text: String) -> Result<Self, String> {
-                match text.as_str() {
-                    $($text => Ok(Self::$variant),)+
-                    _ => Err(format!("expected one of {}, not {text:?}", [$($text),+].join(", "))),
-                }
+                let expected = <Self as strum::VariantNames>::VARIANTS;
+                text.parse().map_err(|_| format!("expected one of {}, not {text:?}", expected.join(", ")))
             }
         }
-    };
+    )+};
 }

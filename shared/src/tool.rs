@@ -13,8 +13,22 @@ use crate::{
 };
 
 /// The effect of a tool on the outside world. It decides what a worker does after a crash during a call.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    Serialize,
+    Deserialize,
+    utoipa::ToSchema,
+    strum::EnumString,
+    strum::IntoStaticStr,
+    strum::VariantNames,
+)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Effect {
     /// The call changes nothing, so a worker may repeat it.
     ReadOnly,
@@ -170,8 +184,21 @@ pub struct ToolCall {
 }
 
 /// The state of a call in its life cycle.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Serialize,
+    Deserialize,
+    utoipa::ToSchema,
+    strum::EnumString,
+    strum::IntoStaticStr,
+    strum::VariantNames,
+)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum ToolCallStatus {
     /// The model requested the call, and no process has made it.
     Requested,
@@ -187,15 +214,7 @@ pub enum ToolCallStatus {
     Abandoned,
 }
 
-crate::text_enum!(Effect { ReadOnly = "read_only", Idempotent = "idempotent", Once = "once" });
-crate::text_enum!(ToolCallStatus {
-    Requested = "requested",
-    Waiting = "waiting",
-    Client = "client",
-    Called = "called",
-    Completed = "completed",
-    Abandoned = "abandoned",
-});
+crate::text_enum!(Effect, ToolCallStatus);
 
 #[cfg(test)]
 mod tests {

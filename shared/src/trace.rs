@@ -45,8 +45,21 @@ impl TraceMessage {
 }
 
 /// The author of a trace message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Serialize,
+    Deserialize,
+    utoipa::ToSchema,
+    strum::EnumString,
+    strum::IntoStaticStr,
+    strum::VariantNames,
+)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum TraceRole {
     /// The agent's instructions.
     System,
@@ -58,7 +71,7 @@ pub enum TraceRole {
     Tool,
 }
 
-crate::text_enum!(TraceRole { System = "system", User = "user", Assistant = "assistant", Tool = "tool" });
+crate::text_enum!(TraceRole);
 
 /// A call as the model requested it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
@@ -75,8 +88,21 @@ pub struct RequestedCall {
 }
 
 /// Nodes of the executor's graph. A worker saves a checkpoint when it completes a node.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Serialize,
+    Deserialize,
+    utoipa::ToSchema,
+    strum::EnumString,
+    strum::IntoStaticStr,
+    strum::VariantNames,
+)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Node {
     /// The worker has read the input and its context.
     Input,
@@ -90,13 +116,7 @@ pub enum Node {
     Fork,
 }
 
-crate::text_enum!(Node {
-    Input = "input",
-    Process = "process",
-    Tools = "tools",
-    Respond = "respond",
-    Fork = "fork",
-});
+crate::text_enum!(Node);
 
 /// A point of a run that a client can fork a conversation from, as a list shows it.
 #[derive(Debug, Clone, PartialEq, Serialize, utoipa::ToSchema)]

@@ -11,7 +11,7 @@ use uuid::Uuid;
 use super::{
     client::{ChatClient, ProblemDetails, RequestFailure},
     question::RunQuestion,
-    stream::Backoff,
+    stream::reconnections,
 };
 
 #[derive(Default)]
@@ -120,12 +120,12 @@ impl From<ProblemDetails> for AnswerReceipt {
 
 /// Sends an answer, and retries while the server is away. Fails if the server refuses the answer.
 async fn send(client: ChatClient, run: Uuid, path: String, answer: Value) -> Result<(), ProblemDetails> {
-    let mut backoff = Backoff::default();
+    let mut backoff = reconnections();
     loop {
         match client.answer(run, &path, &answer).await {
             Ok(()) => return Ok(()),
             Err(RequestFailure::Refused(problem)) => return Err(problem),
-            Err(RequestFailure::Away(_)) => tokio::time::sleep(backoff.next_pause()).await,
+            Err(RequestFailure::Away(_)) => backoff.pause().await,
         }
     }
 }

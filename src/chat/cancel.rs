@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::{
     client::{ChatClient, RequestFailure},
-    stream::Backoff,
+    stream::reconnections,
 };
 
 #[derive(Default)]
@@ -53,8 +53,8 @@ impl Drop for Cancel {
 
 /// Sends the cancel request, and retries while the server is away. The run's events report the result.
 async fn send(client: ChatClient, run: Uuid) {
-    let mut backoff = Backoff::default();
+    let mut backoff = reconnections();
     while let Err(RequestFailure::Away(_)) = client.cancel(run).await {
-        tokio::time::sleep(backoff.next_pause()).await;
+        backoff.pause().await;
     }
 }

@@ -284,7 +284,7 @@ fn secret_cookie(headers: &HeaderMap) -> Option<SecretString> {
 
 async fn open(request: RequestBuilder) -> Result<RunStream, RequestFailure> {
     let sent = send(request.header(ACCEPT, "text/event-stream"));
-    let response = tokio::time::timeout(SILENCE, sent).await.map_err(|_| silent())??;
+    let response = tokio::time::timeout(SILENCE, sent).await.map_err(|_| RequestFailure::Away(silence()))??;
     let headers = response.headers();
     let run = headers.get("x-run-id").and_then(|id| id.to_str().ok()?.parse().ok());
     let is_stream = headers
@@ -329,8 +329,8 @@ fn refused(detail: String) -> RequestFailure {
     RequestFailure::Refused(ProblemDetails { code: String::new(), detail })
 }
 
-pub fn silent() -> RequestFailure {
-    RequestFailure::Away(format!("nothing came for {} s", SILENCE.as_secs()))
+pub fn silence() -> String {
+    format!("nothing came for {} s", SILENCE.as_secs())
 }
 
 /// Returns the innermost cause of an error, which is the network's own message.

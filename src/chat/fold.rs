@@ -17,7 +17,7 @@ use uuid::Uuid;
 use super::{
     call,
     client::RunResult,
-    frames::ClientEvent,
+    events::ClientEvent,
     question::{self, QuestionKind, RunQuestion},
 };
 

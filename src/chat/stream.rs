@@ -2,15 +2,18 @@
 //!
 //! It runs in its own task, so that the exchange can wait for input at the same time.
 
-use std::time::Duration;
+use std::{io, pin::pin, time::Duration};
 
-use holdfast_shared::event_id::EventId;
+use futures::{Stream, TryStreamExt, stream};
+use holdfast_shared::{backoff::Backoff, event_id::EventId};
+use reqwest::Response;
+use sse_stream::{Sse, SseStream};
 use tokio::sync::mpsc;
 use uuid::Uuid;
 
 use super::{
-    client::{ChatClient, Post, RequestFailure, RunResult, SILENCE, cause, silent},
-    frames::{ClientEvent, CursorOrder, Frames},
+    client::{ChatClient, Post, RequestFailure, RunResult, SILENCE, cause, silence},
+    events::{ClientEvent, CursorOrder},
 };
 
 /// An update about a message. The last update is a terminal event, `Ended` or `Refused`.
@@ -31,7 +34,7 @@ pub enum Update {
 /// Starts a task that sends a message and follows its run; returns its updates.
 pub fn follow(client: ChatClient, post: Post) -> mpsc::Receiver<Update> {
     let (updates, receiver) = mpsc::channel(64);
-    let reader = RunReader { client, post, run: None, cursor: EventId::ORIGIN, backoff: Backoff::default(), updates };
+    let reader = RunReader { client, post, run: None, cursor: EventId::ORIGIN, backoff: reconnections(), updates };
     tokio::spawn(reader.run());
     receiver
 }
@@ -70,22 +73,20 @@ impl RunReader {
         };
         self.run = Some(run_stream.run);
         self.send(Update::Connected(run_stream.run)).await;
-        let Some(mut stream) = run_stream.stream else {
+        let Some(stream) = run_stream.stream else {
             let run = self.client.read(run_stream.run).await?;
             self.send(Update::Ended(run)).await;
             return Ok(());
         };
-        let mut frames = Frames::default();
-        loop {
-            let chunk = tokio::time::timeout(SILENCE, stream.chunk()).await.map_err(|_| silent())?;
-            let chunk = chunk.map_err(|error| RequestFailure::Away(cause(&error)))?;
-            let chunk = chunk.ok_or_else(|| RequestFailure::Away("the stream ended before the run did".to_owned()))?;
-            for event in frames.push(&chunk).into_iter().filter_map(ClientEvent::parse) {
-                if self.pass_on(event).await? {
-                    return Ok(());
-                }
+        let mut frames = pin!(frames_of(stream));
+        while let Some(frame) = frames.try_next().await.map_err(|lost| RequestFailure::Away(reason(lost)))? {
+            if let Some(event) = frame.data.and_then(ClientEvent::parse)
+                && self.pass_on(event).await?
+            {
+                return Ok(());
             }
         }
+        Err(RequestFailure::Away("the stream ended before the run did".to_owned()))
     }
 
     /// Sends an event as an update if it is the next one. Returns whether it ends the run; fails if events are missing.
@@ -101,7 +102,7 @@ impl RunReader {
             CursorOrder::Next => self.cursor = event.id,
         }
         // Only an event resets the pauses, so that a server that accepts and breaks off gets fewer requests.
-        self.backoff = Backoff::default();
+        self.backoff.reset();
         let ends_run = event.is_terminal();
         self.send(Update::Event(event)).await;
         Ok(ends_run)
@@ -113,40 +114,25 @@ impl RunReader {
     }
 }
 
-/// Pauses between attempts. Each is twice the last, with jitter, so that clients do not reconnect at the same moment.
-#[derive(Debug)]
-pub struct Backoff {
-    pause: Duration,
+/// Parses a response. It fails when nothing comes for too long; heartbeats are bytes, too.
+fn frames_of(response: Response) -> impl Stream<Item = Result<Sse, sse_stream::Error>> {
+    let bytes = stream::try_unfold(response, async |mut response| {
+        let chunk = tokio::time::timeout(SILENCE, response.chunk()).await.map_err(|_| io::Error::other(silence()))?;
+        let chunk = chunk.map_err(|error| io::Error::other(cause(&error)))?;
+        Ok::<_, io::Error>(chunk.map(|chunk| (chunk, response)))
+    });
+    SseStream::from_bytes_stream(bytes)
 }
 
-impl Backoff {
-    const LONGEST: Duration = Duration::from_secs(5);
-
-    pub fn next_pause(&mut self) -> Duration {
-        let pause = self.pause;
-        self.pause = (pause * 2).min(Self::LONGEST);
-        // The last bytes of a version 7 UUID are random.
-        let chance = u32::from(Uuid::now_v7().as_bytes()[15]);
-        pause + pause * chance / 1024
+/// Returns the network's own message.
+fn reason(lost: sse_stream::Error) -> String {
+    match lost {
+        sse_stream::Error::Body(network) => network.to_string(),
+        malformed => malformed.to_string(),
     }
 }
 
-impl Default for Backoff {
-    fn default() -> Self {
-        Self { pause: Duration::from_millis(250) }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn pauses_double_up_to_five_seconds_and_a_quarter() {
-        let mut backoff = Backoff::default();
-        for least in [250, 500, 1000, 2000, 4000, 5000, 5000] {
-            let pause = backoff.next_pause().as_millis();
-            assert!((least..=least * 5 / 4).contains(&pause), "{pause} ms instead of {least} ms and a little");
-        }
-    }
+/// Pauses between attempts, with jitter, so that clients do not reconnect at the same moment.
+pub fn reconnections() -> Backoff {
+    Backoff::new(Duration::from_millis(250), Duration::from_secs(5)).with_jitter()
 }

@@ -4,7 +4,8 @@
 use metrics::{Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram};
 
 /// The role of a process; also its label in `holdfast_build_info`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum ProcessRole {
     Api,
     Worker,
@@ -13,12 +14,8 @@ pub enum ProcessRole {
 }
 
 impl ProcessRole {
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Api => "api",
-            Self::Worker => "worker",
-            Self::Both => "both",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 }
 

@@ -11,6 +11,7 @@ use axum::{
     http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header},
     response::{IntoResponse, Response},
 };
+use axum_extra::headers::{ETag, HeaderMapExt, IfNoneMatch};
 use rust_embed::{EmbeddedFile, RustEmbed};
 
 use crate::problem::Problem;
@@ -95,16 +96,16 @@ fn file(path: &str, caching: &'static str, headers: &HeaderMap) -> Response {
         return Problem::route_not_found(&format!("/{path}")).into_response();
     };
     let (data, coding) = encoded(path, headers).map_or((data, None), |(data, coding)| (data, Some(coding)));
-    let hash: String = metadata.sha256_hash()[..16].iter().map(|byte| format!("{byte:02x}")).collect();
     // The tag is weak, because the file has other bytes in each coding.
-    let tag = format!("W/\"{hash}\"");
-    let is_known = headers.get(header::IF_NONE_MATCH).is_some_and(|known| known.as_bytes() == tag.as_bytes());
+    let tag = format!("W/\"{}\"", hex::encode(&metadata.sha256_hash()[..16]));
+    let tag: ETag = tag.parse().expect("hexadecimal digits are a tag");
+    let is_known = headers.typed_get::<IfNoneMatch>().is_some_and(|known| !known.precondition_passes(&tag));
     let mut response =
         if is_known { StatusCode::NOT_MODIFIED.into_response() } else { Body::from(data).into_response() };
     let response_headers = response.headers_mut();
     response_headers
         .insert(header::CONTENT_TYPE, HeaderValue::from_str(metadata.mimetype()).expect("a media type is plain text"));
-    response_headers.insert(header::ETAG, HeaderValue::from_str(&tag).expect("hexadecimal digits are plain text"));
+    response_headers.typed_insert(tag);
     response_headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(caching));
     response_headers.insert(header::VARY, HeaderValue::from_static("accept-encoding"));
     if let Some(coding) = coding.filter(|_| !is_known) {

@@ -33,8 +33,21 @@ pub struct Agent {
 }
 
 /// The source of an agent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Serialize,
+    Deserialize,
+    utoipa::ToSchema,
+    strum::EnumString,
+    strum::IntoStaticStr,
+    strum::VariantNames,
+)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Origin {
     /// A client created it through the API.
     Api,
@@ -42,7 +55,7 @@ pub enum Origin {
     File,
 }
 
-crate::text_enum!(Origin { Api = "api", File = "file" });
+crate::text_enum!(Origin);
 
 /// The properties and rights of an agent. Only the name is required.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]

@@ -18,7 +18,10 @@ use apalis_core::{
 use futures::{FutureExt, future::BoxFuture};
 
 use super::Queue;
-use crate::storage::{self, Claim, ClaimTerms, Release, Room, Storage};
+use crate::{
+    backoff::Backoff,
+    storage::{self, Claim, ClaimTerms, Release, Room, Storage},
+};
 
 /// The settings of claims.
 #[derive(Debug, Clone)]
@@ -84,9 +87,9 @@ enum ClaimsState {
     Closing(BoxFuture<'static, ()>),
 }
 
-/// First pause after an error. It doubles up to the longest.
-const BACKOFF: Duration = Duration::from_millis(100);
-const LONGEST_BACKOFF: Duration = Duration::from_secs(2);
+/// Pauses after an error.
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
 /// Time-out of a claim in flight at a shutdown.
 const LAST_CLAIM: Duration = Duration::from_secs(2);
@@ -138,20 +141,20 @@ impl Claims {
 
 /// Claims up to `poll.free` runs, and retries until the database answers.
 async fn claim(storage: Storage, queue: Queue, terms: ClaimTerms, poll: ClaimPoll) -> ClaimedRuns {
-    let mut backoff = BACKOFF;
+    let mut backoff = Backoff::new(FIRST_PAUSE, LONGEST_PAUSE);
     let mut found = ClaimedRuns::default();
     // Invariant: claims stay in `found` after a later error, because their runs already belong to this worker.
     while let Err(error) = claim_into(&mut found, &storage, &terms, poll).await {
+        let pause = backoff.next_pause();
         tracing::warn!(
             error = &error as &dyn std::error::Error,
-            retry_in_ms = backoff.as_millis() as u64,
+            retry_in_ms = pause.as_millis() as u64,
             "failed to claim runs"
         );
         if !found.claims.is_empty() {
             break;
         }
-        tokio::time::sleep(backoff).await;
-        backoff = (backoff * 2).min(LONGEST_BACKOFF);
+        tokio::time::sleep(pause).await;
     }
     if found.claims.len() == poll.free {
         // More runs may wait than fit here, so another worker gets the wake-up. Without it, that worker polls a moment

@@ -1,6 +1,6 @@
 //! Rates such as `10/minute`.
 
-use std::{fmt, num::NonZeroU32, str::FromStr, time::Duration};
+use std::{fmt, num::NonZeroU32, time::Duration};
 
 /// A count per period. A caller that was quiet for a period may take the whole count at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -12,7 +12,8 @@ pub struct Rate {
 }
 
 /// The unit of a rate's period.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::EnumString, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum Period {
     /// One second.
     Second,
@@ -45,7 +46,7 @@ impl Rate {
         }
         let (count, period) = text.split_once('/').ok_or(InvalidRate)?;
         let count: u32 = count.trim().parse().map_err(|_| InvalidRate)?;
-        let period = period.parse()?;
+        let period = period.trim().parse().map_err(|_| InvalidRate)?;
         match NonZeroU32::new(count) {
             None => Ok(None),
             Some(count) if count.get() <= MOST => Ok(Some(Self { count, period })),
@@ -61,16 +62,9 @@ impl fmt::Display for Rate {
 }
 
 impl Period {
-    const ALL: [Self; 4] = [Self::Second, Self::Minute, Self::Hour, Self::Day];
-
     /// Returns the spelling, such as `minute`.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Second => "second",
-            Self::Minute => "minute",
-            Self::Hour => "hour",
-            Self::Day => "day",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 
     const fn duration(self) -> Duration {
@@ -80,14 +74,6 @@ impl Period {
             Self::Hour => 3_600,
             Self::Day => 86_400,
         })
-    }
-}
-
-impl FromStr for Period {
-    type Err = InvalidRate;
-
-    fn from_str(text: &str) -> Result<Self, InvalidRate> {
-        Self::ALL.into_iter().find(|period| period.as_str() == text.trim()).ok_or(InvalidRate)
     }
 }
 

@@ -9,6 +9,7 @@ use redis::{AsyncConnectionConfig, Client, RedisError, aio::MultiplexedConnectio
 use tokio::{sync::watch, time::sleep};
 
 use super::{CONNECT_LIMIT, LinkState, Use, refuses_writes, within};
+use crate::backoff::Backoff;
 
 /// Pause between two heartbeats.
 const BEAT: Duration = Duration::from_secs(1);
@@ -78,13 +79,12 @@ impl Keeper {
     }
 
     async fn reconnect(&self) -> MultiplexedConnection {
-        let mut pause = FIRST_PAUSE;
+        let mut backoff = Backoff::new(FIRST_PAUSE, LONGEST_PAUSE);
         loop {
             match self.connect().await {
                 Ok(connection) => return connection,
-                Err(_) => sleep(pause).await,
+                Err(_) => backoff.pause().await,
             }
-            pause = (2 * pause).min(LONGEST_PAUSE);
         }
     }
 

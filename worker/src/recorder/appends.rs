@@ -5,6 +5,7 @@ use std::time::{Duration, SystemTime};
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use holdfast_shared::{
+    backoff::Backoff,
     event_id::EventId,
     run_log::{AppendOutcome, Error, EventBatch, Gap, Mark, RunLog},
 };
@@ -19,9 +20,9 @@ const LINGER: Duration = Duration::from_millis(2);
 /// Rapid appends after which the run lingers. A run's first tokens come right after the events that announce them.
 const RAPID_APPENDS: u32 = 3;
 
-/// Pause after a failed append; it doubles up to the longest.
-const BACKOFF: Duration = Duration::from_millis(50);
-const LONGEST_BACKOFF: Duration = Duration::from_secs(1);
+/// Pauses after a failed append.
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 /// Size of one append, give or take an event.
 const APPEND_BYTES: usize = 64 << 10;
@@ -51,7 +52,7 @@ pub struct Appends {
     last_start: Option<Instant>,
     /// Consecutive appends that started right after the previous one.
     rapid: u32,
-    backoff: Duration,
+    backoff: Backoff,
     spans: AppendSpans,
     /// When the append in flight started, if its run is traced.
     started_at: Option<SystemTime>,
@@ -88,7 +89,7 @@ impl Appends {
             not_before: None,
             last_start: None,
             rapid: 0,
-            backoff: BACKOFF,
+            backoff: Backoff::new(FIRST_PAUSE, LONGEST_PAUSE),
             spans,
             started_at: None,
         }
@@ -106,7 +107,7 @@ impl Appends {
     /// Marks everything up to `archived_to` as durable: a log that lost it may continue after it.
     pub fn set_archived_to(&mut self, archived_to: EventId) {
         self.spans.close();
-        let failing = self.needs_archive || self.backoff > BACKOFF;
+        let failing = self.needs_archive || !self.backoff.is_fresh();
         let reaches = archived_to >= EventId::new(self.attempt, self.first.saturating_sub(1));
         if !failing || !reaches || self.in_flight.is_some() {
             return;
@@ -204,7 +205,7 @@ impl Appends {
             Ok(AppendOutcome::Stored) => {
                 metrics::counter!("holdfast_events_appended_total").increment(u64::from(batch.last + 1 - batch.first));
                 self.gap = Gap::Refuse;
-                self.backoff = BACKOFF;
+                self.backoff.reset();
                 Ok(AppendStep::Stored)
             }
             Ok(AppendOutcome::Fenced) => Err(LeaseLost),
@@ -220,8 +221,7 @@ impl Appends {
                     "failed to append to the run log; clients receive events from the archive"
                 );
                 self.put_back(batch);
-                self.not_before = Some(Instant::now() + self.backoff);
-                self.backoff = (self.backoff * 2).min(LONGEST_BACKOFF);
+                self.not_before = Some(Instant::now() + self.backoff.next_pause());
                 Ok(AppendStep::Failed)
             }
         }

@@ -8,6 +8,7 @@ use std::{error::Error, time::Duration};
 use bytes::Bytes;
 use chrono::Utc;
 use holdfast_shared::{
+    backoff::Backoff,
     ending::Ending,
     parts::PartsBuilder,
     run::RunError,
@@ -17,9 +18,9 @@ use holdfast_shared::{
 use super::{LeaseLost, Recorder, RecorderOutcome};
 use crate::spans;
 
-/// Pause after a failed try; it doubles up to the longest.
-const BACKOFF: Duration = Duration::from_millis(100);
-const LONGEST_BACKOFF: Duration = Duration::from_secs(2);
+/// Pauses after a failed try.
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
 /// Refusals of the run's data before the run is failed without it.
 pub const REFUSALS: usize = 5;
@@ -37,7 +38,7 @@ impl Recorder {
     /// Releases the run without an end; its text so far stays readable.
     pub async fn release(mut self, leave: Release) -> RecorderOutcome {
         let Ok(tail) = self.settle_flushes().await else { return RecorderOutcome::Fenced };
-        let mut backoff = BACKOFF;
+        let mut backoff = Backoff::new(FIRST_PAUSE, LONGEST_PAUSE);
         let mut refusals = 0;
         loop {
             let mut span = self.spans.commit("leave", tail.as_ref());
@@ -62,13 +63,13 @@ impl Recorder {
                     .finish_with(tail.map(ArchiveChunk::without_progress), &Ending::Failed(progress_not_stored()))
                     .await;
             }
-            pause(&mut backoff).await;
+            backoff.pause().await;
         }
     }
 
     async fn finish_with(mut self, mut tail: Option<ArchiveChunk>, ending: &Ending) -> RecorderOutcome {
         self.complete_answer().await;
-        let mut backoff = BACKOFF;
+        let mut backoff = Backoff::new(FIRST_PAUSE, LONGEST_PAUSE);
         let mut refusals = 0;
         let failure = Ending::Failed(RunError::new("answer_not_stored", "the database refused the answer"));
         loop {
@@ -100,16 +101,16 @@ impl Recorder {
                     tracing::warn!(error = &error as &dyn Error, "failed to finish the run; trying again");
                 }
             }
-            pause(&mut backoff).await;
+            backoff.pause().await;
         }
     }
 
     /// Adds the text and the parts of earlier attempts to the answer. Repeats until the database has answered.
     async fn complete_answer(&mut self) {
-        let mut backoff = BACKOFF;
+        let mut backoff = Backoff::new(FIRST_PAUSE, LONGEST_PAUSE);
         while let Err(error) = self.try_complete_answer().await {
             tracing::warn!(error = &error as &dyn Error, "failed to read the run's earlier answer; trying again");
-            pause(&mut backoff).await;
+            backoff.pause().await;
         }
     }
 
@@ -169,10 +170,4 @@ impl Recorder {
 /// Returns the error of a run whose progress the database refuses.
 pub fn progress_not_stored() -> RunError {
     RunError::new("state_not_stored", "the database refused the run's progress")
-}
-
-/// Waits a little longer each time.
-async fn pause(backoff: &mut Duration) {
-    tokio::time::sleep(*backoff).await;
-    *backoff = (*backoff * 2).min(LONGEST_BACKOFF);
 }

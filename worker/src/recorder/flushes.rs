@@ -8,6 +8,7 @@ use std::{error::Error as _, time::Duration};
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use holdfast_shared::{
+    backoff::Backoff,
     event_id::EventId,
     storage::{ArchiveChunk, Claim, Error, FlushOutcome, Progress, Storage},
 };
@@ -19,9 +20,9 @@ use crate::{
     spans::{self, Spans},
 };
 
-/// Pause after a failed flush; it doubles up to the longest.
-const BACKOFF: Duration = Duration::from_millis(100);
-const LONGEST_BACKOFF: Duration = Duration::from_secs(1);
+/// Pauses after a failed flush.
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 /// Longest time of one flush before it counts as failed.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(10);
@@ -55,7 +56,7 @@ pub struct Flushes {
     /// Whether it has refused a checkpoint, without which the run continues.
     lacks_checkpoint: bool,
     retry_at: Option<Instant>,
-    backoff: Duration,
+    backoff: Backoff,
 }
 
 /// The result of one step.
@@ -90,7 +91,7 @@ impl Flushes {
             refused: false,
             lacks_checkpoint: false,
             retry_at: None,
-            backoff: BACKOFF,
+            backoff: Backoff::new(FIRST_PAUSE, LONGEST_PAUSE),
         }
     }
 
@@ -209,7 +210,7 @@ impl Flushes {
         match flushed {
             Ok(flushed @ (FlushOutcome::Durable | FlushOutcome::WithoutCheckpoint)) => {
                 self.lacks_checkpoint |= flushed == FlushOutcome::WithoutCheckpoint;
-                self.backoff = BACKOFF;
+                self.backoff.reset();
                 self.refusals = 0;
                 let took = self.started_at.take().expect("the flush was started").elapsed();
                 metrics::histogram!("holdfast_flush_seconds").record(took.as_secs_f64());
@@ -226,9 +227,9 @@ impl Flushes {
                     self.chunk = self.chunk.take().map(ArchiveChunk::without_progress);
                 }
                 let cause = error.source().map(ToString::to_string);
-                tracing::warn!(%error, cause, retry_in_ms = self.backoff.as_millis() as u64, "failed to archive events; they stay in memory");
-                self.retry_at = Some(Instant::now() + self.backoff);
-                self.backoff = (self.backoff * 2).min(LONGEST_BACKOFF);
+                let pause = self.backoff.next_pause();
+                tracing::warn!(%error, cause, retry_in_ms = pause.as_millis() as u64, "failed to archive events; they stay in memory");
+                self.retry_at = Some(Instant::now() + pause);
                 Ok(FlushStep::Failed)
             }
         }

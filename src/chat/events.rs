@@ -1,4 +1,4 @@
-//! Parses the native wire: bytes to frames to events. It neither waits nor sends requests.
+//! The events of the native wire, as a client reads them. It neither waits nor sends requests.
 
 use std::borrow::Cow;
 
@@ -7,45 +7,6 @@ use holdfast_shared::{
     event_id::EventId,
 };
 use serde::Deserialize;
-
-/// Splits a stream of server-sent events into the data of its frames, wherever the network has split the bytes.
-#[derive(Debug, Default)]
-pub struct Frames {
-    /// A line whose end has not arrived yet.
-    rest: Vec<u8>,
-    data: Option<String>,
-}
-
-impl Frames {
-    /// Adds the next bytes, and returns the data of the frames that they complete.
-    pub fn push(&mut self, bytes: &[u8]) -> Vec<String> {
-        let mut complete = Vec::new();
-        let mut lines = bytes.split(|byte| *byte == b'\n');
-        let last = lines.next_back().unwrap_or_default();
-        for end in lines {
-            self.rest.extend_from_slice(end);
-            let line = std::mem::take(&mut self.rest);
-            complete.extend(self.read_line(&String::from_utf8_lossy(&line)));
-        }
-        self.rest.extend_from_slice(last);
-        complete
-    }
-
-    fn read_line(&mut self, line: &str) -> Option<String> {
-        let line = line.strip_suffix('\r').unwrap_or(line);
-        if line.is_empty() {
-            return self.data.take();
-        }
-        // The data repeats the fields `id` and `event`; comments are heartbeats.
-        let value = line.strip_prefix("data:")?;
-        let value = value.strip_prefix(' ').unwrap_or(value);
-        match &mut self.data {
-            Some(data) => data.extend(["\n", value]),
-            none => *none = Some(value.to_owned()),
-        }
-        None
-    }
-}
 
 /// One event of a run, parsed from the native wire.
 #[derive(Debug, Clone)]
@@ -109,29 +70,6 @@ impl ClientEvent {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const STREAM: &str = concat!(
-        "retry: 1000\n\n",
-        "id: 0-1\nevent: run.queued\ndata: {\"a\":1}\n\n",
-        ": heartbeat\n\n",
-        "id: 1-1\r\nevent: x\r\ndata:{\"ü\":\"…\"}\r\n\r\n",
-        "data: two\ndata: lines\n\n",
-        "data: its end never came"
-    );
-
-    #[test]
-    fn frames_are_equal_wherever_the_bytes_are_split() {
-        let expected = ["{\"a\":1}", "{\"ü\":\"…\"}", "two\nlines"];
-        for first in 0..STREAM.len() {
-            for second in first..STREAM.len() {
-                let mut frames = Frames::default();
-                let parts =
-                    [&STREAM.as_bytes()[..first], &STREAM.as_bytes()[first..second], &STREAM.as_bytes()[second..]];
-                let data: Vec<String> = parts.iter().flat_map(|part| frames.push(part)).collect();
-                assert_eq!(data, expected, "split at {first} and {second}");
-            }
-        }
-    }
 
     #[test]
     fn events_of_newer_servers_are_unknown() {

@@ -1,0 +1,78 @@
+//! Pauses between tries: each is twice the last one, up to a longest.
+
+use std::time::Duration;
+
+use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
+
+/// The pauses of one caller. A success resets them.
+#[derive(Debug)]
+pub struct Backoff {
+    builder: ExponentialBuilder,
+    pauses: ExponentialBackoff,
+    /// Whether the last try succeeded, or there was none.
+    is_fresh: bool,
+}
+
+impl Backoff {
+    /// Returns pauses without an end.
+    pub fn new(first: Duration, longest: Duration) -> Self {
+        Self::of(ExponentialBuilder::new().with_min_delay(first).with_max_delay(longest).without_max_times())
+    }
+
+    /// Adds up to as much again to each pause, at random, so that many clients do not return at the same moment.
+    pub fn with_jitter(self) -> Self {
+        Self::of(self.builder.with_jitter())
+    }
+
+    fn of(builder: ExponentialBuilder) -> Self {
+        Self { builder, pauses: builder.build(), is_fresh: true }
+    }
+
+    /// Returns the next pause, after a failure.
+    pub fn next_pause(&mut self) -> Duration {
+        self.is_fresh = false;
+        self.pauses.next().expect("the pauses have no end")
+    }
+
+    /// Waits for the next pause, after a failure.
+    pub async fn pause(&mut self) {
+        tokio::time::sleep(self.next_pause()).await;
+    }
+
+    /// Begins again with the first pause, after a success.
+    pub fn reset(&mut self) {
+        if !self.is_fresh {
+            *self = Self::of(self.builder);
+        }
+    }
+
+    /// Whether no try has failed since the last success.
+    pub const fn is_fresh(&self) -> bool {
+        self.is_fresh
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_double_up_to_the_longest_and_begin_again_after_a_success() {
+        let mut backoff = Backoff::new(Duration::from_millis(250), Duration::from_secs(5));
+        let mut next = |expected: u64| assert_eq!(backoff.next_pause(), Duration::from_millis(expected));
+        [250, 500, 1000, 2000, 4000, 5000, 5000].into_iter().for_each(&mut next);
+        assert!(!backoff.is_fresh());
+        backoff.reset();
+        assert!(backoff.is_fresh());
+        assert_eq!(backoff.next_pause(), Duration::from_millis(250));
+    }
+
+    #[test]
+    fn jitter_adds_up_to_as_much_again() {
+        let mut backoff = Backoff::new(Duration::from_millis(250), Duration::from_secs(5)).with_jitter();
+        for least in [250, 500, 1000, 2000, 4000, 5000, 5000] {
+            let pause = backoff.next_pause().as_millis();
+            assert!((least..=2 * least).contains(&pause), "{pause} ms instead of {least} ms and some more");
+        }
+    }
+}
