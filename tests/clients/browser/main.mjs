@@ -12,7 +12,7 @@ const { run_id, front_end } = JSON.parse(parameters);
 const report = (line) => console.log(JSON.stringify(line));
 
 const browser = await chromium.launch({
-  executablePath: "/usr/bin/chromium",
+  executablePath: "/usr/bin/chromium-headless-shell",
   chromiumSandbox: false,
   args: ["--disable-gpu", "--disable-quic", "--disable-dev-shm-usage"],
 });
