@@ -280,9 +280,10 @@ async fn a_move_that_postgres_ends_in_a_deadlock_is_repeated(backends: TestBacke
     let (second, _) = backends.submit_as("anonymous_a", NEW, "hi").await;
     assert_eq!(backends.claim(2).await.len(), 2);
     let Some(mut raw) = backends.raw().await else { return };
-    // Only PostgreSQL locks rows, and ends the transaction that waited first in a deadlock.
+    // Only PostgreSQL locks rows. It ends the transaction that finds the deadlock: this one never looks for one.
     let lock = |run_id: Uuid| format!("select 1 from agent_runs where id = '{run_id}' for update");
     raw.execute("begin", "select 1").await;
+    raw.execute("set local deadlock_timeout = '1h'", "select 1").await;
     raw.execute(&lock(second), "select 1").await;
     let circle = async {
         let until_it_waits = "do $$ begin while not exists (select 1 from pg_stat_activity where wait_event_type = 'Lock' \
