@@ -143,3 +143,16 @@ fn type_defined_by(line: &str) -> Option<&str> {
     let name = &rest[..end];
     (!is_associated && name.starts_with(|first: char| first.is_ascii_uppercase())).then_some(name)
 }
+
+#[test]
+fn the_map_names_files_that_exist() {
+    let files = tracked(&["*.rs", "*.ts", "*.tsx", "*.lua", "*.mjs", "*.md", "*.yml", "*.json"]);
+    let exists = |name: &str| files.iter().any(|(path, _)| path == name || path.ends_with(&format!("/{name}")));
+    let map = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
+    let is_file = |name: &&str| {
+        let endings = [".rs", ".ts", ".tsx", ".lua", ".mjs", ".md", ".yml", ".json"];
+        endings.iter().any(|ending| name.ends_with(ending)) && !name.starts_with('/') && !name.contains(['<', ' ', '*'])
+    };
+    let missing: Vec<&str> = map.split('`').skip(1).step_by(2).filter(is_file).filter(|name| !exists(name)).collect();
+    assert!(missing.is_empty(), "ARCHITECTURE.md names {missing:?}");
+}
