@@ -1,6 +1,10 @@
 //! The rules for words (CONTRIBUTING.md): each sentence names its actor, and each type name is one type.
 
-use std::{collections::BTreeMap, fs, process::Command};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    process::Command,
+};
 
 use crate::root;
 
@@ -155,4 +159,20 @@ fn the_map_names_files_that_exist() {
     };
     let missing: Vec<&str> = map.split('`').skip(1).step_by(2).filter(is_file).filter(|name| !exists(name)).collect();
     assert!(missing.is_empty(), "ARCHITECTURE.md names {missing:?}");
+}
+
+#[test]
+fn the_pages_name_functions_and_tests_that_exist() {
+    let code: String = tracked(&["*.rs", "*.ts", "*.sql", "*.lua"]).into_iter().map(|(_, text)| text).collect();
+    let code: BTreeSet<&str> = code.split(|c: char| !c.is_alphanumeric() && c != '_').collect();
+    let is_name = |name: &&str| {
+        name.contains('_')
+            && name.chars().all(|letter| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '_')
+    };
+    for page in ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"] {
+        let text = fs::read_to_string(root().join(page)).unwrap();
+        let names = text.split('`').skip(1).step_by(2).map(|name| name.rsplit("::").next().unwrap_or(name));
+        let missing: Vec<&str> = names.filter(is_name).filter(|name| !code.contains(name)).collect();
+        assert!(missing.is_empty(), "{page} names {missing:?}");
+    }
 }
