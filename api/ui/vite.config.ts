@@ -9,6 +9,8 @@ import { defineConfig, type Plugin } from "vite";
 
 const server = process.env.HOLDFAST ?? "http://127.0.0.1:8080";
 
+const SHARED = /src\/(refocus|later|shell\/controls\/toasts|chat\/tools|messages\/keys)\.tsx?$/;
+
 export default defineConfig({
   plugins: [react(), paintedOnce(), compressed()],
   resolve: {
@@ -23,6 +25,8 @@ export default defineConfig({
     // The page's Content-Security-Policy forbids both: data: URLs of scripts and styles, and an inline polyfill.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
+    // The build compresses each file by itself, so the small modules that several pieces share are one file.
+    rolldownOptions: { output: { codeSplitting: { groups: [{ name: "shared", test: SHARED }] } } },
   },
   // The time-out also suits a busy machine.
   test: { testTimeout: 60_000 },

@@ -131,6 +131,8 @@ describe("a message that the server cannot take yet", () => {
     expect(LiveChat.of(CHAT, true)).not.toBe(chat);
     const tries = requests("POST /api/chat").length;
     await new Promise((later) => setTimeout(later, 1_200));
+    // A refusal would give the text back to the field, and another reader could see it there.
+    expect(view.now.unsent).toEqual({ text: "first", isUnderway: true });
     expect(requests("POST /api/chat").length).toBe(tries);
   });
 });

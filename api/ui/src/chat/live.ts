@@ -33,7 +33,7 @@ export function unsentNewChat(): string | undefined {
 
 /** Drops the messages in flight: another reader must not send them. */
 export function giveUpUnsent(): void {
-  alive.forEach((chat) => void chat.sdk.stop());
+  alive.forEach((chat) => void chat.dispatch({ type: "given-up" }));
   alive.clear();
 }
 
@@ -183,7 +183,7 @@ export class LiveChat implements Stage {
 
   #end(): void {
     alive.delete(this);
-    void this.sdk.stop();
+    void this.dispatch({ type: "given-up" });
   }
 
   #transport(): HoldfastTransport<ChatMessage> {

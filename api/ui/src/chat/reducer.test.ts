@@ -60,6 +60,7 @@ describe("opening", () => {
     ["reads a new chat again that has begun", idle, { type: "opened", isNew: true }, { isReading: true }, [read]],
     ["forgets the operations of a chat that the reader leaves", loading, { type: "closed" }, { operation: OPERATION + 1, isClosed: true }, [drop]],
     ["keeps the message in flight of a chat that the reader leaves", sending, { type: "closed" }, { operation: OPERATION, isClosed: true }, [drop]],
+    ["hangs up on what the page gives up, and never calls it refused", sending, { type: "given-up" }, { phase: "sending", operation: OPERATION + 1 }, [{ do: "hang-up" }]],
     ["reads nothing in a chat that the reader has left", { ...idle, isClosed: true }, { type: "read" }, { isBehind: true }, []],
   ]);
 });

@@ -12,6 +12,8 @@ export type Event =
   // Wishes of the reader.
   | { type: "opened"; isNew: boolean }
   | { type: "closed" }
+  /** The page drops what is in flight: the chat is not on the screen, or another reader has signed in. */
+  | { type: "given-up" }
   | { type: "agent-chosen"; agentId?: string }
   | { type: "said"; utterance: Utterance }
   | { type: "dismissed" }
@@ -83,6 +85,8 @@ export function reduce(state: State, event: Event, folded: Folded): Step {
       return event.isNew && !state.conversationId ? [{ ...state, isClosed: false }, []] : read({ ...state, isClosed: false }, folded);
     case "closed":
       return [{ ...(state.phase === "sending" ? state : begin(state)), isClosed: true }, [{ do: "drop-cancel" }]];
+    case "given-up":
+      return [begin(state), [{ do: "hang-up" }]];
     case "agent-chosen":
       return [{ ...state, wantedAgentId: event.agentId }, []];
     case "said":

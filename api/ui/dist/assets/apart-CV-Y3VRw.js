@@ -1,1 +1,0 @@
-function e(e){return`\u2068${e}\u2069`}export{e as t};
