@@ -3,19 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 /// The reason why the model ended an answer or a step. Events and rows of older versions have none.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    Default,
-    PartialEq,
-    Eq,
-    Serialize,
-    Deserialize,
-    utoipa::ToSchema,
-    strum::EnumString,
-    strum::IntoStaticStr,
-)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(strum::EnumString, strum::IntoStaticStr)]
 #[serde(rename_all = "snake_case", from = "String")]
 #[strum(serialize_all = "snake_case")]
 pub enum FinishReason {

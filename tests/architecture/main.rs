@@ -1,6 +1,7 @@
 //! The rules of ARCHITECTURE.md, held by a test: who imports whom, where each library lives, how long a file may be.
 #![allow(clippy::unwrap_used)]
 
+mod pages;
 mod words;
 
 use std::{
@@ -316,71 +317,12 @@ fn the_notices_name_every_package_that_is_shipped() {
     }
 }
 
-#[test]
-fn links_between_the_pages_lead_somewhere() {
-    let mut pages = vec!["README.md".into(), "ARCHITECTURE.md".into(), "CONTRIBUTING.md".into(), "SECURITY.md".into()];
-    for folder in ["docs", "docs/operations"] {
-        let files =
-            fs::read_dir(root().join(folder)).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
-        pages.extend(files.filter(|name| name.ends_with(".md")).map(|name| format!("{folder}/{name}")));
-    }
-    let anchor = |heading: &str| {
-        let kept = heading.trim_start_matches('#').trim().to_lowercase().replace(' ', "-");
-        kept.chars().filter(|letter| letter.is_alphanumeric() || "-_".contains(*letter)).collect::<String>()
-    };
-    let mut broken = Vec::new();
-    for page in &pages {
-        let text = fs::read_to_string(root().join(page)).unwrap();
-        for (link, _) in text.split("](").skip(1).filter_map(|rest| rest.split_once(')')) {
-            let (file, heading) = link.split_once('#').unwrap_or((link, ""));
-            if link.contains("://") || link.contains(char::is_whitespace) {
-                continue;
-            }
-            let target =
-                if file.is_empty() { root().join(page) } else { root().join(page).parent().unwrap().join(file) };
-            let found = match fs::read_to_string(&target) {
-                _ if !target.exists() => false,
-                Ok(text) if !heading.is_empty() => {
-                    text.lines().any(|line| line.starts_with('#') && anchor(line) == heading)
-                }
-                _ => true,
-            };
-            if !found {
-                broken.push(format!("{page}: {link}"));
-            }
-        }
-    }
-    assert!(broken.is_empty(), "{broken:#?}");
-}
-
-#[test]
-fn what_the_clients_page_shows_is_what_the_programs_run() {
-    let page = fs::read_to_string(root().join("docs/clients.md")).unwrap();
-    let programs = [
-        "fold.mjs",
-        "event-source.mjs",
-        "eventsource/main.mjs",
-        "fetch-event-source/follow.mjs",
-        "httpx-sse/main.py",
-        "ai-sdk/patiently.mjs",
-        "ai-sdk/use-chat.mjs",
-        "ai-sdk/workflow.mjs",
-        "durable-streams/follow.mjs",
-    ]
-    .map(|name| fs::read_to_string(root().join("tests/clients").join(name)).unwrap())
-    .join("\n");
-    let blocks = page.split("```").skip(1).step_by(2).map(|block| block.split_once('\n').unwrap().1);
-    let strange: Vec<&str> = blocks.filter(|block| !programs.contains(block.trim_end())).collect();
-    assert!(strange.is_empty(), "no program in tests/clients has {strange:#?}");
-}
-
-#[test]
-fn event_source_listens_to_every_type_of_event() {
-    let page = fs::read_to_string(root().join("docs/events.md")).unwrap();
-    let table = page.split("\n## Types\n").nth(1).unwrap().trim_start().split("\n\n").next().unwrap();
-    let types = table.lines().skip(2).map(|row| row.split('`').nth(1).unwrap());
-    let program = fs::read_to_string(root().join("tests/clients/event-source.mjs")).unwrap();
-    let heard: BTreeSet<&str> = program.split([' ', '\n', '`']).collect();
-    let unheard: Vec<&str> = types.filter(|kind| !heard.contains(kind)).collect();
-    assert!(unheard.is_empty(), "tests/clients/event-source.mjs does not listen to {unheard:?}");
+/// The files that git tracks with these endings.
+fn tracked(endings: &[&str]) -> Vec<(String, String)> {
+    let listing = Command::new("git").arg("ls-files").args(endings).current_dir(root()).output().unwrap();
+    let names = String::from_utf8(listing.stdout).unwrap();
+    let text = |name: &str| fs::read_to_string(root().join(name)).ok();
+    let files: Vec<_> = names.lines().filter_map(|name| Some((name.to_owned(), text(name)?))).collect();
+    assert!(!files.is_empty(), "git lists no files here");
+    files
 }

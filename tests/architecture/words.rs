@@ -1,12 +1,8 @@
 //! The rules for words (CONTRIBUTING.md): each sentence names its actor, and each type name is one type.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    fs,
-    process::Command,
-};
+use std::collections::BTreeMap;
 
-use crate::root;
+use crate::tracked;
 
 /// Words that no comment, page or name of a test has: they hide the actor of a sentence, or a term of the field is meant.
 const WORDS: &[&str] = &[
@@ -69,16 +65,6 @@ fn prose(name: &str, text: &str) -> Vec<(usize, String)> {
 /// The texts between quotation marks.
 fn literals(line: &str) -> String {
     line.split('"').skip(1).step_by(2).collect::<Vec<_>>().join(" / ")
-}
-
-/// The files that git tracks with these endings.
-fn tracked(endings: &[&str]) -> Vec<(String, String)> {
-    let listing = Command::new("git").arg("ls-files").args(endings).current_dir(root()).output().unwrap();
-    let names = String::from_utf8(listing.stdout).unwrap();
-    let text = |name: &str| fs::read_to_string(root().join(name)).ok();
-    let files: Vec<_> = names.lines().filter_map(|name| Some((name.to_owned(), text(name)?))).collect();
-    assert!(!files.is_empty(), "git lists no files here");
-    files
 }
 
 fn word_in(text: &str) -> Option<&'static str> {
@@ -146,33 +132,4 @@ fn type_defined_by(line: &str) -> Option<&str> {
     let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
     let name = &rest[..end];
     (!is_associated && name.starts_with(|first: char| first.is_ascii_uppercase())).then_some(name)
-}
-
-#[test]
-fn the_map_names_files_that_exist() {
-    let files = tracked(&["*.rs", "*.ts", "*.tsx", "*.lua", "*.mjs", "*.md", "*.yml", "*.json"]);
-    let exists = |name: &str| files.iter().any(|(path, _)| path == name || path.ends_with(&format!("/{name}")));
-    let map = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
-    let is_file = |name: &&str| {
-        let endings = [".rs", ".ts", ".tsx", ".lua", ".mjs", ".md", ".yml", ".json"];
-        endings.iter().any(|ending| name.ends_with(ending)) && !name.starts_with('/') && !name.contains(['<', ' ', '*'])
-    };
-    let missing: Vec<&str> = map.split('`').skip(1).step_by(2).filter(is_file).filter(|name| !exists(name)).collect();
-    assert!(missing.is_empty(), "ARCHITECTURE.md names {missing:?}");
-}
-
-#[test]
-fn the_pages_name_functions_and_tests_that_exist() {
-    let code: String = tracked(&["*.rs", "*.ts", "*.sql", "*.lua"]).into_iter().map(|(_, text)| text).collect();
-    let code: BTreeSet<&str> = code.split(|c: char| !c.is_alphanumeric() && c != '_').collect();
-    let is_name = |name: &&str| {
-        name.contains('_')
-            && name.chars().all(|letter| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '_')
-    };
-    for page in ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"] {
-        let text = fs::read_to_string(root().join(page)).unwrap();
-        let names = text.split('`').skip(1).step_by(2).map(|name| name.rsplit("::").next().unwrap_or(name));
-        let missing: Vec<&str> = names.filter(is_name).filter(|name| !code.contains(name)).collect();
-        assert!(missing.is_empty(), "{page} names {missing:?}");
-    }
 }

@@ -1,0 +1,107 @@
+//! The pages name only links, files, tests and types of events that exist, and show only code that runs.
+
+use std::{collections::BTreeSet, fs};
+
+use holdfast_shared::event::EventKind;
+
+use crate::{root, tracked};
+
+#[test]
+fn links_between_the_pages_lead_somewhere() {
+    let mut pages = vec!["README.md".into(), "ARCHITECTURE.md".into(), "CONTRIBUTING.md".into(), "SECURITY.md".into()];
+    for folder in ["docs", "docs/operations"] {
+        let files =
+            fs::read_dir(root().join(folder)).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        pages.extend(files.filter(|name| name.ends_with(".md")).map(|name| format!("{folder}/{name}")));
+    }
+    let anchor = |heading: &str| {
+        let kept = heading.trim_start_matches('#').trim().to_lowercase().replace(' ', "-");
+        kept.chars().filter(|letter| letter.is_alphanumeric() || "-_".contains(*letter)).collect::<String>()
+    };
+    let mut broken = Vec::new();
+    for page in &pages {
+        let text = fs::read_to_string(root().join(page)).unwrap();
+        for (link, _) in text.split("](").skip(1).filter_map(|rest| rest.split_once(')')) {
+            let (file, heading) = link.split_once('#').unwrap_or((link, ""));
+            if link.contains("://") || link.contains(char::is_whitespace) {
+                continue;
+            }
+            let target =
+                if file.is_empty() { root().join(page) } else { root().join(page).parent().unwrap().join(file) };
+            let found = match fs::read_to_string(&target) {
+                _ if !target.exists() => false,
+                Ok(text) if !heading.is_empty() => {
+                    text.lines().any(|line| line.starts_with('#') && anchor(line) == heading)
+                }
+                _ => true,
+            };
+            if !found {
+                broken.push(format!("{page}: {link}"));
+            }
+        }
+    }
+    assert!(broken.is_empty(), "{broken:#?}");
+}
+
+#[test]
+fn the_map_names_files_that_exist() {
+    let files = tracked(&["*.rs", "*.ts", "*.tsx", "*.lua", "*.mjs", "*.md", "*.yml", "*.json"]);
+    let exists = |name: &str| files.iter().any(|(path, _)| path == name || path.ends_with(&format!("/{name}")));
+    let map = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
+    let is_file = |name: &&str| {
+        let endings = [".rs", ".ts", ".tsx", ".lua", ".mjs", ".md", ".yml", ".json"];
+        endings.iter().any(|ending| name.ends_with(ending)) && !name.starts_with('/') && !name.contains(['<', ' ', '*'])
+    };
+    let missing: Vec<&str> = map.split('`').skip(1).step_by(2).filter(is_file).filter(|name| !exists(name)).collect();
+    assert!(missing.is_empty(), "ARCHITECTURE.md names {missing:?}");
+}
+
+#[test]
+fn the_pages_name_functions_and_tests_that_exist() {
+    let code: String = tracked(&["*.rs", "*.ts", "*.sql", "*.lua"]).into_iter().map(|(_, text)| text).collect();
+    let code: BTreeSet<&str> = code.split(|c: char| !c.is_alphanumeric() && c != '_').collect();
+    let is_name = |name: &&str| {
+        name.contains('_')
+            && name.chars().all(|letter| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '_')
+    };
+    for page in ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"] {
+        let text = fs::read_to_string(root().join(page)).unwrap();
+        let names = text.split('`').skip(1).step_by(2).map(|name| name.rsplit("::").next().unwrap_or(name));
+        let missing: Vec<&str> = names.filter(is_name).filter(|name| !code.contains(name)).collect();
+        assert!(missing.is_empty(), "{page} names {missing:?}");
+    }
+}
+
+#[test]
+fn what_the_clients_page_shows_is_what_the_programs_run() {
+    let page = fs::read_to_string(root().join("docs/clients.md")).unwrap();
+    let programs = [
+        "fold.mjs",
+        "event-source.mjs",
+        "eventsource/main.mjs",
+        "fetch-event-source/follow.mjs",
+        "httpx-sse/main.py",
+        "ai-sdk/patiently.mjs",
+        "ai-sdk/use-chat.mjs",
+        "ai-sdk/workflow.mjs",
+        "durable-streams/follow.mjs",
+    ]
+    .map(|name| fs::read_to_string(root().join("tests/clients").join(name)).unwrap())
+    .join("\n");
+    let blocks = page.split("```").skip(1).step_by(2).map(|block| block.split_once('\n').unwrap().1);
+    let strange: Vec<&str> = blocks.filter(|block| !programs.contains(block.trim_end())).collect();
+    assert!(strange.is_empty(), "no program in tests/clients has {strange:#?}");
+}
+
+#[test]
+fn every_type_of_event_is_documented_and_event_source_listens_to_it() {
+    let page = fs::read_to_string(root().join("docs/events.md")).unwrap();
+    let table = page.split("\n## Types\n").nth(1).unwrap().trim_start().split("\n\n").next().unwrap();
+    let documented: BTreeSet<&str> = table.lines().skip(2).map(|row| row.split('`').nth(1).unwrap()).collect();
+    let program = fs::read_to_string(root().join("tests/clients/event-source.mjs")).unwrap();
+    let heard: BTreeSet<&str> = program.split([' ', '\n', '`']).collect();
+    for kind in EventKind::ALL.iter().map(|kind| kind.name()) {
+        assert!(documented.contains(kind), "docs/events.md has no row for {kind}");
+        assert!(heard.contains(kind), "tests/clients/event-source.mjs does not listen to {kind}");
+    }
+}
