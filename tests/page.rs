@@ -23,26 +23,25 @@ use crate::support::{Client, ClientProgram, Deployment, Proxy};
 /// Visits at a time: more of them than cores only wait for each other, and for longer than a test may.
 static VISITS: Semaphore = Semaphore::const_new(4);
 
-/// The browser of all visits and its address. It ends with this process, which holds its standard input.
-static BROWSER: OnceLock<(String, Child)> = OnceLock::new();
+/// The program with the browser of all visits, and its port. It ends with this process, which holds its standard input.
+static BROWSER: OnceLock<(u16, Child)> = OnceLock::new();
 
-/// Returns the address of the browser, and starts it first if necessary.
-fn browser() -> &'static str {
-    let (address, _) = BROWSER.get_or_init(|| {
+/// Returns the program's port, and starts it first if necessary.
+fn browser() -> u16 {
+    let (port, _) = BROWSER.get_or_init(|| {
         let [interpreter, script] = test_servers::clients::command("page").try_into().expect("it is a program");
         let mut child = Command::new(interpreter)
-            .arg(script.replace("main.mjs", "browser.mjs"))
+            .arg(script)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(Stdio::null())
             .spawn()
             .expect("node is installed");
-        let mut address = String::new();
+        let mut port = String::new();
         let stdout = child.stdout.take().expect("it is a pipe");
-        BufReader::new(stdout).read_line(&mut address).expect("the browser prints its address");
-        (address.trim().to_owned(), child)
+        BufReader::new(stdout).read_line(&mut port).expect("the program prints its port");
+        (port.trim().parse().expect("the browser starts"), child)
     });
-    address
+    *port
 }
 
 /// A deployment, a network whose address stays the same, and a person with a browser.
@@ -62,10 +61,11 @@ impl Visit {
     /// Runs a scenario with further parameters.
     async fn with(mut deployment: Deployment, scenario: &str, mut given: Value) -> Self {
         let permit = VISITS.acquire().await.expect("no test closes it");
-        given["browser"] = tokio::task::spawn_blocking(browser).await.expect("the browser starts").into();
+        let port = tokio::task::spawn_blocking(browser).await.expect("the browser starts");
         let proxy = Proxy::before(deployment.client().base()).await;
+        given["base"] = proxy.base.as_str().into();
         given["scenario"] = scenario.into();
-        let program = ClientProgram::start("page", &proxy.base, given).await;
+        let program = ClientProgram::connect("page", port, given).await;
         Self { deployment, proxy, program, _permit: permit }
     }
 

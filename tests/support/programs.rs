@@ -1,6 +1,8 @@
 //! A client program of `tests/clients`. It reports to the test in lines of JSON.
 //!
 //! `{"got": …}` is an item that the program received from its package, in order; `{"end": …}` is the last line, its result.
+//! A test either starts a program of its own, or connects to one that serves all tests. A shared program reports
+//! `{"failed": …}` as its last line if it fails.
 
 use std::{
     process::Stdio,
@@ -9,8 +11,9 @@ use std::{
 
 use serde_json::Value;
 use tokio::{
-    io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, Lines},
-    process::{Child, ChildStdout, Command},
+    io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader, Lines},
+    net::TcpStream,
+    process::{Child, Command},
     time::{Instant, timeout_at},
 };
 
@@ -19,8 +22,10 @@ use super::TIMEOUT;
 /// A running client program. It ends with the test.
 pub struct ClientProgram {
     name: String,
-    child: Child,
-    reports: Lines<BufReader<ChildStdout>>,
+    input: Box<dyn AsyncWrite + Send + Unpin>,
+    reports: Lines<BufReader<Box<dyn AsyncRead + Send + Unpin>>>,
+    /// The process, if it is this test's own.
+    child: Option<Child>,
     errors: Arc<Mutex<String>>,
 }
 
@@ -38,7 +43,7 @@ impl ClientProgram {
             .kill_on_drop(true)
             .spawn()
             .unwrap_or_else(|error| panic!("{}: {error}; ./check says what is needed", command[0]));
-        let reports = BufReader::new(child.stdout.take().unwrap()).lines();
+        let (input, output) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
         let errors = Arc::new(Mutex::new(String::new()));
         let mut stderr = child.stderr.take().unwrap();
         let received = Arc::clone(&errors);
@@ -48,13 +53,23 @@ impl ClientProgram {
                 received.lock().unwrap().push_str(&String::from_utf8_lossy(&piece[..length]));
             }
         });
-        Self { name: name.to_owned(), child, reports, errors }
+        let reports = BufReader::new(Box::new(output) as Box<_>).lines();
+        Self { name: name.to_owned(), input: Box::new(input), reports, child: Some(child), errors }
     }
 
-    /// Sends a line of JSON to the standard input of the program.
-    pub async fn tell(&mut self, what: Value) {
-        let stdin = self.child.stdin.as_mut().expect("it is a pipe");
-        stdin.write_all(format!("{what}\n").as_bytes()).await.unwrap_or_else(|_| self.fail("does not listen"));
+    /// Connects to `tests/clients/<name>`, which serves all tests at a port of the loopback interface.
+    pub async fn connect(name: &str, port: u16, parameters: Value) -> Self {
+        let (output, input) = TcpStream::connect(("127.0.0.1", port)).await.expect("the program listens").into_split();
+        let reports = BufReader::new(Box::new(output) as Box<_>).lines();
+        let mut program =
+            Self { name: name.to_owned(), input: Box::new(input), reports, child: None, errors: Arc::default() };
+        program.tell(parameters).await;
+        program
+    }
+
+    /// Sends a line of JSON to the program.
+    pub async fn tell(&mut self, line: Value) {
+        self.input.write_all(format!("{line}\n").as_bytes()).await.unwrap_or_else(|_| self.fail("does not listen"));
     }
 
     /// Returns the reports up to the n-th one for which `is_it` holds.
@@ -71,7 +86,7 @@ impl ClientProgram {
         reports_so_far
     }
 
-    /// Returns all other reports and the result. The program must then exit by itself.
+    /// Returns all other reports and the result. A process must then exit by itself.
     pub async fn rest(mut self) -> (Vec<Value>, Value) {
         let mut reports_so_far = Vec::new();
         let end = loop {
@@ -81,10 +96,12 @@ impl ClientProgram {
                 Err(end) => break end,
             }
         };
-        let exit = timeout_at(Instant::now() + TIMEOUT, self.child.wait()).await;
-        let status = exit.unwrap_or_else(|_| self.fail("does not stop")).unwrap();
-        if !status.success() {
-            self.fail(&format!("has failed with {status}"));
+        if let Some(child) = &mut self.child {
+            let exit = timeout_at(Instant::now() + TIMEOUT, child.wait()).await;
+            let status = exit.unwrap_or_else(|_| self.fail("does not stop")).unwrap();
+            if !status.success() {
+                self.fail(&format!("has failed with {status}"));
+            }
         }
         (reports_so_far, end)
     }
@@ -97,6 +114,9 @@ impl ClientProgram {
             Some(Ok(report)) => report,
             _ => self.fail(&format!("has reported {line:?}")),
         };
+        if let Some(failure) = report["failed"].as_str() {
+            self.fail(&format!("has failed with {failure}"));
+        }
         match report.get_mut("got") {
             Some(got) => Ok(got.take()),
             None => Err(report["end"].take()),

@@ -1,12 +1,14 @@
-// A person before the chat page, in a real browser: main.mjs BASE {"scenario": …, …}
+// People before the chat page, in a real browser: `main.mjs` runs the scenarios of all tests, and prints its port.
 //
-// It reports `{"got": {"at": place}}` where the test is to do something, and waits for a line on its standard input where it
-// has to know that the test has done so. The scenario asserts the page, and the test asserts the server.
+// A test opens a connection for each scenario. Its first line is `{"base": …, "scenario": …, …}`. The program reports
+// `{"got": {"at": place}}` where the test is to do something, and waits for a line where it has to know that the test has done
+// so; `{"end": …}` or `{"failed": …}` is its last line. The scenario asserts the page, and the test asserts the server.
+// One program serves all scenarios, because loading the driver of a browser takes longer than most scenarios do.
+import { createServer } from "node:net";
 import { createInterface } from "node:readline";
 
 import { chromium } from "playwright-core";
 
-import { options } from "./launch.mjs";
 import { Person } from "./person.mjs";
 import * as asked from "./asked.mjs";
 import * as faults from "./faults.mjs";
@@ -19,39 +21,53 @@ import * as shell from "./shell.mjs";
 import * as tabs from "./tabs.mjs";
 import * as typing from "./typing.mjs";
 
-const [base, parameters] = process.argv.slice(2);
-const given = JSON.parse(parameters);
-const scenario = { ...asked, ...faults, ...looks, ...measure, ...messages, ...pictures, ...safety, ...shell, ...tabs, ...typing }[given.scenario];
+const scenarios = { ...asked, ...faults, ...looks, ...measure, ...messages, ...pictures, ...safety, ...shell, ...tabs, ...typing };
+const browser = await chromium.launch({
+  executablePath: "/usr/bin/chromium-headless-shell",
+  chromiumSandbox: false,
+  args: ["--disable-gpu", "--disable-quic", "--disable-dev-shm-usage", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"],
+});
 
-const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
-const report = (line) => console.log(JSON.stringify(line));
-const test = {
-  base,
-  given,
-  /** The test may act now. */
-  reach: (at, more = {}) => report({ got: { at, ...more } }),
-  /** The test's next message. */
-  told: async () => JSON.parse((await lines.next()).value),
-};
-
-// A test shares its browser with others; each person has a profile of their own in it.
-const browser = given.browser ? await chromium.connect(given.browser) : await chromium.launch(options);
-const people = [];
-/** Somebody with a browser profile of their own. */
-test.person = async (options) => {
-  const person = await Person.at(browser, base, test.reach, options);
-  people.push(person);
-  return person;
-};
-try {
-  const end = await scenario(test);
-  for (const person of people) await person.hasSeenNothingStrange();
-  report({ end: end ?? null });
-} catch (error) {
-  console.error(error);
-  for (const person of people) console.error(await person.describe());
-  process.exitCode = 1;
-} finally {
-  await browser.close();
-  process.stdin.destroy();
+/** Runs the scenario of one connection to its end. */
+async function run(connection) {
+  const lines = createInterface({ input: connection })[Symbol.asyncIterator]();
+  const next = async () => JSON.parse((await lines.next()).value);
+  const report = (line) => connection.write(`${JSON.stringify(line)}\n`);
+  const given = await next();
+  const people = [];
+  const test = {
+    base: given.base,
+    given,
+    /** The test may act now. */
+    reach: (at, more = {}) => report({ got: { at, ...more } }),
+    /** The test's next message. */
+    told: next,
+    /** A person with a browser profile of their own. */
+    async person(options) {
+      const person = await Person.at(browser, given.base, test.reach, options);
+      people.push(person);
+      return person;
+    },
+  };
+  const leave = () => people.splice(0).map((person) => person.context.close().catch(() => {}));
+  // A test that has failed waits for nothing more.
+  connection.on("close", leave);
+  try {
+    const end = await scenarios[given.scenario](test);
+    for (const person of people) person.hasSeenNothingStrange();
+    report({ end: end ?? null });
+  } catch (error) {
+    const screens = await Promise.all(people.map((person) => person.describe().catch(String)));
+    report({ failed: [error.stack, ...screens].join("\n") });
+  }
+  await Promise.all(leave());
+  connection.end();
 }
+
+const server = createServer((connection) => {
+  connection.on("error", () => {});
+  void run(connection);
+});
+server.listen(0, "127.0.0.1", () => console.log(server.address().port));
+// The program ends with its standard input.
+process.stdin.on("end", () => process.exit()).resume();

@@ -1,12 +1,13 @@
 // This hook runs commands when the reader presses their keys.
-import { useEffect, useRef, useSyncExternalStore } from "react";
+import { useEffect, useLayoutEffect, useRef, useSyncExternalStore } from "react";
 
 import { keep, read } from "../kept";
 import { commandOf, isWritingIn, type Command } from "./shortcuts";
 
 export function useShortcuts(commands: Partial<Record<Command, () => void>>): void {
   const current = useRef(commands);
-  useEffect(() => {
+  // A layout effect, because the next key can arrive before the browser paints.
+  useLayoutEffect(() => {
     current.current = commands;
   });
   useEffect(() => {
