@@ -33,18 +33,15 @@ async function run(connection) {
   const lines = createInterface({ input: connection })[Symbol.asyncIterator]();
   const next = async () => JSON.parse((await lines.next()).value);
   const report = (line) => connection.write(`${JSON.stringify(line)}\n`);
-  const given = await next();
   const people = [];
   const test = {
-    base: given.base,
-    given,
     /** The test may act now. */
     reach: (at, more = {}) => report({ got: { at, ...more } }),
     /** The test's next message. */
     told: next,
     /** A person with a browser profile of their own. */
     async person(options) {
-      const person = await Person.at(browser, given.base, test.reach, options);
+      const person = await Person.at(browser, test.base, test.reach, options);
       people.push(person);
       return person;
     },
@@ -53,7 +50,8 @@ async function run(connection) {
   // A test that has failed waits for nothing more.
   connection.on("close", leave);
   try {
-    const end = await scenarios[given.scenario](test);
+    const given = await next();
+    const end = await scenarios[given.scenario](Object.assign(test, { base: given.base, given }));
     for (const person of people) person.hasSeenNothingStrange();
     report({ end: end ?? null });
   } catch (error) {
