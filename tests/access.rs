@@ -4,7 +4,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::{
-    in_both_modes,
+    in_both_modes, in_either_mode,
     support::{
         Client, Deployment, ErrorResponse, of_kind, stream_of,
         tokens::{SECRET, claims, token},
@@ -17,6 +17,9 @@ in_both_modes!(
     an_agent_that_admits_fewer_than_before_takes_no_message_of_the_others,
     approvers_decide_and_the_owner_does_not,
     each_caller_finds_the_approvals_that_it_may_decide_and_no_others,
+);
+
+in_either_mode!(
     a_briefing_for_an_owner_that_the_agent_does_not_admit_is_refused,
     undeclared_tools_ask_anonymous_callers,
     a_server_learns_the_caller_only_where_its_definition_says_so,

@@ -4,7 +4,7 @@ use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 
 use crate::{
-    in_both_modes,
+    in_both_modes, in_either_mode,
     support::{BlockStream, Client, Deployment, StreamBlock, agent, answer, of_kind, tools::ToolServer},
 };
 
@@ -13,20 +13,23 @@ in_both_modes!(
     a_run_resumes_after_every_frame,
     a_run_of_another_route_can_be_rejoined,
     messages_streams_carry_the_complete_message_and_the_end,
-    a_run_that_fails_before_its_first_output_returns_no_stream,
     a_later_failure_is_a_frame_without_done,
-    a_failing_tool_is_a_result_without_success,
     a_takeover_is_marked,
     a_cancelled_run_is_done,
     a_waiting_run_continues_in_the_same_stream,
-    a_denied_call_is_a_call_and_a_result,
     a_session_continues,
+    the_context_is_kept_with_the_run,
+    the_same_key_is_the_same_run,
+);
+
+in_either_mode!(
+    a_run_that_fails_before_its_first_output_returns_no_stream,
+    a_failing_tool_is_a_result_without_success,
+    a_denied_call_is_a_call_and_a_result,
     an_unnamed_session_continues_under_its_assigned_id,
     a_dash_names_the_default_session,
     invalid_names_are_refused_and_store_nothing,
     the_servers_history_is_the_truth,
-    the_context_is_kept_with_the_run,
-    the_same_key_is_the_same_run,
     a_run_may_take_as_long_as_the_route_says,
 );
 

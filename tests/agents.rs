@@ -4,7 +4,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::{
-    in_both_modes,
+    in_both_modes, in_either_mode,
     support::{
         Client, Deployment, Embedded, ErrorResponse, Holdfast, agent, refusal, tools::ToolServer,
         upstream::TestUpstream,
@@ -13,7 +13,6 @@ use crate::{
 
 in_both_modes!(
     agents_are_defined_listed_changed_and_deleted,
-    a_definition_that_cannot_work_is_refused,
     secrets_are_written_and_never_read_back,
     a_run_keeps_the_definition_that_it_was_submitted_with,
     a_deleted_agent_is_hidden_and_its_conversations_continue,
@@ -23,6 +22,8 @@ in_both_modes!(
     a_conversation_is_forked_from_a_checkpoint,
     metadata_goes_from_run_to_run,
 );
+
+in_either_mode!(a_definition_that_cannot_work_is_refused);
 
 fn failure_of(result: Result<Value, ErrorResponse>) -> (u16, String) {
     let failure = result.expect_err("it was accepted");

@@ -7,7 +7,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::{
-    in_both_modes,
+    in_both_modes, in_either_mode,
     support::{BlockStream, Client, Deployment, StreamBlock, answer},
 };
 
@@ -22,8 +22,9 @@ in_both_modes!(
     a_stopped_chat_has_nothing_to_resume,
     a_finished_answer_is_replayed_completely_for_a_while,
     a_resumed_answer_leaves_out_the_text_of_a_dead_worker,
-    invalid_chat_requests_are_refused,
 );
+
+in_either_mode!(invalid_chat_requests_are_refused);
 
 fn user(id: &str, text: &str) -> Value {
     json!({"id": id, "role": "user", "parts": [{"type": "text", "text": text}]})

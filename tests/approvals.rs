@@ -4,7 +4,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::{
-    in_both_modes,
+    in_both_modes, in_either_mode,
     support::{Client, Deployment, ErrorResponse, EventFrame, EventStream, agent, fold, tools::ToolServer, until},
 };
 
@@ -12,7 +12,6 @@ in_both_modes!(
     an_approved_call_is_made_and_the_run_continues,
     a_denied_call_is_not_made_and_the_model_receives_the_reason,
     the_first_decision_wins,
-    an_edited_input_is_what_is_called_and_is_checked_before,
     a_waiting_run_outlives_every_process,
     after_a_cancel_nothing_can_be_approved,
     a_cancel_right_after_an_answer_keeps_the_text,
@@ -21,12 +20,16 @@ in_both_modes!(
     an_interrupting_message_ends_the_wait,
     a_rejecting_message_finds_the_conversation_busy,
     only_the_approved_call_of_a_step_is_made,
-    policies_say_what_needs_approval,
     a_client_executes_its_own_tools,
+    a_client_result_after_its_deadline_is_an_error,
+);
+
+in_either_mode!(
+    an_edited_input_is_what_is_called_and_is_checked_before,
+    policies_say_what_needs_approval,
     a_client_tool_that_fails_is_an_outcome,
     a_long_result_of_a_client_is_truncated,
     a_client_tool_may_answer_with_nothing,
-    a_client_result_after_its_deadline_is_an_error,
 );
 
 const ASK: &str = "[tokens=2] [approval]";

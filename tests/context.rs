@@ -3,19 +3,22 @@
 use serde_json::{Value, json};
 
 use crate::{
-    in_both_modes,
+    in_both_modes, in_either_mode,
     support::{Client, Deployment, EventFrame, agent, frames_of, of_kind, upstream::TestUpstream},
 };
 
 in_both_modes!(
-    a_card_is_distinguishable_from_the_dialogue,
-    cards_have_the_labels_of_the_agents_language,
     the_last_twenty_messages_of_a_standing_conversation_are_twenty_with_the_question,
-    an_agents_own_history_limit_holds_everywhere,
     older_messages_become_a_summary_that_is_kept_and_used_again,
-    without_a_summary_the_run_continues_and_warns,
     the_model_does_not_receive_replaced_messages,
     a_later_run_receives_the_results_of_earlier_tools,
+);
+
+in_either_mode!(
+    a_card_is_distinguishable_from_the_dialogue,
+    cards_have_the_labels_of_the_agents_language,
+    an_agents_own_history_limit_holds_everywhere,
+    without_a_summary_the_run_continues_and_warns,
     results_of_earlier_tools_keep_to_the_budget_and_to_their_length,
 );
 

@@ -6,7 +6,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::{
-    in_both_modes,
+    in_both_modes, in_either_mode,
     support::{
         Client, Deployment, agent, answer,
         tokens::{SECRET, claims, token},
@@ -16,12 +16,10 @@ use crate::{
 
 in_both_modes!(
     a_session_needs_nothing_but_its_name,
-    the_default_session_is_the_one_that_the_request_names_or_the_users_own,
     a_request_that_names_a_session_talks_in_it,
     fifty_first_messages_of_a_session_land_in_one_conversation,
     fifty_first_calls_give_one_standing_conversation,
     a_briefing_is_talked_about_in_the_standing_conversation,
-    bad_briefings_are_refused,
     an_operator_stores_a_briefing_for_another_owner_once_per_key,
     a_conversation_is_called_by_its_first_words_until_it_is_named,
     an_edit_replaces_a_message_and_what_follows_it,
@@ -31,6 +29,11 @@ in_both_modes!(
     a_rollback_supersedes_the_run_that_it_interrupts,
     listings_are_chronological_for_all_kinds,
     sessions_are_listed_by_name_with_the_newest_first,
+);
+
+in_either_mode!(
+    the_default_session_is_the_one_that_the_request_names_or_the_users_own,
+    bad_briefings_are_refused,
     a_session_that_does_not_exist_checks_the_query_too,
 );
 

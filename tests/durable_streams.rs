@@ -5,23 +5,22 @@ use reqwest::{Method, Response, StatusCode};
 use serde_json::{Value, json};
 
 use crate::{
-    in_both_modes,
+    in_both_modes, in_either_mode,
     support::{Client, ClientProgram, Deployment, Proxy, answer, until},
 };
 
 in_both_modes!(
     every_offset_gives_exactly_the_rest,
-    a_stream_that_is_closed_says_so_in_every_mode,
     a_long_poll_waits_and_then_returns_nothing,
     an_sse_connection_ends_between_two_stretches,
     a_drain_ends_connections_so_that_clients_reconnect,
     a_long_run_comes_in_pieces,
-    an_invalid_offset_is_refused,
     a_client_after_an_offset_that_never_comes_is_refused_when_the_run_ends,
-    writes_are_refused,
     the_official_client_follows_to_the_end,
     the_official_client_survives_a_reset,
 );
+
+in_either_mode!(a_stream_that_is_closed_says_so_in_every_mode, an_invalid_offset_is_refused, writes_are_refused,);
 
 fn path(run_id: &str, query: &str) -> String {
     format!("/v1/stream/runs/{run_id}?{query}")

@@ -4,12 +4,13 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::{
-    in_both_modes,
+    in_both_modes, in_either_mode,
     support::{BlockStream, Deployment, of_kind},
 };
 
-in_both_modes!(
-    a_truncated_answer_says_so_everywhere,
+in_both_modes!(a_truncated_answer_says_so_everywhere);
+
+in_either_mode!(
     a_step_of_tool_calls_and_the_answer_after_it_end_for_their_own_reasons,
     an_answer_that_broke_off_has_no_reason,
 );

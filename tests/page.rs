@@ -9,40 +9,16 @@ mod messages;
 mod shell;
 mod tabs;
 
-use std::{
-    io::{BufRead, BufReader},
-    process::{Child, Command, Stdio},
-    sync::OnceLock,
-};
-
 use serde_json::{Value, json};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-use crate::support::{Client, ClientProgram, Deployment, Proxy};
+use crate::support::{Client, ClientProgram, Deployment, Proxy, SharedProgram};
 
 /// Visits at a time: more of them than cores only wait for each other, and for longer than a test may.
 static VISITS: Semaphore = Semaphore::const_new(4);
 
-/// The program with the browser of all visits, and its port. It ends with this process, which holds its standard input.
-static BROWSER: OnceLock<(u16, Child)> = OnceLock::new();
-
-/// Returns the program's port, and starts it first if necessary.
-fn browser() -> u16 {
-    let (port, _) = BROWSER.get_or_init(|| {
-        let [interpreter, script] = test_servers::clients::command("page").try_into().expect("it is a program");
-        let mut child = Command::new(interpreter)
-            .arg(script)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("node is installed");
-        let mut port = String::new();
-        let stdout = child.stdout.take().expect("it is a pipe");
-        BufReader::new(stdout).read_line(&mut port).expect("the program prints its port");
-        (port.trim().parse().expect("the browser starts"), child)
-    });
-    *port
-}
+/// The program with the browser of all visits.
+static BROWSER: SharedProgram = SharedProgram::new("page");
 
 /// A deployment, a network whose address stays the same, and a person with a browser.
 struct Visit {
@@ -61,11 +37,10 @@ impl Visit {
     /// Runs a scenario with further parameters.
     async fn with(mut deployment: Deployment, scenario: &str, mut given: Value) -> Self {
         let permit = VISITS.acquire().await.expect("no test closes it");
-        let port = tokio::task::spawn_blocking(browser).await.expect("the browser starts");
         let proxy = Proxy::before(deployment.client().base()).await;
         given["base"] = proxy.base.as_str().into();
         given["scenario"] = scenario.into();
-        let program = ClientProgram::connect("page", port, given).await;
+        let program = BROWSER.connect(given).await;
         Self { deployment, proxy, program, _permit: permit }
     }
 

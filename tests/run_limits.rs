@@ -3,16 +3,17 @@
 use serde_json::json;
 
 use crate::{
-    in_both_modes,
+    in_both_modes, in_either_mode,
     support::{Deployment, agent, fold, frames_of, of_kind, tools::ToolServer},
 };
 
-in_both_modes!(
+in_both_modes!(waiting_for_people_counts_for_no_limit);
+
+in_either_mode!(
     at_the_limit_of_tool_calls_the_model_answers_with_what_it_has,
     in_the_last_step_there_are_no_tools,
     a_run_that_takes_too_long_fails_and_keeps_its_text,
     a_run_with_too_much_output_fails_and_keeps_its_text,
-    waiting_for_people_counts_for_no_limit,
 );
 
 async fn at_the_limit_of_tool_calls_the_model_answers_with_what_it_has(mut deployment: Deployment) {

@@ -4,7 +4,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::{
-    in_both_modes,
+    in_both_modes, in_either_mode,
     support::{Client, Deployment, EventFrame, EventStream, answer, fold},
 };
 
@@ -14,8 +14,9 @@ in_both_modes!(
     a_snapshot_shows_calls_and_open_questions,
     a_page_that_learns_of_a_lost_worker_requests_another_snapshot,
     a_cursor_makes_a_snapshot_needless,
-    a_snapshot_is_of_the_native_wire,
 );
+
+in_either_mode!(a_snapshot_is_of_the_native_wire);
 
 fn path(run_id: &str, query: &str) -> String {
     format!("/v1/runs/{run_id}/events?snapshot=true{query}")

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use test_servers::{Postgres, mcp};
 
 use crate::{
-    in_both_modes,
+    in_both_modes, in_either_mode,
     support::{
         Client, Deployment, Embedded, EventFrame, EventStream, ScaledOut, agent, fold, frames_of, of_kind, stream_of,
         tools::ToolServer, until,
@@ -16,6 +16,11 @@ use crate::{
 
 in_both_modes!(
     a_step_with_tools_is_streamed_event_by_event,
+    a_cancel_ends_a_call_under_way,
+    a_hundred_megabytes_of_output_are_an_outcome,
+);
+
+in_either_mode!(
     without_streaming_only_the_pieces_are_missing,
     an_unknown_tool_is_an_outcome,
     arguments_that_break_the_schema_are_an_outcome_that_names_the_path,
@@ -24,10 +29,8 @@ in_both_modes!(
     an_error_of_a_server_is_in_the_log_once_with_the_run,
     at_most_three_tools_are_called_at_the_same_time,
     a_long_result_is_truncated_for_the_model_and_complete_in_the_trace,
-    a_cancel_ends_a_call_under_way,
     a_built_in_tool_has_a_time_limit_too,
     a_stream_of_messages_has_only_messages_and_the_end,
-    a_hundred_megabytes_of_output_are_an_outcome,
 );
 
 fn outputs(frames: &[EventFrame]) -> Vec<&str> {

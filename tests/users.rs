@@ -5,7 +5,7 @@ use reqwest::{Method, Response};
 use serde_json::{Value, json};
 
 use crate::{
-    in_both_modes,
+    in_both_modes, in_either_mode,
     support::{
         Client, Deployment, Embedded, ErrorResponse, Holdfast, answer, fold, refusal,
         tokens::{EC, ED25519, Keys, RSA, SECRET, claims, now, sign_with, token},
@@ -15,9 +15,10 @@ use crate::{
 in_both_modes!(
     data_belongs_to_the_user_that_the_token_names,
     a_secret_identifies_an_anonymous_user,
-    only_an_operators_token_writes_agents,
     only_operators_see_an_agents_instructions_in_a_trace,
 );
+
+in_either_mode!(only_an_operators_token_writes_agents);
 
 fn with_authentication() -> Embedded {
     Embedded::new().with("HOLDFAST_JWT_KEY", SECRET)

@@ -6,7 +6,7 @@ use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 
 use crate::{
-    in_both_modes,
+    in_both_modes, in_either_mode,
     support::{
         BlockStream, Client, Deployment, ErrorResponse, ScaledOut, StreamBlock, agent, answer, fold, of_kind,
         tools::ToolServer,
@@ -17,21 +17,24 @@ in_both_modes!(
     the_frames_are_as_documented,
     a_run_resumes_after_every_frame_of_every_wire,
     messages_streams_carry_complete_messages_and_the_end,
-    an_agents_stream_mode_holds_for_its_streams,
-    a_run_without_deltas_shows_its_message,
-    a_run_that_fails_before_its_first_output_returns_no_stream,
     a_later_failure_is_a_frame,
-    a_failing_tool_is_a_frame,
     the_head_waits_for_the_first_output,
-    the_head_waits_no_longer_than_it_may,
     a_takeover_is_marked,
     a_cancelled_run_ends_its_streams,
     a_run_that_waits_keeps_its_streams_open,
+    the_same_key_is_the_same_run,
+    the_streams_break_off_when_the_api_shuts_down,
+);
+
+in_either_mode!(
+    an_agents_stream_mode_holds_for_its_streams,
+    a_run_without_deltas_shows_its_message,
+    a_run_that_fails_before_its_first_output_returns_no_stream,
+    a_failing_tool_is_a_frame,
+    the_head_waits_no_longer_than_it_may,
     an_unknown_agent_is_refused_and_nothing_is_stored,
     an_existing_conversations_agent_wins,
     without_the_accept_header_a_message_is_answered_as_json,
-    the_same_key_is_the_same_run,
-    the_streams_break_off_when_the_api_shuts_down,
     unknown_wires_are_refused,
 );
 

@@ -3,11 +3,14 @@
 use serde_json::{Value, json};
 
 use super::{history, without_time};
-use crate::support::{Client, ClientProgram, Deployment, Proxy};
+use crate::support::{Client, ClientProgram, Deployment, Proxy, SharedProgram};
 
 const LONG: &str = "[think] [call=scripted__echo {\"text\":\"hi\"}] [tokens=300] [delay=20] hello";
 
-/// Starts a program of `tests/clients/ai-sdk` in the chat `c`.
+/// The program with the clients of all tests.
+static CLIENTS: SharedProgram = SharedProgram::new("ai-sdk");
+
+/// Sends a message in the chat `c` by a client of the SDK.
 async fn talks(sdk: &str, base: &str, text: &str) -> ClientProgram {
     with(sdk, base, json!({ "text": text })).await
 }
@@ -15,7 +18,8 @@ async fn talks(sdk: &str, base: &str, text: &str) -> ClientProgram {
 async fn with(sdk: &str, base: &str, mut parameters: Value) -> ClientProgram {
     parameters["sdk"] = sdk.into();
     parameters["chat"] = "c".into();
-    ClientProgram::start("ai-sdk", base, parameters).await
+    parameters["base"] = base.into();
+    CLIENTS.connect(parameters).await
 }
 
 fn says(got: &Value) -> bool {

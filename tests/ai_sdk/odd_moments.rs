@@ -7,25 +7,28 @@ use serde_json::{Value, json};
 
 use super::{ChatAnswer, body, history, request, resume, runs, text, user, with_answer, without_time};
 use crate::{
-    in_both_modes,
+    in_both_modes, in_either_mode,
     support::{BlockStream, Client, Deployment, Embedded, StreamBlock, agent, answer, until},
 };
 
 in_both_modes!(
-    without_pieces_a_question_is_answered_and_the_text_comes_at_once,
-    a_run_that_fails_before_its_first_output_is_an_http_error,
     a_failed_answer_can_be_made_again_and_again,
     a_restored_answer_is_the_one_that_a_chat_resumes,
-    a_failed_answer_without_text_is_in_the_history,
-    a_question_of_a_stopped_run_is_not_answered,
     a_late_answer_receives_the_events_in_between,
     a_question_that_never_arrived_is_asked_when_it_is_answered_again,
-    a_message_with_the_id_of_another_replaces_it,
     questions_put_at_the_same_moment_lose_nothing,
     each_answer_follows_its_question_and_a_stop_ends_all,
     counted_chunks_are_replayed_as_long_as_the_complete_answer,
     a_count_that_a_lost_worker_began_is_refused,
     a_cursor_in_the_middle_of_a_text_resumes_there,
+);
+
+in_either_mode!(
+    without_pieces_a_question_is_answered_and_the_text_comes_at_once,
+    a_run_that_fails_before_its_first_output_is_an_http_error,
+    a_failed_answer_without_text_is_in_the_history,
+    a_question_of_a_stopped_run_is_not_answered,
+    a_message_with_the_id_of_another_replaces_it,
 );
 
 fn states(message: &Value) -> Vec<Value> {

@@ -25,6 +25,20 @@ macro_rules! in_both_modes {
     };
 }
 
+/// Makes one test of an async function that takes a `Deployment`, for a fact with which the mode has nothing to do:
+/// what a request may say, how a wire writes a frame, what a tool's outcome is.
+#[macro_export]
+macro_rules! in_either_mode {
+    ($($fact:ident),+ $(,)?) => {
+        mod either_mode {
+            $(#[tokio::test]
+            async fn $fact() {
+                super::$fact($crate::support::Deployment::embedded()).await;
+            })+
+        }
+    };
+}
+
 /// A deployment in one of the modes. A test can kill its processes.
 pub struct Deployment {
     mode: Mode,

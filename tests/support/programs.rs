@@ -5,8 +5,9 @@
 //! `{"failed": …}` as its last line if it fails.
 
 use std::{
-    process::Stdio,
-    sync::{Arc, Mutex},
+    io::BufRead,
+    process::{self, Stdio},
+    sync::{Arc, Mutex, OnceLock},
 };
 
 use serde_json::Value;
@@ -19,7 +20,53 @@ use tokio::{
 
 use super::TIMEOUT;
 
-/// A running client program. It ends with the test.
+/// A program of `tests/clients` that serves all tests. It ends with this process, which holds its standard input.
+pub struct SharedProgram {
+    name: &'static str,
+    /// The port of the loopback interface at which the process listens.
+    running: OnceLock<(u16, process::Child)>,
+}
+
+impl SharedProgram {
+    pub const fn new(name: &'static str) -> Self {
+        Self { name, running: OnceLock::new() }
+    }
+
+    /// Opens a connection for one test, and sends the parameters.
+    pub async fn connect(&'static self, parameters: Value) -> ClientProgram {
+        let port = tokio::task::spawn_blocking(|| self.port()).await.expect("the program starts");
+        let (output, input) = TcpStream::connect(("127.0.0.1", port)).await.expect("the program listens").into_split();
+        let mut program = ClientProgram {
+            name: self.name.to_owned(),
+            input: Box::new(input),
+            reports: BufReader::new(Box::new(output) as Box<_>).lines(),
+            child: None,
+            errors: Arc::default(),
+        };
+        program.tell(parameters).await;
+        program
+    }
+
+    /// Returns the port, and starts the program first if necessary.
+    fn port(&self) -> u16 {
+        let (port, _) = self.running.get_or_init(|| {
+            let command = test_servers::clients::command(self.name);
+            let mut child = process::Command::new(&command[0])
+                .args(&command[1..])
+                .stdin(Stdio::piped())
+                .stdout(Stdio::piped())
+                .spawn()
+                .expect("node is installed");
+            let mut port = String::new();
+            let stdout = child.stdout.take().expect("it is a pipe");
+            std::io::BufReader::new(stdout).read_line(&mut port).expect("the program prints its port");
+            (port.trim().parse().expect("the program starts"), child)
+        });
+        *port
+    }
+}
+
+/// A running client program, or a connection to a shared one. It ends with the test.
 pub struct ClientProgram {
     name: String,
     input: Box<dyn AsyncWrite + Send + Unpin>,
@@ -55,16 +102,6 @@ impl ClientProgram {
         });
         let reports = BufReader::new(Box::new(output) as Box<_>).lines();
         Self { name: name.to_owned(), input: Box::new(input), reports, child: Some(child), errors }
-    }
-
-    /// Connects to `tests/clients/<name>`, which serves all tests at a port of the loopback interface.
-    pub async fn connect(name: &str, port: u16, parameters: Value) -> Self {
-        let (output, input) = TcpStream::connect(("127.0.0.1", port)).await.expect("the program listens").into_split();
-        let reports = BufReader::new(Box::new(output) as Box<_>).lines();
-        let mut program =
-            Self { name: name.to_owned(), input: Box::new(input), reports, child: None, errors: Arc::default() };
-        program.tell(parameters).await;
-        program
     }
 
     /// Sends a line of JSON to the program.

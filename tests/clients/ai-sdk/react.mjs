@@ -3,7 +3,7 @@ import { JSDOM } from "jsdom";
 
 import { isAnswered } from "./chat.mjs";
 
-const { window } = new JSDOM("<main></main>", { pretendToBeVisual: true });
+const { window } = new JSDOM("", { pretendToBeVisual: true });
 for (const name of ["window", "document", "navigator"]) Object.defineProperty(globalThis, name, { value: window[name] });
 
 const { createElement, useEffect } = await import("react");
@@ -19,7 +19,7 @@ export async function chatOf({ api, id, body, changed }) {
     useEffect(() => (shown(), changed()));
     return chat.messages.length;
   };
-  const root = createRoot(document.querySelector("main"));
+  const root = createRoot(document.body.appendChild(document.createElement("main")));
   await new Promise((shown) => root.render(createElement(Page, { shown })));
   // A page reads the values of its last rendering.
   return new Proxy({}, { get: (_, name) => chat[name] });
