@@ -243,13 +243,15 @@ impl Storage {
         Ok(claims)
     }
 
-    /// Ends the runs with an expired lease that can only end. Those are cancelled ones, and those that took down
-    /// `max_crashes` workers.
+    /// Ends the runs without a holder that can only end. Those are cancelled ones, and those that took down
+    /// `max_crashes` workers. A queued run is among them if its holder woke up after its death was settled, and released
+    /// the run.
     pub async fn end_expired(&self, terms: &ClaimTerms) -> Result<Vec<EndedRun>, Error> {
         self.settle_deaths(terms).await?;
         let candidates = self.database.fetch_all::<(Uuid,)>(
             "select id from agent_runs where status = 'running' and lease_until < {now} \
-             and (cancel_requested_at is not null or crashes >= $1) limit 100",
+             and (cancel_requested_at is not null or crashes >= $1) \
+             union all select id from agent_runs where status = 'queued' and crashes > 0 and crashes >= $1 limit 100",
             args![terms.max_crashes],
         );
         let candidates = candidates.await.map_err(Error::doing("look for runs that can only end"))?;

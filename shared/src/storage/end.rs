@@ -141,14 +141,17 @@ impl Storage {
         self.end_when(run_id, |_| Some(ending.clone())).await
     }
 
-    /// Ends the run if its lease has expired and no worker may claim it.
+    /// Ends the run if no worker holds it and none may claim it.
     pub(super) async fn end_if_expired(&self, run_id: Uuid, max_crashes: usize) -> Result<Option<EndedRun>, Error> {
         let ending = |run: &UnheldRunRow| {
-            let crashes = run.crashes as usize;
-            match run.status == RunStatus::Running && run.expired {
-                true if run.cancel_requested => Some(Ending::Cancelled),
-                true if crashes >= max_crashes => Some(Ending::Failed(RunError::max_attempts(run.crashes as u32))),
-                _ => None,
+            let is_orphaned = run.status == RunStatus::Running && run.expired;
+            let is_free = is_orphaned || run.status == RunStatus::Queued;
+            if is_orphaned && run.cancel_requested {
+                Some(Ending::Cancelled)
+            } else if is_free && run.crashes as usize >= max_crashes {
+                Some(Ending::Failed(RunError::max_attempts(run.crashes as u32)))
+            } else {
+                None
             }
         };
         self.end_when(run_id, ending).await

@@ -21,6 +21,7 @@ use crate::{
 on_each_backend!(
     a_death_halves_the_suspects_that_may_be_executed_together,
     a_suspect_that_dies_alone_is_failed,
+    a_failed_suspect_that_its_holder_releases_later_still_ends,
     a_suspect_that_died_beside_another_run_needs_a_worker_alone,
     of_busy_workers_the_least_busy_makes_room,
     halvings_find_one_poisonous_run,
@@ -140,6 +141,18 @@ async fn a_suspect_that_dies_alone_is_failed(backends: TestBackends) {
     assert_eq!(worker.takes_suspects().await.claims.len(), 1);
     worker.dies().await;
     assert_eq!(sweep(&backends).await, BTreeSet::from([run_id]));
+}
+
+async fn a_failed_suspect_that_its_holder_releases_later_still_ends(backends: TestBackends) {
+    let submitted = suspects(&backends, 1).await;
+    let worker = TestWorker::new(&backends);
+    let claim = worker.takes_suspects().await.claims.remove(0);
+    worker.dies().await;
+    assert!(TestWorker::new(&backends).takes_others().await.is_empty(), "the death is settled, and the run is charged");
+    // The holder was only frozen.
+    let released = backends.storage.release(&claim, None, claim.started.id, Release::Queued).await.unwrap();
+    assert_eq!(released, ReleaseOutcome::Released);
+    assert_eq!(sweep(&backends).await, submitted.into_iter().collect());
 }
 
 async fn a_suspect_that_died_beside_another_run_needs_a_worker_alone(backends: TestBackends) {

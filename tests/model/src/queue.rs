@@ -1,0 +1,226 @@
+//! One conversation: the positions of its messages, and the mark of the run that a worker may claim.
+//!
+//! SUBMIT stores a question, FINISH stores an answer. Both take the next position of the conversation, and both decide
+//! which run is the head of the conversation's queue.
+
+use stateright::{Model, Property};
+
+/// The rules of a conversation's transactions. A test turns one off.
+#[derive(Debug, Clone)]
+pub struct Rules {
+    /// A transaction holds the counter from its first write until its commit.
+    pub the_counter_is_locked: bool,
+    /// FINISH marks the next run as the head.
+    pub an_end_marks_the_next_run: bool,
+    /// A worker claims only the head.
+    pub workers_claim_the_head: bool,
+}
+
+impl Default for Rules {
+    fn default() -> Self {
+        Self { the_counter_is_locked: true, an_end_marks_the_next_run: true, workers_claim_the_head: true }
+    }
+}
+
+/// The model of one conversation with two runs.
+#[derive(Debug, Clone, Default)]
+pub struct QueueModel {
+    /// The rules that hold.
+    pub rules: Rules,
+}
+
+/// The number of runs.
+const RUNS: usize = 2;
+
+/// The status of a run, as committed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Status {
+    Unsubmitted,
+    Queued,
+    Running,
+    Ended,
+}
+
+/// A transaction that has taken its position and has read the other runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Transaction {
+    position: u8,
+    /// The run that it marks as the head.
+    head: Option<usize>,
+}
+
+/// A run and the transaction that writes it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Run {
+    status: Status,
+    is_head: bool,
+    transaction: Option<Transaction>,
+}
+
+/// The state of the conversation and of one reader.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Conversation {
+    runs: [Run; RUNS],
+    last_position: u8,
+    committed: Vec<u8>,
+    /// The positions that a client has read page by page.
+    read: Vec<u8>,
+}
+
+/// One step. A number is a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Action {
+    /// SUBMIT or FINISH takes a position, and reads the other runs.
+    Begin(usize),
+    /// It commits.
+    Commit(usize),
+    /// Its process dies before the commit.
+    RollBack(usize),
+    /// A worker claims the run.
+    Claim(usize),
+    /// A client reads the messages after its cursor.
+    Read,
+}
+
+impl Model for QueueModel {
+    type State = Conversation;
+    type Action = Action;
+
+    fn init_states(&self) -> Vec<Conversation> {
+        let run = Run { status: Status::Unsubmitted, is_head: false, transaction: None };
+        vec![Conversation { runs: [run; RUNS], last_position: 0, committed: Vec::new(), read: Vec::new() }]
+    }
+
+    fn actions(&self, conversation: &Conversation, actions: &mut Vec<Action>) {
+        let is_locked = conversation.runs.iter().any(|run| run.transaction.is_some());
+        for (index, run) in conversation.runs.iter().enumerate() {
+            match run {
+                Run { transaction: Some(_), .. } => actions.extend([Action::Commit(index), Action::RollBack(index)]),
+                Run { status: Status::Unsubmitted | Status::Running, .. } => {
+                    if !(is_locked && self.rules.the_counter_is_locked) {
+                        actions.push(Action::Begin(index));
+                    }
+                }
+                Run { status: Status::Queued, is_head, .. } => {
+                    if *is_head || !self.rules.workers_claim_the_head {
+                        actions.push(Action::Claim(index));
+                    }
+                }
+                Run { status: Status::Ended, .. } => {}
+            }
+        }
+        actions.push(Action::Read);
+    }
+
+    fn next_state(&self, conversation: &Conversation, action: Action) -> Option<Conversation> {
+        let mut next = conversation.clone();
+        match action {
+            Action::Begin(index) => next.begin(index, &self.rules),
+            Action::Commit(index) => next.commit(index),
+            Action::RollBack(index) => {
+                next.runs[index].transaction = None;
+                // A row that counts returns to its value; a sequence has a gap.
+                if self.rules.the_counter_is_locked {
+                    next.last_position -= 1;
+                }
+            }
+            Action::Claim(index) => next.runs[index].status = Status::Running,
+            Action::Read => {
+                let cursor = next.read.last().copied().unwrap_or(0);
+                let mut page: Vec<u8> = next.committed.iter().copied().filter(|position| *position > cursor).collect();
+                page.sort_unstable();
+                next.read.extend(page);
+            }
+        }
+        (next != *conversation).then_some(next)
+    }
+
+    /// A process can die again and again.
+    fn within_boundary(&self, conversation: &Conversation) -> bool {
+        conversation.last_position <= 8
+    }
+
+    fn properties(&self) -> Vec<Property<Self>> {
+        vec![
+            Property::always("no message appears before a cursor", |_, conversation: &Conversation| {
+                let cursor = conversation.read.last().copied().unwrap_or(0);
+                let mut before = conversation.committed.iter().filter(|position| **position <= cursor);
+                before.all(|position| conversation.read.contains(position))
+            }),
+            Property::always("one run is live", |_, conversation: &Conversation| {
+                conversation.runs.iter().filter(|run| run.status == Status::Running).count() <= 1
+            }),
+            Property::always("a queue has a head", |_, conversation: &Conversation| conversation.has_head()),
+            Property::sometimes("all runs end", |_, conversation: &Conversation| {
+                conversation.runs.iter().all(|run| run.status == Status::Ended)
+            }),
+        ]
+    }
+}
+
+impl Conversation {
+    fn begin(&mut self, index: usize, rules: &Rules) {
+        self.last_position += 1;
+        let is_live = |run: &Run| matches!(run.status, Status::Queued | Status::Running);
+        let mut others = (0..RUNS).filter(|other| *other != index);
+        let head = if self.runs[index].status == Status::Unsubmitted {
+            (!others.any(|other| is_live(&self.runs[other]))).then_some(index)
+        } else {
+            others.find(|other| self.runs[*other].status == Status::Queued).filter(|_| rules.an_end_marks_the_next_run)
+        };
+        self.runs[index].transaction = Some(Transaction { position: self.last_position, head });
+    }
+
+    fn commit(&mut self, index: usize) {
+        let run = &mut self.runs[index];
+        let Some(Transaction { position, head }) = run.transaction.take() else { return };
+        run.status = if run.status == Status::Unsubmitted { Status::Queued } else { Status::Ended };
+        run.is_head = false;
+        self.committed.push(position);
+        if let Some(head) = head {
+            self.runs[head].is_head = true;
+        }
+    }
+
+    /// Returns whether a queued run waits for a claim or for an end that comes.
+    fn has_head(&self) -> bool {
+        let is_queued = self.runs.iter().any(|run| run.status == Status::Queued);
+        let is_claimable = self.runs.iter().any(|run| run.status == Status::Running || run.is_head);
+        !is_queued || is_claimable
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{QueueModel, Rules};
+    use crate::check::{counterexample, holds};
+
+    #[test]
+    fn a_conversation_keeps_its_order() {
+        holds(QueueModel::default());
+    }
+
+    /// Shows that the promise needs the rule: the snapshot is a way to break it.
+    macro_rules! needed {
+        ($($rule:ident: $promise:literal;)+) => {
+            $(#[test]
+            fn $rule() {
+                let mut rules = Rules::default();
+                rules.$rule = false;
+                insta::assert_snapshot!(stringify!($rule), counterexample(QueueModel { rules }, $promise));
+            })+
+        };
+    }
+
+    needed! {
+        the_counter_is_locked: "no message appears before a cursor";
+        an_end_marks_the_next_run: "a queue has a head";
+        workers_claim_the_head: "one run is live";
+    }
+
+    #[test]
+    fn without_the_lock_a_queue_loses_its_head() {
+        let rules = Rules { the_counter_is_locked: false, ..Rules::default() };
+        insta::assert_snapshot!(counterexample(QueueModel { rules }, "a queue has a head"));
+    }
+}
