@@ -25,7 +25,7 @@ const HOMES: &[(&str, &[&str])] = &[
     ("apalis_core", &["shared/src/queue/backend.rs"]),
     ("rust_embed", &["api/src/routes/page.rs"]),
     ("sqlx", &["shared/src/storage"]),
-    ("deadpool", &["shared/src/storage/pool.rs"]),
+    ("deadpool", &["shared/src/storage/sql/pool.rs"]),
     ("redis", &["shared/src/run_log", "shared/src/queue", "shared/src/rate_limit", "shared/src/redis_link"]),
     ("opentelemetry", &["shared/src/telemetry"]),
     ("opentelemetry_otlp", &["shared/src/telemetry"]),

@@ -7,8 +7,8 @@ use uuid::Uuid;
 use super::{
     NewRun,
     archive::{ArchiveChunk, writes_of},
-    database::args,
-    fenced::{FencedWrites, Statement},
+    sql::args,
+    sql::{FencedWrites, Statement},
 };
 use crate::{
     event::{Event, EventBody, RunQueued},

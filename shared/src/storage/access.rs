@@ -3,7 +3,7 @@
 use sqlx::types::Json;
 use uuid::Uuid;
 
-use super::{Error, Storage, Target, database::args};
+use super::{Error, Storage, Target, sql::args};
 use crate::agent::{Access, Approvers};
 
 /// The owner of a run, and the callers that decide about its calls.
@@ -30,14 +30,17 @@ impl Storage {
     /// Returns the callers that an agent admits. An unknown agent admits each caller, because no caller can use it.
     pub async fn access_of_agent(&self, id: Uuid) -> Result<Access, Error> {
         let sql = select_access!("where a.id = $1");
-        let row = self.database.fetch_optional::<(Option<Json<Access>>,)>(sql, args![id]).await;
-        Ok(access(row.map_err(Error::doing("read whom an agent admits"))?))
+        let row = self
+            .database
+            .fetch_optional::<(Option<Json<Access>>,)>("read whom an agent admits", sql, args![id])
+            .await?;
+        Ok(access(row))
     }
 
     /// Returns the access of each agent that a run of this target could have: the conversation's agent, and the agent
     /// of a new conversation.
     pub async fn access_of_target(&self, owner: &str, target: &Target) -> Result<Vec<Access>, Error> {
-        let doing = || Error::doing("read whom a conversation's agent admits");
+        const DOING: &str = "read whom a conversation's agent admits";
         let (of_conversation, named) = match target {
             Target::New { agent_id } => (None, *agent_id),
             Target::Existing(id) => {
@@ -45,22 +48,19 @@ impl Storage {
                     "join chat_conversations c on c.agent_definition_id = a.id \
                      where c.owner_id = $1 and c.deleted_at is null and c.id = $2"
                 );
-                (
-                    self.database
-                        .fetch_optional::<(Option<Json<Access>>,)>(sql, args![owner, *id])
-                        .await
-                        .map_err(doing())?,
-                    None,
-                )
+                (self.database.fetch_optional::<(Option<Json<Access>>,)>(DOING, sql, args![owner, *id]).await?, None)
             }
             Target::Named { handle, agent_id } => {
                 let sql = select_access!(
                     "join chat_conversations c on c.agent_definition_id = a.id \
                      where c.owner_id = $1 and c.deleted_at is null and c.handle = $2"
                 );
-                let found =
-                    self.database.fetch_optional::<(Option<Json<Access>>,)>(sql, args![owner, handle.to_string()]);
-                (found.await.map_err(doing())?, *agent_id)
+                let found = self.database.fetch_optional::<(Option<Json<Access>>,)>(
+                    DOING,
+                    sql,
+                    args![owner, handle.to_string()],
+                );
+                (found.await?, *agent_id)
             }
         };
         let mut found = vec![access(of_conversation)];
@@ -77,8 +77,10 @@ impl Storage {
                    left join agent_definition_versions v \
                    on v.agent_definition_id = r.agent_definition_id and v.version = r.agent_version \
                    where r.id = $1";
-        let row = self.database.fetch_optional::<(String, Option<Json<Approvers>>)>(sql, args![run_id]).await;
-        let row = row.map_err(Error::doing("read who answers for a run"))?;
+        let row = self
+            .database
+            .fetch_optional::<(String, Option<Json<Approvers>>)>("read who answers for a run", sql, args![run_id])
+            .await?;
         Ok(row.map(|(owner, approvers)| AskedRun {
             owner,
             approvers: approvers.map(|approvers| approvers.0).unwrap_or_default(),

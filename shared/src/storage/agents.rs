@@ -9,8 +9,8 @@ use uuid::Uuid;
 
 use super::{
     Error, Storage,
-    database::{Tx, args},
     pages::{PageRow, page_of, page_query},
+    sql::{Commit, RollBack, Tx, args},
 };
 use crate::{
     agent::{Agent, AgentDefinition, Origin},
@@ -52,22 +52,19 @@ macro_rules! select_agents {
 impl Storage {
     /// Stores a new agent with version 1.
     pub async fn create_agent(&self, definition: &AgentDefinition) -> Result<Agent, Error> {
-        let create = async {
-            let mut tx = self.database.begin().await?;
+        let create = async |tx: &mut Tx| {
             let id = Uuid::now_v7();
-            insert(&mut tx, id, Origin::Api, definition).await?;
-            let agent = read(&mut tx, id).await?.ok_or(sqlx::Error::RowNotFound)?;
-            tx.commit().await?;
-            Ok(agent)
+            insert(tx, id, Origin::Api, definition).await?;
+            Ok(Commit(read_stored(tx, id).await?))
         };
-        create.await.map_err(Error::doing("store an agent"))
+        self.database.transact("store an agent", create).await
     }
 
     /// Returns the agent of this id, secrets included.
     pub async fn agent(&self, id: Uuid) -> Result<Option<Agent>, Error> {
         let sql = concat!(select_agents!(), "and a.id = $1");
-        let row = self.database.fetch_optional::<AgentRow>(sql, args![id]).await;
-        Ok(row.map_err(Error::doing("read an agent"))?.map(Agent::from))
+        let row = self.database.fetch_optional::<AgentRow>("read an agent", sql, args![id]).await?;
+        Ok(row.map(Agent::from))
     }
 
     /// Returns a page of agents, newest first, secrets included. `None` for an unknown cursor.
@@ -79,8 +76,10 @@ impl Storage {
             "id desc",
             "$3"
         );
-        let rows = self.database.fetch_all::<PageRow<AgentRow>>(list, args![before, size.items + 1, size.bytes]).await;
-        let rows = rows.map_err(Error::doing("list agents"))?;
+        let rows = self
+            .database
+            .fetch_all::<PageRow<AgentRow>>("list agents", list, args![before, size.items + 1, size.bytes])
+            .await?;
         Ok(Some(page_of(rows, size, |last| last.id.simple().to_string())))
     }
 
@@ -91,112 +90,101 @@ impl Storage {
         id: Uuid,
         change: impl FnOnce(&AgentDefinition) -> Result<AgentDefinition, E>,
     ) -> Result<Result<AgentChange, E>, Error> {
-        let doing = || Error::doing("change an agent");
-        let mut tx = self.database.begin().await.map_err(doing())?;
-        let Some(agent) = lock(&mut tx, id).await.map_err(doing())? else { return Ok(Ok(AgentChange::NotFound)) };
-        if agent.origin == Origin::File {
-            tx.rollback().await.map_err(doing())?;
-            return Ok(Ok(AgentChange::InFile));
-        }
-        let definition = match change(&agent.definition) {
-            Ok(definition) => definition,
-            Err(refused) => {
-                tx.rollback().await.map_err(doing())?;
-                return Ok(Err(refused));
+        let change = async |tx: &mut Tx| {
+            let Some(agent) = lock(tx, id).await? else { return Ok(RollBack(Ok(AgentChange::NotFound))) };
+            if agent.origin == Origin::File {
+                return Ok(RollBack(Ok(AgentChange::InFile)));
             }
+            let definition = match change(&agent.definition) {
+                Ok(definition) => definition,
+                Err(refused) => return Ok(RollBack(Err(refused))),
+            };
+            if definition == agent.definition {
+                return Ok(RollBack(Ok(AgentChange::Changed(Box::new(agent)))));
+            }
+            add_version(tx, &agent, &definition).await?;
+            Ok(Commit(Ok(AgentChange::Changed(Box::new(read_stored(tx, id).await?)))))
         };
-        if definition == agent.definition {
-            tx.rollback().await.map_err(doing())?;
-            return Ok(Ok(AgentChange::Changed(Box::new(agent))));
-        }
-        let changed = async {
-            add_version(&mut tx, &agent, &definition).await?;
-            let changed = read(&mut tx, id).await?.ok_or(sqlx::Error::RowNotFound)?;
-            tx.commit().await?;
-            Ok(AgentChange::Changed(Box::new(changed)))
-        };
-        Ok(Ok(changed.await.map_err(doing())?))
+        self.database.transact("change an agent", change).await
     }
 
     /// Removes an agent, or hides it while a conversation, a run or a briefing has it.
     pub async fn delete_agent(&self, id: Uuid) -> Result<AgentChange, Error> {
-        let delete = async {
-            let mut tx = self.database.begin().await?;
-            let Some(agent) = lock(&mut tx, id).await? else { return Ok(AgentChange::NotFound) };
+        let delete = async |tx: &mut Tx| {
+            let Some(agent) = lock(tx, id).await? else { return Ok(RollBack(AgentChange::NotFound)) };
             if agent.origin == Origin::File {
-                tx.rollback().await?;
-                return Ok(AgentChange::InFile);
+                return Ok(RollBack(AgentChange::InFile));
             }
-            hide(&mut tx, id).await?;
-            tx.commit().await?;
-            Ok(AgentChange::Changed(Box::new(agent)))
+            hide(tx, id).await?;
+            Ok(Commit(AgentChange::Changed(Box::new(agent))))
         };
-        delete.await.map_err(Error::doing("delete an agent"))
+        self.database.transact("delete an agent", delete).await
     }
 
     /// Replaces the agents of the file by `definitions`. New agents are added, changed ones get a version, and missing
     /// ones are hidden. Returns the numbers of changed and of hidden agents.
     pub async fn load_agents(&self, definitions: &BTreeMap<Uuid, AgentDefinition>) -> Result<(usize, usize), Error> {
-        let load = async {
-            let mut tx = self.database.begin().await?;
+        let load = async |tx: &mut Tx| {
             let (mut changed, mut hidden) = (0, 0);
             for (id, definition) in definitions {
                 // Another process may load the same file now. The first one inserts the agent, and the second one finds
                 // it.
                 let sql = "insert into agent_definitions (id, name, origin, created_at) values ($1, $2, 'file', {now}) on conflict (id) do nothing";
                 if tx.execute(sql, args![*id, definition.name.as_str()]).await? == 1 {
-                    insert_version(&mut tx, *id, 1, definition).await?;
+                    insert_version(tx, *id, 1, definition).await?;
                     changed += 1;
                     continue;
                 }
                 let sql = "update agent_definitions set deleted_at = null where id = $1";
                 tx.execute(sql, args![*id]).await?;
-                let stored = lock(&mut tx, *id).await?.ok_or(sqlx::Error::RowNotFound)?;
+                let stored = lock(tx, *id).await?.ok_or_else(|| tx.no_row())?;
                 if stored.definition != *definition {
-                    add_version(&mut tx, &stored, definition).await?;
+                    add_version(tx, &stored, definition).await?;
                     changed += 1;
                 }
             }
             let sql = "select id from agent_definitions where origin = 'file' and deleted_at is null {for update}";
             for (id,) in tx.fetch_all::<(Uuid,)>(sql, args![]).await? {
                 if !definitions.contains_key(&id) {
-                    hide(&mut tx, id).await?;
+                    hide(tx, id).await?;
                     hidden += 1;
                 }
             }
-            tx.commit().await?;
-            Ok((changed, hidden))
+            Ok(Commit((changed, hidden)))
         };
-        load.await.map_err(Error::doing("load the agents of a file"))
+        self.database.transact("load the agents of a file", load).await
     }
 
     /// Returns the definition of a run's submission, secrets included.
     pub async fn agent_definition(&self, id: Uuid, version: u32) -> Result<Option<AgentDefinition>, Error> {
         let sql = "select definition from agent_definition_versions where agent_definition_id = $1 and version = $2";
-        let row = self.database.fetch_optional::<(Json<AgentDefinition>,)>(sql, args![id, version]).await;
-        Ok(row.map_err(Error::doing("read an agent's definition"))?.map(|row| row.0.0))
+        let row = self
+            .database
+            .fetch_optional::<(Json<AgentDefinition>,)>("read an agent's definition", sql, args![id, version])
+            .await?;
+        Ok(row.map(|row| row.0.0))
     }
 }
 
-async fn insert(tx: &mut Tx, id: Uuid, origin: Origin, definition: &AgentDefinition) -> Result<(), sqlx::Error> {
+async fn insert(tx: &mut Tx, id: Uuid, origin: Origin, definition: &AgentDefinition) -> Result<(), Error> {
     let sql = "insert into agent_definitions (id, name, origin, created_at) values ($1, $2, $3, {now})";
     tx.execute(sql, args![id, definition.name.as_str(), origin.as_str()]).await?;
     insert_version(tx, id, 1, definition).await
 }
 
-async fn insert_version(tx: &mut Tx, id: Uuid, version: u32, definition: &AgentDefinition) -> Result<(), sqlx::Error> {
+async fn insert_version(tx: &mut Tx, id: Uuid, version: u32, definition: &AgentDefinition) -> Result<(), Error> {
     let sql = "insert into agent_definition_versions (agent_definition_id, version, definition, created_at) values ($1, $2, $3, {now})";
     tx.execute(sql, args![id, version, storable_json(json!(definition))]).await.map(drop)
 }
 
-async fn add_version(tx: &mut Tx, agent: &Agent, definition: &AgentDefinition) -> Result<(), sqlx::Error> {
+async fn add_version(tx: &mut Tx, agent: &Agent, definition: &AgentDefinition) -> Result<(), Error> {
     let version = agent.version + 1;
     insert_version(tx, agent.id, version, definition).await?;
     let sql = "update agent_definitions set version = $2, name = $3, updated_at = {now} where id = $1";
     tx.execute(sql, args![agent.id, version, definition.name.as_str()]).await.map(drop)
 }
 
-async fn hide(tx: &mut Tx, id: Uuid) -> Result<(), sqlx::Error> {
+async fn hide(tx: &mut Tx, id: Uuid) -> Result<(), Error> {
     let sql = "delete from agent_definitions where id = $1 and not exists (select 1 from chat_conversations where agent_definition_id = $1) \
                and not exists (select 1 from agent_runs where agent_definition_id = $1) \
                and not exists (select 1 from briefings where agent_definition_id = $1)";
@@ -206,7 +194,7 @@ async fn hide(tx: &mut Tx, id: Uuid) -> Result<(), sqlx::Error> {
     Ok(())
 }
 
-async fn lock(tx: &mut Tx, id: Uuid) -> Result<Option<Agent>, sqlx::Error> {
+async fn lock(tx: &mut Tx, id: Uuid) -> Result<Option<Agent>, Error> {
     let sql = "select id from agent_definitions where id = $1 and deleted_at is null {for update}";
     match tx.fetch_optional::<(Uuid,)>(sql, args![id]).await? {
         Some(_) => read(tx, id).await,
@@ -214,7 +202,12 @@ async fn lock(tx: &mut Tx, id: Uuid) -> Result<Option<Agent>, sqlx::Error> {
     }
 }
 
-async fn read(tx: &mut Tx, id: Uuid) -> Result<Option<Agent>, sqlx::Error> {
+/// Returns an agent that this transaction has stored.
+async fn read_stored(tx: &mut Tx, id: Uuid) -> Result<Agent, Error> {
+    read(tx, id).await?.ok_or_else(|| tx.no_row())
+}
+
+async fn read(tx: &mut Tx, id: Uuid) -> Result<Option<Agent>, Error> {
     let sql = concat!(select_agents!(), "and a.id = $1");
     Ok(tx.fetch_optional::<AgentRow>(sql, args![id]).await?.map(Agent::from))
 }

@@ -12,9 +12,9 @@ use uuid::Uuid;
 use super::{
     Error, Storage,
     archive::{ArchiveChunk, writes_of},
-    database::{Tx, args},
-    fenced::{FencedWrites, Statement},
     rows::traceparent,
+    sql::{Commit, RollBack, Settle, Tx, args},
+    sql::{FencedWrites, Statement},
     trace::{ApprovalRow, approval_columns},
 };
 use crate::{
@@ -112,11 +112,12 @@ impl Storage {
     /// Returns the schema for the arguments of a pending question; `None` if there is no such question.
     pub async fn approval_schema(&self, owner: &str, run_id: Uuid, approval_id: Uuid) -> Result<Option<Value>, Error> {
         let schema = self.database.fetch_optional::<(Json<Value>,)>(
+            "read the schema of an approval",
             "select a.schema from agent_run_approvals a join agent_runs r on r.id = a.run_id \
              where a.id = $1 and a.run_id = $2 and r.owner_id = $3 and a.status = 'pending'",
             args![approval_id, run_id, owner.to_owned()],
         );
-        let schema = schema.await.map_err(Error::doing("read the schema of an approval"))?;
+        let schema = schema.await?;
         Ok(schema.map(|(Json(schema),)| schema))
     }
 
@@ -128,15 +129,13 @@ impl Storage {
         approval_id: Uuid,
         decision: DecisionBy<'_>,
     ) -> Result<AnswerOutcome, Error> {
-        let decide = async {
-            let mut tx = self.database.begin().await?;
-            let outcome = match lock(&mut tx, run_id, Some(owner)).await? {
+        let decide = async |tx: &mut Tx| {
+            Ok(settled(match lock(tx, run_id, Some(owner)).await? {
                 None => AnswerOutcome::NotFound,
-                Some(run) => decide_locked(&mut tx, run_id, run, approval_id, Some(decision)).await?,
-            };
-            settle(tx, outcome).await
+                Some(run) => decide_locked(tx, run_id, run, approval_id, Some(decision)).await?,
+            }))
         };
-        decide.await.map_err(Error::doing("store the answer to an approval"))
+        self.database.transact("store the answer to an approval", decide).await
     }
 
     /// Stores the result of a call that the client executed. The first result counts.
@@ -147,31 +146,31 @@ impl Storage {
         call_id: &str,
         result: &ClientResult,
     ) -> Result<AnswerOutcome, Error> {
-        let complete = async {
-            let mut tx = self.database.begin().await?;
-            let outcome = match lock(&mut tx, run_id, Some(owner)).await? {
+        let complete = async |tx: &mut Tx| {
+            Ok(settled(match lock(tx, run_id, Some(owner)).await? {
                 None => AnswerOutcome::NotFound,
-                Some(run) => complete_locked(&mut tx, run_id, run, call_id, Some(result)).await?,
-            };
-            settle(tx, outcome).await
+                Some(run) => complete_locked(tx, run_id, run, call_id, Some(result)).await?,
+            }))
         };
-        complete.await.map_err(Error::doing("store the result of a client's tool"))
+        self.database.transact("store the result of a client's tool", complete).await
     }
 
     /// Denies the questions and fails the client's calls whose expiry has passed. Returns their runs.
     pub async fn expire_questions(&self) -> Result<Vec<AnsweredRun>, Error> {
-        let doing = || Error::doing("look for questions that have expired");
+        const DOING: &str = "look for questions that have expired";
         let approvals = self.database.fetch_all::<(Uuid, Uuid)>(
+            DOING,
             "select a.id, a.run_id from agent_run_approvals a join agent_runs r on r.id = a.run_id \
              where a.status = 'pending' and a.expires_at < {now} and r.status = 'waiting' limit $1",
             args![BATCH],
         );
         let calls = self.database.fetch_all::<(String, Uuid)>(
+            DOING,
             "select t.call_id, t.run_id from agent_run_tool_calls t join agent_runs r on r.id = t.run_id \
              where t.status = 'client' and t.expires_at < {now} and r.status = 'waiting' limit $1",
             args![BATCH],
         );
-        let (approvals, calls) = futures::try_join!(approvals, calls).map_err(doing())?;
+        let (approvals, calls) = futures::try_join!(approvals, calls)?;
         let mut outcome = Vec::new();
         for (approval_id, run_id) in approvals {
             outcome.push((run_id, self.expire(run_id, OpenQuestion::Approval(approval_id)).await));
@@ -191,14 +190,15 @@ impl Storage {
         Ok(accepted.collect())
     }
 
-    async fn expire(&self, run_id: Uuid, open: OpenQuestion) -> Result<AnswerOutcome, sqlx::Error> {
-        let mut tx = self.database.begin().await?;
-        let outcome = match (lock(&mut tx, run_id, None).await?, open) {
-            (None, _) => AnswerOutcome::NotFound,
-            (Some(run), OpenQuestion::Approval(id)) => decide_locked(&mut tx, run_id, run, id, None).await?,
-            (Some(run), OpenQuestion::Call(call_id)) => complete_locked(&mut tx, run_id, run, &call_id, None).await?,
+    async fn expire(&self, run_id: Uuid, open: OpenQuestion) -> Result<AnswerOutcome, Error> {
+        let expire = async |tx: &mut Tx| {
+            Ok(settled(match (lock(tx, run_id, None).await?, open) {
+                (None, _) => AnswerOutcome::NotFound,
+                (Some(run), OpenQuestion::Approval(id)) => decide_locked(tx, run_id, run, id, None).await?,
+                (Some(run), OpenQuestion::Call(call_id)) => complete_locked(tx, run_id, run, &call_id, None).await?,
+            }))
         };
-        settle(tx, outcome).await
+        self.database.transact("expire a question", expire).await
     }
 }
 
@@ -215,7 +215,7 @@ async fn decide_locked(
     run: WaitingRunRow,
     approval_id: Uuid,
     answer: Option<DecisionBy<'_>>,
-) -> Result<AnswerOutcome, sqlx::Error> {
+) -> Result<AnswerOutcome, Error> {
     let sql = concat!(
         "select ",
         approval_columns!(),
@@ -275,7 +275,7 @@ async fn complete_locked(
     run: WaitingRunRow,
     call_id: &str,
     result: Option<&ClientResult>,
-) -> Result<AnswerOutcome, sqlx::Error> {
+) -> Result<AnswerOutcome, Error> {
     #[derive(FromRow)]
     struct Row {
         #[sqlx(try_from = "String")]
@@ -327,7 +327,7 @@ async fn write_answer(
     run_id: Uuid,
     run: WaitingRunRow,
     body: &EventBody<'_>,
-) -> Result<AnsweredRun, sqlx::Error> {
+) -> Result<AnsweredRun, Error> {
     let event = Event::new(EventId::first_of(run.attempt as u32 + 1), Utc::now(), body);
     let sql = "update agent_runs set attempt = attempt + 1, archived_to = $2, checkpoint = $2, \
                status = case when exists (select 1 from agent_run_approvals a where a.run_id = $1 and a.status = 'pending') \
@@ -336,20 +336,20 @@ async fn write_answer(
     let fenced =
         FencedWrites::new(Statement::new(sql, args![run_id, event.id]), writes_of(run_id, &ArchiveChunk::of(&event)));
     let outcome = tx.write_fenced::<(bool, Uuid, Option<String>)>(fenced).await?.into_iter().next();
-    let (queued, conversation_id, stored) = outcome.ok_or(sqlx::Error::RowNotFound)?;
+    let (queued, conversation_id, stored) = outcome.ok_or_else(|| tx.no_row())?;
     Ok(AnsweredRun { run_id, event, queued, conversation_id, traceparent: traceparent(stored) })
 }
 
-async fn lock(tx: &mut Tx, run_id: Uuid, owner: Option<&str>) -> Result<Option<WaitingRunRow>, sqlx::Error> {
+async fn lock(tx: &mut Tx, run_id: Uuid, owner: Option<&str>) -> Result<Option<WaitingRunRow>, Error> {
     let sql = "select status, attempt, archived_to from agent_runs where id = $1 and ($2 is null or owner_id = $2) \
                and exists (select 1 from chat_conversations c where c.id = conversation_id and c.deleted_at is null) {for update}";
     tx.fetch_optional(sql, args![run_id, owner.map(str::to_owned)]).await
 }
 
-async fn settle(tx: Tx, outcome: AnswerOutcome) -> Result<AnswerOutcome, sqlx::Error> {
+/// An accepted answer stays. No other outcome has written anything.
+fn settled(outcome: AnswerOutcome) -> Settle<AnswerOutcome> {
     match outcome {
-        AnswerOutcome::Accepted(_) => tx.commit().await?,
-        _ => tx.rollback().await?,
+        AnswerOutcome::Accepted(_) => Commit(outcome),
+        _ => RollBack(outcome),
     }
-    Ok(outcome)
 }

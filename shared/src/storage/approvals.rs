@@ -9,8 +9,8 @@ use uuid::Uuid;
 
 use super::{
     Error, Storage,
-    database::args,
     pages::{PageRow, page_of, page_query},
+    sql::args,
     trace::{ApprovalRow, approval_columns},
 };
 use crate::{
@@ -70,8 +70,10 @@ impl Storage {
             "$5"
         );
         let args = args![caller.owner, entrusted, after, size.items + 1, size.bytes];
-        let rows = self.database.fetch_all::<PageRow<OpenRow>>(list, args).await;
-        let rows = rows.map_err(Error::doing("list the approvals that a caller may decide"))?;
+        let rows = self
+            .database
+            .fetch_all::<PageRow<OpenRow>>("list the approvals that a caller may decide", list, args)
+            .await?;
         Ok(Some(page_of(rows, size, |last| last.place.simple().to_string())))
     }
 
@@ -80,8 +82,10 @@ impl Storage {
         let sql = "select v.agent_definition_id, v.version, v.definition -> 'approvers' from agent_definition_versions v \
                    where (v.definition ->> 'approvers') is not null and exists (select 1 from agent_runs r \
                    where r.agent_definition_id = v.agent_definition_id and r.agent_version = v.version and r.status = 'waiting')";
-        let waiting = self.database.fetch_all::<(Uuid, i64, Json<Value>)>(sql, args![]).await;
-        let waiting = waiting.map_err(Error::doing("look for definitions that name approvers"))?;
+        let waiting = self
+            .database
+            .fetch_all::<(Uuid, i64, Json<Value>)>("look for definitions that name approvers", sql, args![])
+            .await?;
         let entrusted = waiting.into_iter().filter_map(|(agent, version, Json(approvers))| {
             // No owner has the empty id. So a definition with the approver `owner` entrusts its runs to no other
             // caller.

@@ -7,9 +7,9 @@ use uuid::Uuid;
 
 use super::{
     Answer, Claim, Error, Progress, Storage,
-    database::{Tx, args},
-    fenced::Statement,
     progress::rows_of,
+    sql::Statement,
+    sql::{RollBack, Tx, args},
 };
 use crate::{
     event::Event,
@@ -100,11 +100,11 @@ impl Storage {
     /// run.
     pub async fn read_archive(&self, run_id: Uuid, after: EventId) -> Result<Option<ArchivePage>, Error> {
         let rows = self.database.fetch_all::<ChunkRow>(
-            "select r.status, r.attempt, r.archived_to, r.events_removed_at is not null as removed, e.body from agent_runs r \
+            "read a run's archive", "select r.status, r.attempt, r.archived_to, r.events_removed_at is not null as removed, e.body from agent_runs r \
              left join run_events e on e.run_id = r.id and e.last_id > $2 where r.id = $1 order by e.last_id limit $3",
             args![run_id, after, CHUNKS],
         );
-        let rows = rows.await.map_err(Error::doing("read a run's archive"))?;
+        let rows = rows.await?;
         let mut position = None;
         let mut events = Vec::new();
         for row in rows {
@@ -127,11 +127,7 @@ impl Storage {
             position: PositionRow,
         }
         let sql = "select id, status, attempt, archived_to, events_removed_at is not null as removed from agent_runs where id {in:$1}";
-        let rows = self
-            .database
-            .fetch_all::<Row>(sql, args![run_ids])
-            .await
-            .map_err(Error::doing("look up the followed runs"))?;
+        let rows = self.database.fetch_all::<Row>("look up the followed runs", sql, args![run_ids]).await?;
         Ok(rows.into_iter().map(|row| (row.id, row.position.into())).collect())
     }
 }
@@ -140,19 +136,15 @@ impl Storage {
 pub(super) async fn durable_answer(tx: &mut Tx, run_id: Uuid, streamed: bool) -> Result<(String, MessageParts), Error> {
     let chunks = tx
         .fetch_all::<(Vec<u8>,)>("select body from run_events where run_id = $1 order by last_id", args![run_id])
-        .await;
+        .await?;
     let (mut transcript, mut parts) = (Transcript::default(), PartsBuilder::default());
-    for (chunk,) in chunks.map_err(Error::doing("read a run's archived text"))? {
+    for (chunk,) in chunks {
         for event in Event::parse_batch(&chunk.into()).map_err(|source| Error::Damaged { run_id, source })? {
             transcript.apply(&event);
             parts.push(&event);
         }
     }
-    let text = if streamed {
-        transcript.into_text()
-    } else {
-        text_of_steps(tx, run_id).await.map_err(Error::doing("read a run's text"))?
-    };
+    let text = if streamed { transcript.into_text() } else { text_of_steps(tx, run_id).await? };
     let mut parts = parts.into_parts(Utc::now().timestamp_millis());
     parts.complete_text(&text);
     Ok((text, parts))
@@ -161,12 +153,12 @@ pub(super) async fn durable_answer(tx: &mut Tx, run_id: Uuid, streamed: bool) ->
 impl Storage {
     /// Returns the text and the usage of earlier attempts, for a claimed run that ends before it resumes.
     pub async fn earlier_answer(&self, claim: &Claim) -> Result<Answer, Error> {
-        let doing = || Error::doing("read a run's text");
-        let mut tx = self.database.begin().await.map_err(doing())?;
-        let (text, _) = durable_answer(&mut tx, claim.run_id, claim.stream).await?;
-        let sql = "select usage from agent_runs where id = $1";
-        let row = tx.fetch_optional::<(Option<Json<Usage>>,)>(sql, args![claim.run_id]).await.map_err(doing())?;
-        tx.rollback().await.map_err(doing())?;
+        let read = async |tx: &mut Tx| {
+            let (text, _) = durable_answer(tx, claim.run_id, claim.stream).await?;
+            let sql = "select usage from agent_runs where id = $1";
+            Ok(RollBack((text, tx.fetch_optional::<(Option<Json<Usage>>,)>(sql, args![claim.run_id]).await?)))
+        };
+        let (text, row) = self.database.transact("read a run's text", read).await?;
         let usage = row.and_then(|row| row.0).map(|usage| usage.0).unwrap_or_default();
         // Such a run ends without completion, so it has no finish reason.
         Ok(Answer { text, usage, ..Answer::default() })
@@ -186,7 +178,7 @@ impl Storage {
 }
 
 /// Returns the text of a run whose events have no deltas.
-async fn text_of_steps(tx: &mut Tx, run_id: Uuid) -> Result<String, sqlx::Error> {
+async fn text_of_steps(tx: &mut Tx, run_id: Uuid) -> Result<String, Error> {
     let sql = "select content from agent_run_messages where run_id = $1 and role = 'assistant' order by position";
     Ok(tx.fetch_all::<(String,)>(sql, args![run_id]).await?.into_iter().map(|row| row.0).collect())
 }

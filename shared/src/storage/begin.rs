@@ -6,9 +6,9 @@ use sqlx::{FromRow, types::Json};
 
 use super::{
     Claim, Error, Storage,
-    database::args,
-    fenced::Statement,
     rows::{MessageRow, message_columns},
+    sql::Statement,
+    sql::args,
     summaries::newest_summary,
 };
 use crate::{
@@ -158,8 +158,9 @@ impl Storage {
              returning id, input_message_id, client_tools, metadata, finish_reason, {unsynced} as unsynced",
             args![claim.run_id, claim.attempt, model],
         );
-        let rows = self.database.write_and_read::<HistoryRow>(mark, history_rows(claim, window)).await;
-        let mut rows = rows.map_err(Error::doing("begin an attempt"))?.into_iter();
+        let history = history_rows(claim, window);
+        let rows = self.database.write_and_read::<HistoryRow>("begin an attempt", mark, history).await?;
+        let mut rows = rows.into_iter();
         let Some(own) = rows.next().filter(|row| row.own) else { return Ok(BeginResult::Fenced) };
         let mut earlier: Vec<EarlierMessage> = rows
             .map(|row| EarlierMessage {

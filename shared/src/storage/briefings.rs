@@ -7,11 +7,11 @@ use uuid::Uuid;
 
 use super::{
     Error, Storage,
-    database::args,
     end::take_position,
     newest_first::NewestFirst,
     pages::{PageRow, page_of, page_query},
     quota,
+    sql::{Commit, RollBack, Tx, args},
 };
 use crate::{
     briefing::{Briefing, BriefingCard},
@@ -116,8 +116,11 @@ impl Storage {
             briefing_columns!(),
             " from briefings where author_id = $1 and idempotency_key = $2"
         );
-        let found = self.database.fetch_optional::<KeyedRow>(sql, args![author.as_str(), key.key.as_str()]).await;
-        Ok(found.map_err(Error::doing("look up the key of a briefing"))?.map(|row| {
+        let found = self
+            .database
+            .fetch_optional::<KeyedRow>("look up the key of a briefing", sql, args![author.as_str(), key.key.as_str()])
+            .await?;
+        Ok(found.map(|row| {
             if row.idempotency_fingerprint == key.fingerprint {
                 StoredBriefing::Repeated(row.briefing.into())
             } else {
@@ -129,50 +132,51 @@ impl Storage {
     /// Deletes the owner's briefing of this id, and returns whether there was one. Its cards stay.
     pub async fn delete_briefing(&self, owner: &str, id: Uuid) -> Result<bool, Error> {
         let sql = "delete from briefings where id = $1 and owner_id = $2 returning id";
-        let deleted = self.database.write::<(Uuid,)>(sql, args![id, owner]).await;
-        Ok(!deleted.map_err(Error::doing("delete a briefing"))?.is_empty())
+        let deleted = self.database.write::<(Uuid,)>("delete a briefing", sql, args![id, owner]).await?;
+        Ok(!deleted.is_empty())
     }
 
     async fn insert_briefing(&self, account: Account<'_>, new: NewBriefing) -> Result<Option<Briefing>, Error> {
-        const DOING: &str = "store a briefing";
         let bytes = new.bytes();
         let NewBriefing { agent_id, title, summary, priority, data, created_at, authored } = new;
         let (author, key) = authored.unzip();
         let (key, fingerprint) = key.map(|key| (key.key, key.fingerprint)).unzip();
-        let mut tx = self.database.begin().await.map_err(Error::doing(DOING))?;
-        let created = tx.fetch_optional::<BriefingRow>(
-            concat!(
-                "insert into briefings (id, owner_id, agent_definition_id, title, summary, priority, data, created_at, ",
-                "bytes, author_id, idempotency_key, idempotency_fingerprint) ",
-                "select $1, $2, $3, $4, $5, $6, $7, coalesce($8, {now}), $9, $10, $11, $12 ",
-                "where exists (select 1 from agent_definitions where id = $3 and deleted_at is null) returning ",
-                briefing_columns!()
-            ),
-            args![
-                Uuid::now_v7(),
-                account.owner,
-                agent_id,
-                title,
-                summary,
-                priority,
-                data,
-                created_at.map(in_milliseconds),
-                bytes,
-                author,
-                key,
-                fingerprint
-            ],
-        );
-        let created = created.await.map_err(Error::doing(DOING))?;
-        quota::commit_within(tx, account.owner, account.quotas(), DOING).await?;
-        Ok(created.map(Briefing::from))
+        let insert = async |tx: &mut Tx| {
+            let created = tx.fetch_optional::<BriefingRow>(
+                concat!(
+                    "insert into briefings (id, owner_id, agent_definition_id, title, summary, priority, data, created_at, ",
+                    "bytes, author_id, idempotency_key, idempotency_fingerprint) ",
+                    "select $1, $2, $3, $4, $5, $6, $7, coalesce($8, {now}), $9, $10, $11, $12 ",
+                    "where exists (select 1 from agent_definitions where id = $3 and deleted_at is null) returning ",
+                    briefing_columns!()
+                ),
+                args![
+                    Uuid::now_v7(),
+                    account.owner,
+                    agent_id,
+                    title,
+                    summary,
+                    priority,
+                    data,
+                    created_at.map(in_milliseconds),
+                    bytes,
+                    author,
+                    key,
+                    fingerprint
+                ],
+            );
+            let created = created.await?;
+            quota::keep_within(tx, account.owner, account.quotas()).await?;
+            Ok(Commit(created.map(Briefing::from)))
+        };
+        self.database.transact("store a briefing", insert).await
     }
 
     /// Returns the owner's briefing of this id.
     pub async fn briefing(&self, owner: &str, id: Uuid) -> Result<Option<Briefing>, Error> {
         let sql = concat!("select ", briefing_columns!(), " from briefings where id = $1 and owner_id = $2");
-        let row = self.database.fetch_optional::<BriefingRow>(sql, args![id, owner]).await;
-        Ok(row.map_err(Error::doing("read a briefing"))?.map(Briefing::from))
+        let row = self.database.fetch_optional::<BriefingRow>("read a briefing", sql, args![id, owner]).await?;
+        Ok(row.map(Briefing::from))
     }
 
     /// Returns a page of the owner's briefings, newest first. `None` for an unknown cursor.
@@ -196,8 +200,7 @@ impl Storage {
             "$5"
         );
         let args = args![owner, before.at(), before.id(), size.items + 1, size.bytes];
-        let rows = self.database.fetch_all::<PageRow<BriefingRow>>(list, args).await;
-        let rows = rows.map_err(Error::doing("list briefings"))?;
+        let rows = self.database.fetch_all::<PageRow<BriefingRow>>("list briefings", list, args).await?;
         Ok(Some(page_of(rows, size, |last| NewestFirst::cursor_after(last.created_at, last.id))))
     }
 
@@ -209,49 +212,30 @@ impl Storage {
         conversation_id: Uuid,
         briefing: Briefing,
     ) -> Result<Option<Uuid>, Error> {
-        const DOING: &str = "add a briefing to a conversation";
         let account = account.into();
         let owner = account.owner;
-        let mut tx = self.database.begin().await.map_err(Error::doing(DOING))?;
-        let add = async {
+        let add = async |tx: &mut Tx| {
             let sql =
                 "select id from chat_conversations where id = $1 and owner_id = $2 and deleted_at is null {for update}";
             if tx.fetch_optional::<(Uuid,)>(sql, args![conversation_id, owner]).await?.is_none() {
-                return Ok(CardOutcome::Nowhere);
+                return Ok(RollBack(None));
             }
             let sql = "select id from chat_messages where conversation_id = $1 and briefing_id = $2 and superseded_at is null";
             if let Some((id,)) = tx.fetch_optional::<(Uuid,)>(sql, args![conversation_id, briefing.id]).await? {
-                return Ok(CardOutcome::There(id));
+                return Ok(RollBack(Some(id)));
             }
             let (id, briefing_id) = (Uuid::now_v7(), briefing.id);
             let card = Content::BriefingCard(BriefingCard::from(briefing));
-            let position = take_position(&mut tx, conversation_id, None, card.to_stored().len()).await?;
+            let position = take_position(tx, conversation_id, None, card.to_stored().len()).await?;
             let sql = "insert into chat_messages (id, conversation_id, owner_id, position, turn, briefing_id, role, content_type, content, status, branch, created_at) \
                        select $1, id, $3, $4, $4, $5, 'system', $6, $7, 'complete', branch, {now} from chat_conversations where id = $2";
             tx.execute(sql, args![id, conversation_id, owner, position, briefing_id, card.kind(), card.to_stored()])
                 .await?;
-            Ok(CardOutcome::Added(id))
+            quota::keep_within(tx, owner, account.quotas()).await?;
+            Ok(Commit(Some(id)))
         };
-        match add.await.map_err(Error::doing(DOING))? {
-            CardOutcome::Added(id) => {
-                quota::commit_within(tx, owner, account.quotas(), DOING).await?;
-                Ok(Some(id))
-            }
-            found => {
-                tx.rollback().await.map_err(Error::doing(DOING))?;
-                Ok(if let CardOutcome::There(id) = found { Some(id) } else { None })
-            }
-        }
+        self.database.transact("add a briefing to a conversation", add).await
     }
-}
-
-/// The outcome of adding a card.
-enum CardOutcome {
-    Added(Uuid),
-    /// The conversation had the card before.
-    There(Uuid),
-    /// There is no such conversation.
-    Nowhere,
 }
 
 /// Returns the time as both databases store it. A leap second becomes the second after it.

@@ -5,8 +5,8 @@ use uuid::Uuid;
 
 use super::{
     Error, Storage,
-    database::args,
     end::{self, EndedRun},
+    sql::{Commit, RollBack, Tx, args},
 };
 use crate::{approval::ApprovalStatus, run::RunStatus};
 
@@ -31,31 +31,27 @@ impl Storage {
             #[sqlx(try_from = "String")]
             status: RunStatus,
         }
-        let doing = || Error::doing("cancel a run");
-        let mut tx = self.database.begin().await.map_err(doing())?;
-        let sql = "select conversation_id from agent_runs where id = $1 and owner_id = $2";
-        let conversation = tx.fetch_optional::<(Uuid,)>(sql, args![run_id, owner]).await.map_err(doing())?;
-        let Some((conversation_id,)) = conversation else { return Ok(CancelOutcome::NotFound) };
-        end::lock_conversation(&mut tx, conversation_id).await.map_err(doing())?;
-        let row = tx
-            .fetch_optional::<Row>("select status from agent_runs where id = $1 {for update}", args![run_id])
-            .await
-            .map_err(doing())?;
-        let cancelled = match row.map(|row| row.status) {
-            None => CancelOutcome::NotFound,
-            Some(status) if status.is_terminal() => CancelOutcome::Over,
-            Some(RunStatus::Running) => {
-                let sql =
-                    "update agent_runs set cancel_requested_at = coalesce(cancel_requested_at, {now}) where id = $1";
-                tx.execute(sql, args![run_id]).await.map_err(doing())?;
-                CancelOutcome::Requested
-            }
-            Some(_) => match end::cancel_locked(&mut tx, run_id, ApprovalStatus::Cancelled).await? {
-                Some(ended) => CancelOutcome::Ended(ended),
-                None => CancelOutcome::Over,
-            },
+        let cancel = async |tx: &mut Tx| {
+            let sql = "select conversation_id from agent_runs where id = $1 and owner_id = $2";
+            let conversation = tx.fetch_optional::<(Uuid,)>(sql, args![run_id, owner]).await?;
+            let Some((conversation_id,)) = conversation else { return Ok(RollBack(CancelOutcome::NotFound)) };
+            end::lock_conversation(tx, conversation_id).await?;
+            let sql = "select status from agent_runs where id = $1 {for update}";
+            let row = tx.fetch_optional::<Row>(sql, args![run_id]).await?;
+            Ok(match row.map(|row| row.status) {
+                None => RollBack(CancelOutcome::NotFound),
+                Some(status) if status.is_terminal() => RollBack(CancelOutcome::Over),
+                Some(RunStatus::Running) => {
+                    let sql = "update agent_runs set cancel_requested_at = coalesce(cancel_requested_at, {now}) where id = $1";
+                    tx.execute(sql, args![run_id]).await?;
+                    Commit(CancelOutcome::Requested)
+                }
+                Some(_) => match end::cancel_locked(tx, run_id, ApprovalStatus::Cancelled).await? {
+                    Some(ended) => Commit(CancelOutcome::Ended(ended)),
+                    None => RollBack(CancelOutcome::Over),
+                },
+            })
         };
-        tx.commit().await.map_err(doing())?;
-        Ok(cancelled)
+        self.database.transact("cancel a run", cancel).await
     }
 }

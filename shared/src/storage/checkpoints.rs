@@ -7,16 +7,16 @@ use uuid::Uuid;
 
 use super::{
     Error, Storage,
-    database::{Tx, args},
     pages::{PageRow, page_of, page_query},
     quota,
     rows::{ConversationRow, conversation_columns},
+    sql::{Commit, RollBack, Tx, args},
 };
 use crate::{
     conversation::Conversation,
     event_id::EventId,
     page::{Page, PageSize},
-    quotas::{Account, QuotaExceeded},
+    quotas::Account,
     tool::ToolCallStatus,
     trace::{Checkpoint, CheckpointState, Node},
 };
@@ -62,16 +62,18 @@ impl Storage {
             "$5"
         );
         let args = args![owner, conversation_id, before, size.items + 1, size.bytes];
-        let rows = self.database.fetch_all::<PageRow<CheckpointRow>>(list, args).await;
-        let rows = rows.map_err(Error::doing("list checkpoints"))?;
+        let rows = self.database.fetch_all::<PageRow<CheckpointRow>>("list checkpoints", list, args).await?;
         Ok(Some(page_of(rows, size, |last| last.id.simple().to_string())))
     }
 
     /// Returns the checkpoint of the owner's conversation.
     pub async fn checkpoint(&self, owner: &str, conversation_id: Uuid, id: Uuid) -> Result<Option<Checkpoint>, Error> {
         let sql = concat!(select_checkpoints!(), "and k.id = $3");
-        let row = self.database.fetch_optional::<CheckpointRow>(sql, args![owner, conversation_id, id]).await;
-        Ok(row.map_err(Error::doing("read a checkpoint"))?.map(Checkpoint::from))
+        let row = self
+            .database
+            .fetch_optional::<CheckpointRow>("read a checkpoint", sql, args![owner, conversation_id, id])
+            .await?;
+        Ok(row.map(Checkpoint::from))
     }
 
     /// Returns the checkpoint with a page of the run's trace at that point. `None` for an unknown cursor.
@@ -112,40 +114,28 @@ impl Storage {
         conversation_id: Uuid,
         checkpoint_id: Uuid,
     ) -> Result<Option<Conversation>, Error> {
-        const DOING: &str = "fork a conversation";
         let account = account.into();
         let checkpoint = self.checkpoint(account.owner, conversation_id, checkpoint_id).await?;
         let Some(checkpoint) = checkpoint else { return Ok(None) };
         let Some(state) = self.checkpoint_state(checkpoint, PageSize::ALL, None).await? else {
             return Ok(None);
         };
-        let mut tx = self.database.begin().await.map_err(Error::doing(DOING))?;
-        // Order matters: an erasure waits for this lock, so the rows that the fork refers to stay.
-        let sql =
-            "select id from chat_conversations where id = $1 and owner_id = $2 and deleted_at is null {for update}";
-        let source = tx.fetch_optional::<(Uuid,)>(sql, args![conversation_id, account.owner]).await;
-        if source.map_err(Error::doing(DOING))?.is_none() {
-            tx.rollback().await.map_err(Error::doing(DOING))?;
-            return Ok(None);
-        }
-        match write_fork(&mut tx, account, &state).await.map_err(Error::doing(DOING))? {
-            Ok(forked) => {
-                quota::commit_within(tx, account.owner, account.quotas(), DOING).await?;
-                Ok(Some(forked))
+        let fork = async |tx: &mut Tx| {
+            // Order matters: an erasure waits for this lock, so the rows that the fork refers to stay.
+            let sql =
+                "select id from chat_conversations where id = $1 and owner_id = $2 and deleted_at is null {for update}";
+            if tx.fetch_optional::<(Uuid,)>(sql, args![conversation_id, account.owner]).await?.is_none() {
+                return Ok(RollBack(None));
             }
-            Err(exceeded) => {
-                tx.rollback().await.map_err(Error::doing(DOING))?;
-                Err(Error::Quota { doing: DOING, exceeded })
-            }
-        }
+            let forked = write_fork(tx, account, &state).await?;
+            quota::keep_within(tx, account.owner, account.quotas()).await?;
+            Ok(Commit(Some(forked)))
+        };
+        self.database.transact("fork a conversation", fork).await
     }
 }
 
-async fn write_fork(
-    tx: &mut Tx,
-    account: Account<'_>,
-    state: &CheckpointState,
-) -> Result<Result<Conversation, QuotaExceeded>, sqlx::Error> {
+async fn write_fork(tx: &mut Tx, account: Account<'_>, state: &CheckpointState) -> Result<Conversation, Error> {
     let owner = account.owner;
     let (id, source, run_id) = (Uuid::now_v7(), state.checkpoint.conversation_id, state.checkpoint.run_id);
     tx.execute(
@@ -183,7 +173,7 @@ async fn write_fork(
     let mut usage = quota::usage(tx, owner, account.quotas()).await?;
     usage.bytes += copied as usize;
     if let Some(exceeded) = quota::exceeded(account.quotas(), usage) {
-        return Ok(Err(exceeded));
+        return Err(tx.refused_by(exceeded));
     }
     let copies: Vec<Value> = (1_i64..)
         .zip(messages)
@@ -227,7 +217,7 @@ async fn write_fork(
                where id = $1";
     tx.execute(sql, args![id, position, quota::ROWS + state.checkpoint.metadata.to_string().len()]).await?;
     let sql = concat!("select ", conversation_columns!(), " from chat_conversations c where c.id = $1");
-    Ok(Ok(tx.fetch_one::<ConversationRow>(sql, args![id]).await?.into()))
+    Ok(tx.fetch_one::<ConversationRow>(sql, args![id]).await?.into())
 }
 
 fn assistant_text(message: &crate::trace::TraceMessage) -> Option<&str> {

@@ -9,9 +9,9 @@ use uuid::Uuid;
 
 use super::{
     Error, Storage,
-    database::{self, Tx, args},
     end::EndedRun,
     rows::traceparent,
+    sql::{self, Commit, Tx, args},
 };
 use crate::{
     agent::Limits,
@@ -207,7 +207,7 @@ impl Storage {
              from (select id from turns order by priority desc, turn, queue_round, id limit 1000000 offset 0) ordered \
              limit 1000000 offset 0) locked where candidate_id is not null"
         );
-        self.take(sql, terms, limit).await.map_err(Error::doing("claim queued runs"))
+        self.take("claim queued runs", sql, terms, limit).await
     }
 
     /// Claims up to `limit` runs of dead workers, without suspects.
@@ -218,29 +218,34 @@ impl Storage {
              and r.holder is null and r.cancel_requested_at is null and r.crashes < $5 and r.crashes < $4 \
              order by r.lease_until"
         );
-        self.take(sql, terms, limit).await.map_err(Error::doing("claim runs whose lease has expired"))
+        self.take("claim runs whose lease has expired", sql, terms, limit).await
     }
 
-    async fn take(&self, sql: &'static str, terms: &ClaimTerms, limit: usize) -> Result<Vec<Claim>, sqlx::Error> {
-        self.take_with(sql, terms, limit, vec![]).await
+    async fn take(
+        &self,
+        doing: &'static str,
+        sql: &'static str,
+        terms: &ClaimTerms,
+        limit: usize,
+    ) -> Result<Vec<Claim>, Error> {
+        let args = args![terms.holder.as_str(), terms.lease, limit, terms.max_crashes, terms.suspicious()];
+        self.take_with(doing, sql, args, terms.max_crashes).await
     }
 
     /// Claims the candidates with more parameters, from `$6` on.
     pub(super) async fn take_with(
         &self,
+        doing: &'static str,
         sql: &'static str,
-        terms: &ClaimTerms,
-        limit: usize,
-        more: Vec<database::Value>,
-    ) -> Result<Vec<Claim>, sqlx::Error> {
+        args: Vec<sql::Value>,
+        max_crashes: usize,
+    ) -> Result<Vec<Claim>, Error> {
         let asked_at = SystemTime::now();
-        let mut tx = self.database.begin().await?;
-        let mut args = args![terms.holder.as_str(), terms.lease, limit, terms.max_crashes, terms.suspicious()];
-        args.extend(more);
-        let rows = tx.fetch_all::<ClaimRow>(sql, args).await?;
-        let claims = start_attempts(&mut tx, rows, terms.max_crashes, asked_at).await?;
-        tx.commit().await?;
-        Ok(claims)
+        let take = async |tx: &mut Tx| {
+            let rows = tx.fetch_all::<ClaimRow>(sql, args).await?;
+            Ok(Commit(start_attempts(tx, rows, max_crashes, asked_at).await?))
+        };
+        self.database.transact(doing, take).await
     }
 
     /// Ends the runs without a holder that can only end. Those are cancelled ones, and those that took down
@@ -249,12 +254,13 @@ impl Storage {
     pub async fn end_expired(&self, terms: &ClaimTerms) -> Result<Vec<EndedRun>, Error> {
         self.settle_deaths(terms).await?;
         let candidates = self.database.fetch_all::<(Uuid,)>(
+            "look for runs that can only end",
             "select id from agent_runs where status = 'running' and lease_until < {now} \
              and (cancel_requested_at is not null or crashes >= $1) \
              union all select id from agent_runs where status = 'queued' and crashes > 0 and crashes >= $1 limit 100",
             args![terms.max_crashes],
         );
-        let candidates = candidates.await.map_err(Error::doing("look for runs that can only end"))?;
+        let candidates = candidates.await?;
         let mut ended = Vec::new();
         for (run_id,) in candidates {
             // A failure for one run must not stop the end of the others.
@@ -277,17 +283,15 @@ impl Storage {
             attempt: i64,
             cancel_requested: bool,
         }
-        let renew = async {
-            // This holder itself writes a locked row, which extends the lease, or another process takes the run.
-            // Neither may delay all other leases.
-            let extend = "update agent_runs set lease_until = {after:$2} where id in \
-                          (select id from agent_runs where holder = $1 and status = 'running' {skip locked}) returning id";
-            self.database.write::<(Uuid,)>(extend, args![holder.as_str(), lease]).await?;
-            let sql = "select id, attempt, cancel_requested_at is not null as cancel_requested from agent_runs \
-                        where holder = $1 and status = 'running'";
-            self.database.fetch_all::<Row>(sql, args![holder.as_str()]).await
-        };
-        let rows = renew.await.map_err(Error::doing("renew leases"))?;
+        const DOING: &str = "renew leases";
+        // This holder itself writes a locked row, which extends the lease, or another process takes the run. Neither may
+        // delay all other leases.
+        let extend = "update agent_runs set lease_until = {after:$2} where id in \
+                      (select id from agent_runs where holder = $1 and status = 'running' {skip locked}) returning id";
+        self.database.write::<(Uuid,)>(DOING, extend, args![holder.as_str(), lease]).await?;
+        let sql = "select id, attempt, cancel_requested_at is not null as cancel_requested from agent_runs \
+                   where holder = $1 and status = 'running'";
+        let rows = self.database.fetch_all::<Row>(DOING, sql, args![holder.as_str()]).await?;
         Ok(rows
             .into_iter()
             .map(|row| RenewedLease {
@@ -304,15 +308,15 @@ impl Storage {
         let sql = "update agent_runs set lease_until = {before:$3}, holder = null, executing = false, \
                    crashes = crashes + (case when executing then 1 else 0 end) \
                    where id {in:$2} and holder = $1 and status = 'running' returning id";
-        let voided = self.database.write::<(Uuid,)>(sql, args![holder.as_str(), unknown, 1_i64]).await;
-        voided.map(drop).map_err(Error::doing("give back runs whose claim was lost"))
+        let args = args![holder.as_str(), unknown, 1_i64];
+        self.database.write::<(Uuid,)>("give back runs whose claim was lost", sql, args).await.map(drop)
     }
 
     /// Embedded only: ends the leases of an earlier process, which no longer runs.
     pub(super) async fn void_leases(&self) -> Result<(), Error> {
         let sql = "update agent_runs set lease_until = {before:$1} where status = 'running' returning id";
-        let voided = self.database.write::<(Uuid,)>(sql, args![1_i64]).await;
-        voided.map(drop).map_err(Error::doing("void the leases of an earlier process"))
+        let doing = "void the leases of an earlier process";
+        self.database.write::<(Uuid,)>(doing, sql, args![1_i64]).await.map(drop)
     }
 }
 
@@ -322,7 +326,7 @@ async fn start_attempts(
     rows: Vec<ClaimRow>,
     max_crashes: usize,
     asked_at: SystemTime,
-) -> Result<Vec<Claim>, sqlx::Error> {
+) -> Result<Vec<Claim>, Error> {
     let received_at = Instant::now();
     let mut claims = Vec::with_capacity(rows.len());
     let mut chunks = Vec::with_capacity(rows.len());

@@ -11,11 +11,11 @@ use uuid::Uuid;
 use super::{
     Claim, Error, Storage,
     archive::{chunk_of, writes_of},
-    database::args,
     end::RunEnd,
-    fenced::{FencedWrites, Statement},
     flush::log_refused_checkpoint,
     quota::trace_bytes,
+    sql::args,
+    sql::{FencedWrites, Statement},
 };
 use crate::{
     ending::Ending,
@@ -81,11 +81,7 @@ impl Storage {
             let writes = [answer].into_iter().chain(writes_of(closing.run_id, &chunk)).collect();
             FencedWrites::after_lock(lock, end, writes)
         };
-        let written = self
-            .database
-            .write_without_refused_spares::<(Uuid,)>(fenced)
-            .await
-            .map_err(Error::doing("complete a run"))?;
+        let written = self.database.write_without_refused_spares::<(Uuid,)>("complete a run", fenced).await?;
         if let Some(refusal) = &written.refused {
             log_refused_checkpoint(closing.run_id, refusal);
         }

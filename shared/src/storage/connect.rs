@@ -16,10 +16,7 @@ use sqlx::{
 
 use super::{
     Caution, Error, Storage, data_folder,
-    database::Database,
-    pool::{ACQUIRE, PostgresPool},
-    schema,
-    writer::{self, SqliteWriter},
+    sql::{self, ACQUIRE, Database, PostgresPool, SqliteWriter},
 };
 use crate::config::{Stores, StoresConfig};
 
@@ -60,7 +57,7 @@ pub async fn inspect(stores: &Stores, config: &StoresConfig) -> Result<SchemaSta
     }
     let inspected = async {
         let storage = open(stores, config, &SERVER_LIMITS).await?;
-        match schema::check(&storage.database).await {
+        match sql::check(&storage.database).await {
             Ok(()) => Ok(SchemaState::UpToDate),
             Err(Error::OldSchema) if matches!(stores, Stores::EmbeddedInMemory) => Ok(SchemaState::Missing),
             Err(Error::OldSchema) => Ok(SchemaState::Older),
@@ -74,18 +71,18 @@ pub async fn inspect(stores: &Stores, config: &StoresConfig) -> Result<SchemaSta
 pub async fn migrate(stores: &Stores, config: &StoresConfig) -> Result<(), Error> {
     let migrated = async {
         let storage = open(stores, config, &SERVER_LIMITS[..1]).await?;
-        schema::migrate(&storage.database).await
+        sql::migrate(&storage.database).await
     };
     migrated.await.map_err(|error| of_file(error, stores))
 }
 
 async fn prepare(stores: &Stores, config: &StoresConfig, settings: &[(&str, &str)]) -> Result<Storage, Error> {
     let storage = open(stores, config, settings).await?;
-    let fresh_file = !matches!(stores, Stores::ScaledOut { .. }) && schema::is_empty(&storage.database).await?;
+    let fresh_file = !matches!(stores, Stores::ScaledOut { .. }) && sql::is_empty(&storage.database).await?;
     if fresh_file {
-        schema::migrate(&storage.database).await?;
+        sql::migrate(&storage.database).await?;
     }
-    schema::check(&storage.database).await?;
+    sql::check(&storage.database).await?;
     if !matches!(stores, Stores::ScaledOut { .. }) {
         storage.void_leases().await?;
     }
@@ -172,7 +169,7 @@ async fn sqlite(options: SqliteConnectOptions, connections: u32) -> Result<Sqlit
     // A database in memory ends with its last connection, so no connection ends for its age.
     let pool =
         SqlitePoolOptions::new().max_connections(connections).min_connections(1).idle_timeout(None).max_lifetime(None);
-    writer::closing_unsettled(pool).connect_with(options).await.map_err(Error::doing("open the SQLite database"))
+    sql::closing_unsettled(pool).connect_with(options).await.map_err(Error::doing("open the SQLite database"))
 }
 
 fn file_in(folder: &Path) -> PathBuf {

@@ -6,10 +6,10 @@ use uuid::Uuid;
 
 use super::{
     EndedRun, Error, Storage,
-    database::{Tx, args},
     newest_first::NewestFirst,
     quota,
     rows::{ConversationRow, conversation_columns},
+    sql::{Commit, RollBack, Tx, args},
     submit::HANDLE_TRIES,
     unfinished::{cancel_all, unfinished_runs},
 };
@@ -45,18 +45,17 @@ impl Storage {
         title: Option<String>,
         agent_id: Option<Uuid>,
     ) -> Result<Option<Conversation>, Error> {
-        const DOING: &str = "create a conversation";
         let account = account.into();
-        let mut tx = self.database.begin().await.map_err(Error::doing(DOING))?;
-        let created = tx.fetch_optional::<ConversationRow>(
-            "insert into chat_conversations (id, owner_id, title, agent_definition_id, created_at, activity_at) \
+        let sql = "insert into chat_conversations (id, owner_id, title, agent_definition_id, created_at, activity_at) \
              select $1, $2, $3, $4, {now}, {now} where $4 is null or exists (select 1 from agent_definitions where id = $4 and deleted_at is null) \
-             returning id, title, agent_definition_id as agent_id, forked_from, created_at, last_message_at, activity_at, null as live_run_id",
-            args![id, account.owner, title, agent_id],
-        );
-        let created = created.await.map_err(Error::doing(DOING))?;
-        quota::commit_within(tx, account.owner, account.quotas(), DOING).await?;
-        Ok(created.map(Conversation::from))
+             returning id, title, agent_definition_id as agent_id, forked_from, created_at, last_message_at, activity_at, null as live_run_id";
+        let create = async |tx: &mut Tx| {
+            let args = args![id, account.owner, title, agent_id];
+            let created = tx.fetch_optional::<ConversationRow>(sql, args).await?;
+            quota::keep_within(tx, account.owner, account.quotas()).await?;
+            Ok(Commit(created.map(Conversation::from)))
+        };
+        self.database.transact("create a conversation", create).await
     }
 
     /// Returns the owner's conversation with this handle, or creates it. `None` if its agent does not exist. Fails if
@@ -66,7 +65,6 @@ impl Storage {
         account: impl Into<Account<'_>>,
         handle: &Handle,
     ) -> Result<Option<Conversation>, Error> {
-        const DOING: &str = "make a conversation with a handle";
         let account = account.into();
         let owner = account.owner;
         // The second of two requests finds the conversation of the first.
@@ -79,9 +77,11 @@ impl Storage {
                 return Ok(Some(found));
             }
             let args = args![Uuid::now_v7(), owner, handle.to_string(), handle.agent_id()];
-            let mut tx = self.database.begin().await.map_err(Error::doing(DOING))?;
-            tx.execute(sql, args).await.map_err(Error::doing(DOING))?;
-            quota::commit_within(tx, owner, account.quotas(), DOING).await?;
+            let create = async |tx: &mut Tx| {
+                tx.execute(sql, args).await?;
+                Ok(Commit(quota::keep_within(tx, owner, account.quotas()).await?))
+            };
+            self.database.transact("create a conversation with a handle", create).await?;
         }
         self.find_conversation(owner, handle).await
     }
@@ -93,8 +93,15 @@ impl Storage {
             conversation_columns!(),
             " from chat_conversations c where c.owner_id = $1 and c.handle = $2 and c.deleted_at is null"
         );
-        let row = self.database.fetch_optional::<ConversationRow>(sql, args![owner, handle.to_string()]).await;
-        Ok(row.map_err(Error::doing("find a conversation by its handle"))?.map(Conversation::from))
+        let row = self
+            .database
+            .fetch_optional::<ConversationRow>(
+                "find a conversation by its handle",
+                sql,
+                args![owner, handle.to_string()],
+            )
+            .await?;
+        Ok(row.map(Conversation::from))
     }
 
     /// Returns the owner's conversation of this id.
@@ -104,8 +111,8 @@ impl Storage {
             conversation_columns!(),
             " from chat_conversations c where c.id = $1 and c.owner_id = $2 and c.deleted_at is null"
         );
-        let row = self.database.fetch_optional::<ConversationRow>(sql, args![id, owner]).await;
-        Ok(row.map_err(Error::doing("read a conversation"))?.map(Conversation::from))
+        let row = self.database.fetch_optional::<ConversationRow>("read a conversation", sql, args![id, owner]).await?;
+        Ok(row.map(Conversation::from))
     }
 
     /// Returns a page of the owner's conversations, newest activity first. With a text, each word must be in the title
@@ -121,7 +128,7 @@ impl Storage {
         let words = text.map(words_of);
         let patterns = patterns_of(words.as_deref().unwrap_or_default());
         let rows = self.database.fetch_all::<ConversationRow>(
-            concat!(
+            "list conversations", concat!(
                 "select ",
                 conversation_columns!(),
                 " from chat_conversations c ",
@@ -137,7 +144,7 @@ impl Storage {
             ),
             args![owner, before.at(), before.id(), limit + 1, patterns],
         );
-        let rows = rows.await.map_err(Error::doing("list conversations"))?;
+        let rows = rows.await?;
         let page = Page::of(rows, limit, |last| NewestFirst::cursor_after(last.activity_at, last.id));
         let mut items: Vec<Conversation> = page.items.into_iter().map(Conversation::from).collect();
         if let Some([first, ..]) = words.as_deref() {
@@ -155,6 +162,7 @@ impl Storage {
     ) -> Result<(), Error> {
         let ids: Vec<Uuid> = items.iter().map(|conversation| conversation.id).collect();
         let rows = self.database.fetch_all::<FoundRow>(
+            "find the messages of a search",
             concat!(
                 "select conversation_id, id, client_id, beginning from (select m.conversation_id, m.id, m.client_id, ",
                 "substr(m.content, 1, 20000) as beginning, ",
@@ -171,7 +179,7 @@ impl Storage {
             ),
             args![ids, patterns],
         );
-        for row in rows.await.map_err(Error::doing("find the messages of a search"))? {
+        for row in rows.await? {
             if let Some(conversation) = items.iter_mut().find(|conversation| conversation.id == row.conversation_id) {
                 let excerpt = excerpt_of(&row.beginning, first_word);
                 conversation.found = Some(SearchHit { message_id: row.id, client_id: row.client_id, excerpt });
@@ -188,11 +196,7 @@ impl Storage {
         title: Option<String>,
     ) -> Result<Option<Conversation>, Error> {
         let sql = "update chat_conversations set title = $3 where id = $1 and owner_id = $2 and deleted_at is null returning id";
-        let renamed = self
-            .database
-            .write::<(Uuid,)>(sql, args![id, owner, title])
-            .await
-            .map_err(Error::doing("rename a conversation"))?;
+        let renamed = self.database.write::<(Uuid,)>("rename a conversation", sql, args![id, owner, title]).await?;
         if renamed.is_empty() { Ok(None) } else { self.conversation(owner, id).await }
     }
 
@@ -203,26 +207,24 @@ impl Storage {
         owner: &str,
         id: Uuid,
     ) -> Result<Option<(Vec<EndedRun>, Vec<Uuid>)>, Error> {
-        let doing = || Error::doing("delete a conversation");
-        let mut tx = self.database.begin().await.map_err(doing())?;
-        let sql =
-            "update chat_conversations set deleted_at = {now} where id = $1 and owner_id = $2 and deleted_at is null";
-        if tx.execute(sql, args![id, owner]).await.map_err(doing())? == 0 {
-            return Ok(None);
-        }
-        let unfinished = unfinished_runs(&mut tx, id).await.map_err(doing())?;
-        // After a deletion, the keys start new runs.
-        let sql = "update agent_runs set idempotency_key = null, idempotency_fingerprint = null \
-                   where conversation_id = $1 and idempotency_key is not null";
-        tx.execute(sql, args![id]).await.map_err(doing())?;
-        let cancelled = cancel_all(&mut tx, unfinished, ApprovalStatus::Cancelled).await?;
-        tx.commit().await.map_err(doing())?;
-        Ok(Some(cancelled))
+        let delete = async |tx: &mut Tx| {
+            let sql = "update chat_conversations set deleted_at = {now} where id = $1 and owner_id = $2 and deleted_at is null";
+            if tx.execute(sql, args![id, owner]).await? == 0 {
+                return Ok(RollBack(None));
+            }
+            let unfinished = unfinished_runs(tx, id).await?;
+            // After a deletion, the keys start new runs.
+            let sql = "update agent_runs set idempotency_key = null, idempotency_fingerprint = null \
+                       where conversation_id = $1 and idempotency_key is not null";
+            tx.execute(sql, args![id]).await?;
+            Ok(Commit(Some(cancel_all(tx, unfinished, ApprovalStatus::Cancelled).await?)))
+        };
+        self.database.transact("delete a conversation", delete).await
     }
 }
 
 /// Reads the conversation of this id within a transaction.
-pub(super) async fn read_conversation(tx: &mut Tx, id: Uuid) -> Result<Conversation, sqlx::Error> {
+pub(super) async fn read_conversation(tx: &mut Tx, id: Uuid) -> Result<Conversation, Error> {
     let sql = concat!("select ", conversation_columns!(), " from chat_conversations c where c.id = $1");
     Ok(tx.fetch_one::<ConversationRow>(sql, args![id]).await?.into())
 }

@@ -7,7 +7,10 @@
 use sqlx::FromRow;
 use uuid::Uuid;
 
-use super::{ClaimTerms, Error, Storage, database::args, outages};
+use super::{
+    ClaimTerms, Error, Storage,
+    sql::{self, Commit, RollBack, Tx, args},
+};
 
 /// A run of a dead holder.
 #[derive(FromRow)]
@@ -43,13 +46,14 @@ impl Storage {
     /// Settles the death of each other holder whose leases have all expired.
     pub(super) async fn settle_deaths(&self, terms: &ClaimTerms) -> Result<(), Error> {
         // Leases also expire while the database is away. Holders renew them within a third of a lease after its return.
-        if outages::within(terms.lease / 3) {
+        if sql::was_away_within(terms.lease / 3) {
             return Ok(());
         }
         let dead = "select holder from agent_runs where status = 'running' and holder <> $1 \
                     group by holder having max(lease_until) < {now}";
-        let dead = self.database.fetch_all::<(String,)>(dead, args![terms.holder.as_str()]).await;
-        for (holder,) in dead.map_err(Error::doing("look for dead workers"))? {
+        let dead =
+            self.database.fetch_all::<(String,)>("look for dead workers", dead, args![terms.holder.as_str()]).await?;
+        for (holder,) in dead {
             // A failure for one death must not stop the others.
             if let Err(error) = self.settle_death(&holder, terms.suspicious()).await {
                 tracing::warn!(holder, error = &error as &dyn std::error::Error, "failed to settle a worker's death");
@@ -58,30 +62,33 @@ impl Storage {
         Ok(())
     }
 
-    async fn settle_death(&self, holder: &str, suspicious: usize) -> Result<(), sqlx::Error> {
-        let mut tx = self.database.begin().await?;
-        // Order matters: the worker locks each row before it judges one. A holder that wakes up renews its leases
-        // before, and lives, or after, and finds none.
-        let sql = "select id, crashes >= $2 as suspect, executing, lease_until < {now} as expired from agent_runs \
-                   where holder = $1 and status = 'running' order by id {for update}";
-        let orphans = tx.fetch_all::<Orphan>(sql, args![holder, suspicious]).await?;
-        if orphans.is_empty() || orphans.iter().any(|orphan| !orphan.expired) {
-            return tx.rollback().await;
-        }
-        let executing = orphans.iter().filter(|orphan| orphan.executing).count();
-        let suspects = orphans.iter().filter(|orphan| orphan.executing && orphan.suspect).count();
-        let (charged, width) = match Blame::of(executing, suspects) {
-            Blame::Charged => (true, 0),
-            Blame::Narrowed(width) => (false, width),
+    async fn settle_death(&self, holder: &str, suspicious: usize) -> Result<(), Error> {
+        let settle = async |tx: &mut Tx| {
+            // Order matters: the worker locks each row before it judges one. A holder that wakes up renews its leases
+            // before, and lives, or after, and finds none.
+            let sql = "select id, crashes >= $2 as suspect, executing, lease_until < {now} as expired from agent_runs \
+                       where holder = $1 and status = 'running' order by id {for update}";
+            let orphans = tx.fetch_all::<Orphan>(sql, args![holder, suspicious]).await?;
+            if orphans.is_empty() || orphans.iter().any(|orphan| !orphan.expired) {
+                return Ok(RollBack(None));
+            }
+            let executing = orphans.iter().filter(|orphan| orphan.executing).count();
+            let suspects = orphans.iter().filter(|orphan| orphan.executing && orphan.suspect).count();
+            let (charged, width) = match Blame::of(executing, suspects) {
+                Blame::Charged => (true, 0),
+                Blame::Narrowed(width) => (false, width),
+            };
+            let sql = "update agent_runs set holder = null, executing = false, \
+                       crashes = crashes + (case when executing and (crashes < $2 or $3) then 1 else 0 end), \
+                       probation = case when executing and crashes >= $2 and not $3 then $4 else probation end \
+                       where id {in:$1}";
+            let ids: Vec<Uuid> = orphans.iter().map(|orphan| orphan.id).collect();
+            tx.execute(sql, args![ids, suspicious, charged, width]).await?;
+            Ok(Commit(Some((executing, suspects))))
         };
-        let sql = "update agent_runs set holder = null, executing = false, \
-                   crashes = crashes + (case when executing and (crashes < $2 or $3) then 1 else 0 end), \
-                   probation = case when executing and crashes >= $2 and not $3 then $4 else probation end \
-                   where id {in:$1}";
-        let ids: Vec<Uuid> = orphans.iter().map(|orphan| orphan.id).collect();
-        tx.execute(sql, args![ids, suspicious, charged, width]).await?;
-        tx.commit().await?;
-        tracing::warn!(holder, runs = executing, suspects, "a worker has died");
+        if let Some((runs, suspects)) = self.database.transact("settle a worker's death", settle).await? {
+            tracing::warn!(holder, runs, suspects, "a worker has died");
+        }
         Ok(())
     }
 }

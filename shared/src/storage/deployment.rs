@@ -1,20 +1,19 @@
 //! The deployment's own model. Workers store it, so that an API process can show it.
 
-use super::{Error, Storage, database::args};
+use super::{Error, Storage, sql::args};
 
 impl Storage {
     /// Stores the model of plain conversations; a worker does this at its start.
     pub async fn note_model(&self, provider: &str, name: &str) -> Result<(), Error> {
         let sql = "insert into deployment_model (id, provider, name, noted_at) values (1, $1, $2, {now}) \
                    on conflict (id) do update set provider = $1, name = $2, noted_at = {now} returning name";
-        let noted = self.database.write::<(String,)>(sql, args![provider, name]).await;
-        noted.map(drop).map_err(Error::doing("note the model of this deployment"))
+        let args = args![provider, name];
+        self.database.write::<(String,)>("note the model of this deployment", sql, args).await.map(drop)
     }
 
     /// Returns the provider and the name of the model that a worker stored last; `None` before the first worker.
     pub async fn noted_model(&self) -> Result<Option<(String, String)>, Error> {
         let sql = "select provider, name from deployment_model";
-        let noted = self.database.fetch_optional::<(String, String)>(sql, args![]).await;
-        noted.map_err(Error::doing("read the model of this deployment"))
+        self.database.fetch_optional("read the model of this deployment", sql, args![]).await
     }
 }

@@ -7,11 +7,11 @@ use uuid::Uuid;
 use super::{
     ArchiveChunk, Error, Storage,
     archive::{chunk_of, durable_answer, writes_of},
-    database::{Tx, args},
-    fenced::{FencedWrites, Spare, Statement},
     flush::log_refused_checkpoint,
     quota::trace_bytes,
     rows::MessageRow,
+    sql::{Commit, RollBack, Tx, args},
+    sql::{FencedWrites, Spare, Statement},
 };
 use crate::{
     approval::ApprovalStatus,
@@ -162,20 +162,20 @@ impl Storage {
         run_id: Uuid,
         ending: impl FnOnce(&UnheldRunRow) -> Option<Ending>,
     ) -> Result<Option<EndedRun>, Error> {
-        let doing = || Error::doing("end a run");
-        let mut tx = self.database.begin().await.map_err(doing())?;
-        let conversation =
-            tx.fetch_optional::<(Uuid,)>("select conversation_id from agent_runs where id = $1", args![run_id]).await;
-        let Some((conversation_id,)) = conversation.map_err(doing())? else { return Ok(None) };
-        lock_conversation(&mut tx, conversation_id).await.map_err(doing())?;
-        let run = lock_run(&mut tx, run_id).await.map_err(doing())?.filter(|run| !run.status.is_terminal());
-        let Some((run, ending)) = run.and_then(|run| ending(&run).map(|ending| (run, ending))) else {
-            tx.rollback().await.map_err(doing())?;
-            return Ok(None);
+        let end = async |tx: &mut Tx| {
+            let sql = "select conversation_id from agent_runs where id = $1";
+            let conversation = tx.fetch_optional::<(Uuid,)>(sql, args![run_id]).await?;
+            let Some((conversation_id,)) = conversation else { return Ok(RollBack(None)) };
+            lock_conversation(tx, conversation_id).await?;
+            let run = lock_run(tx, run_id).await?.filter(|run| !run.status.is_terminal());
+            match run.and_then(|run| ending(&run).map(|ending| (run, ending))) {
+                Some((run, ending)) => {
+                    Ok(Commit(Some(write_rule(tx, run_id, run, &ending, ApprovalStatus::Cancelled).await?)))
+                }
+                None => Ok(RollBack(None)),
+            }
         };
-        let ended = write_rule(&mut tx, run_id, run, &ending, ApprovalStatus::Cancelled).await?;
-        tx.commit().await.map_err(doing())?;
-        Ok(Some(ended))
+        self.database.transact("end a run", end).await
     }
 }
 
@@ -186,7 +186,7 @@ pub(super) async fn cancel_locked(
     run_id: Uuid,
     unanswered: ApprovalStatus,
 ) -> Result<Option<EndedRun>, Error> {
-    let run = lock_run(tx, run_id).await.map_err(Error::doing("end a run"))?;
+    let run = lock_run(tx, run_id).await?;
     match run {
         Some(run) if !run.status.is_terminal() => {
             Ok(Some(write_rule(tx, run_id, run, &Ending::Cancelled, unanswered).await?))
@@ -196,13 +196,13 @@ pub(super) async fn cancel_locked(
 }
 
 /// Locks a conversation's row. Order matters: a transaction locks a run's row only after it.
-pub(super) async fn lock_conversation(tx: &mut Tx, id: Uuid) -> Result<(), sqlx::Error> {
+pub(super) async fn lock_conversation(tx: &mut Tx, id: Uuid) -> Result<(), Error> {
     tx.fetch_optional::<(Uuid,)>("select id from chat_conversations where id = $1 {for update}", args![id])
         .await
         .map(drop)
 }
 
-async fn lock_run(tx: &mut Tx, run_id: Uuid) -> Result<Option<UnheldRunRow>, sqlx::Error> {
+async fn lock_run(tx: &mut Tx, run_id: Uuid) -> Result<Option<UnheldRunRow>, Error> {
     let sql = "select conversation_id, output_message_id, status, attempt, archived_to, crashes, stream, usage, \
                cancel_requested_at is not null as cancel_requested, coalesce(lease_until < {now}, false) as expired \
                from agent_runs where id = $1 {for update}";
@@ -222,15 +222,11 @@ async fn write_rule(
     let usage = run.usage.map(|usage| usage.0).unwrap_or_default();
     let answer = Answer { text: storable(text), parts, usage, finish_reason: None };
     let before = match run.status {
-        RunStatus::Waiting => settle_approvals(tx, run_id, run.archived_to, unanswered)
-            .await
-            .map_err(Error::doing("settle a run's questions"))?,
+        RunStatus::Waiting => settle_approvals(tx, run_id, run.archived_to, unanswered).await?,
         _ => Vec::new(),
     };
     let sql = "update agent_runs set attempt = attempt + 1, crashes = crashes + (case when $2 = 'failed' and executing then 1 else 0 end) where id = $1";
-    tx.execute(sql, args![run_id, ending.status().as_str()])
-        .await
-        .map_err(Error::doing("take an attempt to end a run"))?;
+    tx.execute(sql, args![run_id, ending.status().as_str()]).await?;
     let closing = RunEnd {
         run_id,
         conversation_id: run.conversation_id,
@@ -243,10 +239,8 @@ async fn write_rule(
         answer: &answer,
         ending,
     };
-    let doing = Error::doing("write the end of a run");
-    let closed =
-        write_closing(tx, closing, Spare::Together).await.and_then(|closed| closed.ok_or(sqlx::Error::RowNotFound));
-    let (events, next_waits) = closed.map_err(doing)?;
+    let closed = write_closing(tx, closing, Spare::Together).await?;
+    let (events, next_waits) = closed.ok_or_else(|| tx.no_row())?;
     Ok(EndedRun { run_id, attempt, status: ending.status(), events, next_waits })
 }
 
@@ -262,7 +256,7 @@ pub(super) async fn take_position(
     conversation_id: Uuid,
     run_id: Option<Uuid>,
     bytes: usize,
-) -> Result<Option<i64>, sqlx::Error> {
+) -> Result<Option<i64>, Error> {
     let sql = concat!(
         "update chat_conversations set last_position = last_position + 1, last_message_at = {now}, activity_at = {now}, ",
         "bytes = bytes + $2 + ",
@@ -279,7 +273,7 @@ pub(super) async fn write_closing(
     tx: &mut Tx,
     closing: RunEnd<'_>,
     spare: Spare,
-) -> Result<Option<(Vec<Event>, bool)>, sqlx::Error> {
+) -> Result<Option<(Vec<Event>, bool)>, Error> {
     let ending = closing.ending;
     let message = if leaves_message(ending, &closing.answer.text) {
         match insert_answer(tx, &closing).await? {
@@ -330,7 +324,7 @@ async fn settle_approvals(
     run_id: Uuid,
     base: EventId,
     unanswered: ApprovalStatus,
-) -> Result<Vec<EventBody<'static>>, sqlx::Error> {
+) -> Result<Vec<EventBody<'static>>, Error> {
     let sql = "update agent_run_approvals set status = $2, decided_at = {now} where run_id = $1 and status = 'pending' returning id, call_id";
     let settled = tx.fetch_all::<(Uuid, String)>(sql, args![run_id, unanswered.as_str()]).await?;
     let resolved = settled.into_iter().enumerate().map(|(index, (approval_id, call_id))| {
@@ -347,7 +341,7 @@ async fn settle_approvals(
 }
 
 /// Returns `None` if the run has ended or is gone.
-async fn insert_answer(tx: &mut Tx, closing: &RunEnd<'_>) -> Result<Option<Message>, sqlx::Error> {
+async fn insert_answer(tx: &mut Tx, closing: &RunEnd<'_>) -> Result<Option<Message>, Error> {
     let position = match closing.position {
         Some(position) => position,
         None => {

@@ -11,10 +11,9 @@ use uuid::Uuid;
 use super::{
     ArchiveChunk, Claim, Error, Storage,
     archive::writes_of,
-    database::{Tx, args},
     end::{Answer, RunEnd, leaves_message, lock_conversation, take_position, write_closing},
-    error::refuses_row,
-    fenced::{FencedWrites, Spare, Statement},
+    sql::{Commit, RollBack, Tx, args},
+    sql::{FencedWrites, Spare, Statement},
 };
 use crate::{
     approval::ApprovalStatus,
@@ -83,39 +82,37 @@ struct RunStateRow {
 impl Storage {
     /// Archives the next events of the run and extends its lease.
     pub async fn flush(&self, claim: &Claim, chunk: &ArchiveChunk, lease: Duration) -> Result<FlushOutcome, Error> {
-        let flush = async {
-            let sql = "update agent_runs set archived_to = $3, lease_until = {after:$4}, checkpoint = coalesce($5, checkpoint), \
-                       usage = coalesce($6, usage), finish_reason = coalesce($8, finish_reason), \
-                       crashes = case when $7 then 0 else crashes end, \
-                       probation = case when $7 then null else probation end \
-                       where id = $1 and attempt = $2 and status = 'running' and archived_to < $3 returning id";
-            let (progress, resume_at) = (&chunk.progress, chunk.progress.resume_at.map(EventId::packed));
-            let fenced = || {
-                let args = args![
-                    claim.run_id,
-                    claim.attempt,
-                    chunk.last,
-                    lease,
-                    resume_at,
-                    progress.usage_json(),
-                    progress.step_completed,
-                    progress.finish_text()
-                ];
-                FencedWrites::new(Statement::new(sql, args), writes_of(claim.run_id, chunk))
-            };
-            let written = self.database.write_without_refused_spares::<(Uuid,)>(fenced).await?;
-            if let Some(refusal) = &written.refused {
-                log_refused_checkpoint(claim.run_id, refusal);
-                return Ok(FlushOutcome::WithoutCheckpoint);
-            }
-            let is_written = if written.rows.is_empty() {
-                self.look(claim.run_id).await?.is_some_and(|row| row.has_written(claim, chunk.last))
-            } else {
-                true
-            };
-            Ok(if is_written { FlushOutcome::Durable } else { FlushOutcome::Fenced })
+        const DOING: &str = "archive events of a run";
+        let sql = "update agent_runs set archived_to = $3, lease_until = {after:$4}, checkpoint = coalesce($5, checkpoint), \
+                   usage = coalesce($6, usage), finish_reason = coalesce($8, finish_reason), \
+                   crashes = case when $7 then 0 else crashes end, \
+                   probation = case when $7 then null else probation end \
+                   where id = $1 and attempt = $2 and status = 'running' and archived_to < $3 returning id";
+        let (progress, resume_at) = (&chunk.progress, chunk.progress.resume_at.map(EventId::packed));
+        let fenced = || {
+            let args = args![
+                claim.run_id,
+                claim.attempt,
+                chunk.last,
+                lease,
+                resume_at,
+                progress.usage_json(),
+                progress.step_completed,
+                progress.finish_text()
+            ];
+            FencedWrites::new(Statement::new(sql, args), writes_of(claim.run_id, chunk))
         };
-        flush.await.map_err(Error::doing("archive events of a run"))
+        let written = self.database.write_without_refused_spares::<(Uuid,)>(DOING, fenced).await?;
+        if let Some(refusal) = &written.refused {
+            log_refused_checkpoint(claim.run_id, refusal);
+            return Ok(FlushOutcome::WithoutCheckpoint);
+        }
+        let is_written = if written.rows.is_empty() {
+            self.look(DOING, claim.run_id).await?.is_some_and(|row| row.has_written(claim, chunk.last))
+        } else {
+            true
+        };
+        Ok(if is_written { FlushOutcome::Durable } else { FlushOutcome::Fenced })
     }
 
     /// Ends the run: archives the tail and the closing events, and stores the answer. `last` is the attempt's newest
@@ -128,7 +125,7 @@ impl Storage {
         answer: &Answer,
         ending: &Ending,
     ) -> Result<FinishOutcome, Error> {
-        let doing = || Error::doing("finish a run");
+        const DOING: &str = "finish a run";
         let closing = RunEnd {
             run_id: claim.run_id,
             conversation_id: claim.conversation_id,
@@ -144,14 +141,14 @@ impl Storage {
         if let Some(events) = self.complete(claim, &closing).await? {
             return Ok(FinishOutcome::Ended { events, next_waits: false });
         }
-        let closed = match self.close(&closing, Spare::Together).await {
-            Err(error) if refuses_row(&error) && tail.is_some() => self.close(&closing, Spare::Apart).await,
+        let closed = match self.close(DOING, &closing, Spare::Together).await {
+            Err(error) if error.refuses_row() && tail.is_some() => self.close(DOING, &closing, Spare::Apart).await,
             closed => closed,
         };
-        if let Some((events, next_waits)) = closed.map_err(doing())? {
+        if let Some((events, next_waits)) = closed? {
             return Ok(FinishOutcome::Ended { events, next_waits });
         }
-        let row = self.look(claim.run_id).await.map_err(doing())?;
+        let row = self.look(DOING, claim.run_id).await?;
         if row.is_some_and(|row| row.status.is_terminal() && row.has_written(claim, last.next())) {
             // The repeated call cannot tell whether a run waits. One unneeded wake-up does no harm.
             Ok(FinishOutcome::Ended { events: self.events_after(claim.run_id, last).await?, next_waits: true })
@@ -161,27 +158,29 @@ impl Storage {
     }
 
     /// Ends the run in a transaction that reads the conversation too.
-    async fn close(&self, closing: &RunEnd<'_>, spare: Spare) -> Result<Option<(Vec<Event>, bool)>, sqlx::Error> {
-        let mut tx = self.database.begin().await?;
-        let position = if leaves_message(closing.ending, &closing.answer.text) {
-            let (run_id, bytes) = (Some(closing.run_id), closing.answer.bytes());
-            let position = take_position(&mut tx, closing.conversation_id, run_id, bytes).await?;
-            if position.is_none() {
-                // The conversation is gone, and so is the run.
-                tx.rollback().await?;
-                return Ok(None);
-            }
-            position
-        } else {
-            lock_conversation(&mut tx, closing.conversation_id).await?;
-            None
+    async fn close(
+        &self,
+        doing: &'static str,
+        closing: &RunEnd<'_>,
+        spare: Spare,
+    ) -> Result<Option<(Vec<Event>, bool)>, Error> {
+        let close = async |tx: &mut Tx| {
+            let position = if leaves_message(closing.ending, &closing.answer.text) {
+                let (run_id, bytes) = (Some(closing.run_id), closing.answer.bytes());
+                let position = take_position(tx, closing.conversation_id, run_id, bytes).await?;
+                if position.is_none() {
+                    // The conversation is gone, and so is the run.
+                    return Ok(RollBack(None));
+                }
+                position
+            } else {
+                lock_conversation(tx, closing.conversation_id).await?;
+                None
+            };
+            let closed = write_closing(tx, RunEnd { position, ..closing.clone() }, spare).await?;
+            Ok(if closed.is_some() { Commit(closed) } else { RollBack(None) })
         };
-        let closed = write_closing(&mut tx, RunEnd { position, ..closing.clone() }, spare).await?;
-        match closed {
-            Some(_) => tx.commit().await?,
-            None => tx.rollback().await?,
-        }
-        Ok(closed)
+        self.database.transact(doing, close).await
     }
 
     /// Releases the run without charging a crash. Streamed events stay readable, and the next attempt resumes from the
@@ -197,64 +196,64 @@ impl Storage {
             Release::Queued => "hand a run over",
             Release::Waiting => "let a run wait for an answer",
         };
-        let outcome = match self.try_release(claim, tail, last, release, Spare::Together).await {
-            Err(error) if refuses_row(&error) && tail.is_some() => {
-                self.try_release(claim, tail, last, release, Spare::Apart).await
+        match self.try_release(doing, claim, tail, last, release, Spare::Together).await {
+            Err(error) if error.refuses_row() && tail.is_some() => {
+                self.try_release(doing, claim, tail, last, release, Spare::Apart).await
             }
             outcome => outcome,
-        };
-        outcome.map_err(Error::doing(doing))
+        }
     }
 
     async fn try_release(
         &self,
+        doing: &'static str,
         claim: &Claim,
         tail: Option<&ArchiveChunk>,
         last: EventId,
         release: Release,
         spare: Spare,
-    ) -> Result<ReleaseOutcome, sqlx::Error> {
-        let mut tx = self.database.begin().await?;
-        let early = match lock(&mut tx, claim.run_id).await? {
-            Some(row) if row.is_mine(claim) => row.cancel_requested.then_some(ReleaseOutcome::CancelRequested),
-            Some(row) if row.status == release.status() && row.has_written(claim, last) => {
-                Some(ReleaseOutcome::Released)
-            }
-            _ => Some(ReleaseOutcome::Fenced),
-        };
-        if let Some(early) = early {
-            tx.rollback().await?;
-            return Ok(early);
-        }
+    ) -> Result<ReleaseOutcome, Error> {
         let sql = "update agent_runs set status = $3, attempt_reason = case when $3 = 'queued' then 'drain' else attempt_reason end, \
-                       waiting_since = case when $3 = 'waiting' then {now} end, holder = null, lease_until = null, executing = false, \
-                       archived_to = $2, checkpoint = coalesce($4, checkpoint), usage = coalesce($5, usage), \
-                       finish_reason = coalesce($7, finish_reason), crashes = case when $6 then 0 else crashes end, \
-                       probation = case when $6 then null else probation end where id = $1 returning id";
-        let progress = tail.map(|tail| tail.progress.clone()).unwrap_or_default();
-        let args = args![
-            claim.run_id,
-            last,
-            release.status().as_str(),
-            progress.resume_at.map(EventId::packed),
-            progress.usage_json(),
-            progress.step_completed,
-            progress.finish_text()
-        ];
-        let writes = tail.map(|tail| writes_of(claim.run_id, tail)).unwrap_or_default();
-        let fenced = FencedWrites::new(Statement::new(sql, args), writes);
-        let written = tx.write_spares::<(Uuid,)>(fenced, spare).await?;
-        tx.commit().await?;
-        if let Some(refusal) = &written.refused {
-            log_refused_checkpoint(claim.run_id, refusal);
-        }
-        Ok(ReleaseOutcome::Released)
+                   waiting_since = case when $3 = 'waiting' then {now} end, holder = null, lease_until = null, executing = false, \
+                   archived_to = $2, checkpoint = coalesce($4, checkpoint), usage = coalesce($5, usage), \
+                   finish_reason = coalesce($7, finish_reason), crashes = case when $6 then 0 else crashes end, \
+                   probation = case when $6 then null else probation end where id = $1 returning id";
+        let try_release = async |tx: &mut Tx| {
+            match lock(tx, claim.run_id).await? {
+                Some(row) if row.is_mine(claim) && row.cancel_requested => {
+                    return Ok(RollBack(ReleaseOutcome::CancelRequested));
+                }
+                Some(row) if row.is_mine(claim) => {}
+                Some(row) if row.status == release.status() && row.has_written(claim, last) => {
+                    return Ok(RollBack(ReleaseOutcome::Released));
+                }
+                _ => return Ok(RollBack(ReleaseOutcome::Fenced)),
+            }
+            let progress = tail.map(|tail| tail.progress.clone()).unwrap_or_default();
+            let args = args![
+                claim.run_id,
+                last,
+                release.status().as_str(),
+                progress.resume_at.map(EventId::packed),
+                progress.usage_json(),
+                progress.step_completed,
+                progress.finish_text()
+            ];
+            let writes = tail.map(|tail| writes_of(claim.run_id, tail)).unwrap_or_default();
+            let fenced = FencedWrites::new(Statement::new(sql, args), writes);
+            let written = tx.write_spares::<(Uuid,)>(fenced, spare).await?;
+            if let Some(refusal) = &written.refused {
+                log_refused_checkpoint(claim.run_id, refusal);
+            }
+            Ok(Commit(ReleaseOutcome::Released))
+        };
+        self.database.transact(doing, try_release).await
     }
 
     /// Returns the run's row. An owner's erasure may have removed it, and a failover may have lost it.
-    async fn look(&self, run_id: Uuid) -> Result<Option<RunStateRow>, sqlx::Error> {
+    async fn look(&self, doing: &'static str, run_id: Uuid) -> Result<Option<RunStateRow>, Error> {
         let sql = "select status, attempt, archived_to, cancel_requested_at is not null as cancel_requested from agent_runs where id = $1";
-        self.database.fetch_optional(sql, args![run_id]).await
+        self.database.fetch_optional(doing, sql, args![run_id]).await
     }
 
     async fn events_after(&self, run_id: Uuid, after: EventId) -> Result<Vec<Event>, Error> {
@@ -308,11 +307,11 @@ fn withdrawn_questions(tail: &ArchiveChunk) -> Vec<EventBody<'static>> {
 }
 
 /// Logs a missing checkpoint once. The run continues, and a later fork begins at the checkpoint before.
-pub(super) fn log_refused_checkpoint(run_id: Uuid, refusal: &sqlx::Error) {
+pub(super) fn log_refused_checkpoint(run_id: Uuid, refusal: &Error) {
     tracing::warn!(run.id = %run_id, error = refusal as &dyn std::error::Error, "failed to store a checkpoint; the run continues without it");
 }
 
-async fn lock(tx: &mut Tx, run_id: Uuid) -> Result<Option<RunStateRow>, sqlx::Error> {
+async fn lock(tx: &mut Tx, run_id: Uuid) -> Result<Option<RunStateRow>, Error> {
     let sql = "select status, attempt, archived_to, cancel_requested_at is not null as cancel_requested from agent_runs where id = $1 {for update}";
     tx.fetch_optional(sql, args![run_id]).await
 }

@@ -8,9 +8,9 @@ use uuid::Uuid;
 
 use super::{
     Error, Storage, StreamDefaults,
-    database::args,
     pages::{PageRow, items_of, page_query},
     rows::{MessageRow, message_columns},
+    sql::args,
 };
 use crate::{
     finish_reason::FinishReason,
@@ -216,9 +216,13 @@ impl Storage {
         );
         let rows = self
             .database
-            .fetch_all::<PageRow<AnsweredMessageRow>>(sql, args![conversation_id, owner, size.items, size.bytes])
-            .await;
-        Ok(items_of(rows.map_err(Error::doing("read the history of a conversation"))?).collect())
+            .fetch_all::<PageRow<AnsweredMessageRow>>(
+                "read the history of a conversation",
+                sql,
+                args![conversation_id, owner, size.items, size.bytes],
+            )
+            .await?;
+        Ok(items_of(rows).collect())
     }
 
     /// Returns the answers of failed and cancelled runs that left no message, newest first, as many as fit into a page.
@@ -249,9 +253,12 @@ impl Storage {
         );
         let rows = self
             .database
-            .fetch_all::<AnswerRow>(sql, args![owner, conversation_id, size.items, size.bytes])
-            .await
-            .map_err(Error::doing("read the answers without a message"))?;
+            .fetch_all::<AnswerRow>(
+                "read the answers without a message",
+                sql,
+                args![owner, conversation_id, size.items, size.bytes],
+            )
+            .await?;
         Ok(rows.into_iter().filter_map(AnswerRow::into_answer).collect())
     }
 }

@@ -4,9 +4,9 @@ use uuid::Uuid;
 
 use super::{
     Error, Storage,
-    database::args,
     pages::{PageRow, items_of, page_of, page_query},
     rows::{MessageRow, message_columns},
+    sql::args,
 };
 use crate::{
     message::Message,
@@ -57,8 +57,7 @@ impl Storage {
         );
         let superseded_too = which == MessageFilter::SupersededToo;
         let args = args![conversation_id, owner, after, superseded_too, size.items + 1, size.bytes];
-        let rows = self.database.fetch_all::<PageRow<MessageRow>>(list, args).await;
-        let rows = rows.map_err(Error::doing("list messages"))?;
+        let rows = self.database.fetch_all::<PageRow<MessageRow>>("list messages", list, args).await?;
         let mut page: Page<Message> = page_of(rows, size, |last| last.position.to_string());
         let versions = self.versions(conversation_id, page.items.iter().map(|message| message.id).collect()).await?;
         page.items.iter_mut().for_each(|message| message.version = versions.get(&message.id).copied());
@@ -84,10 +83,12 @@ impl Storage {
             "turn desc, position desc",
             "$4"
         );
-        let rows = self
-            .database
-            .fetch_all::<PageRow<MessageRow>>(newest, args![conversation_id, owner, size.items, size.bytes]);
-        let rows = rows.await.map_err(Error::doing("read the newest messages"))?;
+        let rows = self.database.fetch_all::<PageRow<MessageRow>>(
+            "read the newest messages",
+            newest,
+            args![conversation_id, owner, size.items, size.bytes],
+        );
+        let rows = rows.await?;
         Ok(items_of(rows).rev().collect())
     }
 
@@ -99,6 +100,7 @@ impl Storage {
         name: &str,
     ) -> Result<Option<Message>, Error> {
         let row = self.database.fetch_optional::<MessageRow>(
+            "find a message",
             concat!(
                 "select ",
                 message_columns!(),
@@ -107,6 +109,6 @@ impl Storage {
             ),
             args![conversation_id, owner, name, Uuid::try_parse(name).ok()],
         );
-        Ok(row.await.map_err(Error::doing("find a message"))?.map(Message::from))
+        Ok(row.await?.map(Message::from))
     }
 }

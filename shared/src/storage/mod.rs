@@ -1,7 +1,7 @@
 //! The database: the truth about conversations, messages, runs and their archived events.
 //!
 //! `connect` chooses the back end, which no other module knows. There is one file per verb or noun. Each SQL text
-//! exists once, and `database` translates it for both dialects. ARCHITECTURE.md describes the protocol in "the life of
+//! exists once, and `sql` translates it for both dialects. ARCHITECTURE.md describes the protocol in "the life of
 //! a run".
 //!
 //! Invariant: each write of a worker carries its attempt, and each write without a claim takes an attempt.
@@ -24,28 +24,23 @@ mod complete;
 mod connect;
 mod conversations;
 mod data_folder;
-mod database;
 mod deaths;
 mod deployment;
 mod end;
-mod error;
-mod fenced;
 mod flush;
 mod history;
 mod messages;
 mod new_run;
 mod newest_first;
-mod outages;
 mod owners;
 mod pages;
-mod pool;
 mod progress;
 mod quota;
 mod retire;
 mod rows;
 mod runs;
-mod schema;
 mod sessions;
+mod sql;
 mod submit;
 mod summaries;
 mod supersede;
@@ -53,7 +48,6 @@ mod suspects;
 mod trace;
 mod unfinished;
 mod versions;
-mod writer;
 
 pub use access::AskedRun;
 pub use agents::AgentChange;
@@ -66,20 +60,19 @@ pub use caution::Caution;
 pub use claim::{Claim, ClaimTerms, Holder, RenewedLease};
 pub use connect::{SchemaState, connect, connect_worker, inspect, migrate};
 pub use end::{Answer, EndedRun};
-pub use error::Error;
 pub use flush::{FinishOutcome, FlushOutcome, Release, ReleaseOutcome};
 pub use history::{HistoryMessage, StoredAnswer, StoredCall};
 pub use messages::MessageFilter;
 pub use new_run::{CommittedMessage, MessageInput, NewRun, RunOptions, SubmitOutcome, Target};
 pub use owners::{Erasure, ErasureStep};
-pub use pool::Connections;
 pub use progress::{CallState, NewApproval, NewCheckpoint, NewTraceMessage, Progress};
 pub use retire::RetireCounts;
 pub use runs::{Backlog, RunFilter, StreamDefaults};
+pub use sql::{Connections, Error};
 pub use suspects::{Room, Suspects};
 pub use versions::RestoreOutcome;
 
-use database::Database;
+use sql::Database;
 
 /// A connection to the database; cheap to clone.
 #[derive(Clone)]
@@ -127,6 +120,6 @@ impl Storage {
 
     /// Returns when the database answers. Fails if it is away or read-only.
     pub async fn ping(&self) -> Result<(), Error> {
-        self.database.ping().await.map_err(Error::doing("ping the database"))
+        self.database.ping().await
     }
 }

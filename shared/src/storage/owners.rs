@@ -5,16 +5,12 @@ use std::time::Duration;
 use uuid::Uuid;
 
 use super::{
-    EndedRun, Error, Storage,
-    database::{Tx, args},
-    end,
+    EndedRun, Error, Storage, end,
     quota::{self, OwnerUsage},
+    sql::{Commit, Tx, args},
     unfinished::unfinished_runs,
 };
-use crate::{
-    approval::ApprovalStatus,
-    quotas::{QuotaExceeded, Quotas},
-};
+use crate::{approval::ApprovalStatus, quotas::Quotas};
 
 /// The result of one step of an erasure.
 #[derive(Debug, Default)]
@@ -51,30 +47,29 @@ impl Storage {
     pub async fn remember_anonymous(&self, owner: &str) -> Result<(), Error> {
         let sql = "insert into anonymous_users (owner_id, seen_at) values ($1, {now}) \
                    on conflict (owner_id) do update set seen_at = {now} returning owner_id";
-        let noted = self.database.write::<(String,)>(sql, args![owner]).await;
-        noted.map(drop).map_err(Error::doing("remember an anonymous user"))
+        self.database.write::<(String,)>("remember an anonymous user", sql, args![owner]).await.map(drop)
     }
 
     /// Stores the visit of an anonymous user with data, and returns whether the user has any.
     pub async fn see_anonymous(&self, owner: &str) -> Result<bool, Error> {
         let sql = "update anonymous_users set seen_at = {now} where owner_id = $1 returning owner_id";
-        let noted = self.database.write::<(String,)>(sql, args![owner]).await;
-        noted.map(|rows| !rows.is_empty()).map_err(Error::doing("note that an anonymous user is here"))
+        let noted = self.database.write::<(String,)>("note that an anonymous user is here", sql, args![owner]).await?;
+        Ok(!noted.is_empty())
     }
 
     /// Returns anonymous users who were absent for this time, the longest absence first.
     pub async fn absent_anonymous(&self, absence: Duration, limit: usize) -> Result<Vec<String>, Error> {
         let sql = "select owner_id from anonymous_users where seen_at < {before:$1} order by seen_at limit $2";
-        let absent = self.database.fetch_all::<(String,)>(sql, args![absence, limit]).await;
-        let absent = absent.map_err(Error::doing("look for absent anonymous users"))?;
+        let absent =
+            self.database.fetch_all::<(String,)>("look for absent anonymous users", sql, args![absence, limit]).await?;
         Ok(absent.into_iter().map(|row| row.0).collect())
     }
 
     /// Returns the number of the owner's conversations.
     pub async fn count_conversations(&self, owner: &str) -> Result<usize, Error> {
         let sql = "select count(*) from chat_conversations where owner_id = $1 and deleted_at is null";
-        let count = self.database.fetch_optional::<(i64,)>(sql, args![owner]).await;
-        Ok(count.map_err(Error::doing("count conversations"))?.map_or(0, |row| row.0 as usize))
+        let count = self.database.fetch_optional::<(i64,)>("count conversations", sql, args![owner]).await?;
+        Ok(count.map_or(0, |row| row.0 as usize))
     }
 
     /// Removes a part of the owner's data; the caller repeats it until nothing is left. It first ends each unfinished
@@ -90,10 +85,8 @@ impl Storage {
     }
 
     async fn try_erase(&self, owner: &str, erasure: Erasure) -> Result<ErasureStep, Error> {
-        let mut tx = self.database.begin().await.map_err(Error::doing("begin to erase an owner"))?;
-        let erased = erase(&mut tx, owner, erasure).await?;
-        tx.commit().await.map_err(Error::doing("erase an owner's data"))?;
-        Ok(erased)
+        let erase = async |tx: &mut Tx| Ok(Commit(erase(tx, owner, erasure).await?));
+        self.database.transact("erase an owner's data", erase).await
     }
 
     /// Moves all data of one owner to another, in one transaction, and returns the number of moved visible
@@ -110,23 +103,18 @@ impl Storage {
     }
 
     async fn try_move(&self, from: &str, to: &str, quotas: &Quotas) -> Result<usize, Error> {
-        const DOING: &str = "move an owner's data to another";
-        let mut tx = self.database.begin().await.map_err(Error::doing(DOING))?;
-        lock_rows(&mut tx, from).await.map_err(Error::doing(DOING))?;
-        let quotas = match quotas_of_move(&mut tx, from, to, quotas).await.map_err(Error::doing(DOING))? {
-            Ok(quotas) => quotas,
-            Err(exceeded) => {
-                tx.rollback().await.map_err(Error::doing(DOING))?;
-                return Err(Error::Quota { doing: DOING, exceeded });
-            }
+        let move_all = async |tx: &mut Tx| {
+            lock_rows(tx, from).await?;
+            let quotas = quotas_of_move(tx, from, to, quotas).await?;
+            let shown = move_rows(tx, from, to).await?;
+            quota::keep_within(tx, to, quotas).await?;
+            Ok(Commit(shown))
         };
-        let shown = move_rows(&mut tx, from, to).await.map_err(Error::doing(DOING))?;
-        quota::commit_within(tx, to, quotas, DOING).await?;
-        Ok(shown)
+        self.database.transact("move an owner's data to another", move_all).await
     }
 }
 
-async fn lock_rows(tx: &mut Tx, from: &str) -> Result<(), sqlx::Error> {
+async fn lock_rows(tx: &mut Tx, from: &str) -> Result<(), Error> {
     // Order matters: an erasure also locks the user's row and then the conversations, so the two cannot deadlock. The
     // transaction locks conversations before runs, and no message can join them after this.
     let sql = "select owner_id from anonymous_users where owner_id = $1 {for update}";
@@ -136,22 +124,21 @@ async fn lock_rows(tx: &mut Tx, from: &str) -> Result<(), sqlx::Error> {
     lock_running(tx, conversations.into_iter().map(|(id,)| id).collect()).await
 }
 
-/// Returns the quotas that apply to a move: those of which it moves something. A refused move changes no row.
-async fn quotas_of_move(
-    tx: &mut Tx,
-    from: &str,
-    to: &str,
-    quotas: &Quotas,
-) -> Result<Result<Quotas, QuotaExceeded>, sqlx::Error> {
+/// Returns the quotas that apply to a move: those of which it moves something. Fails before any write if one of them
+/// refuses the move.
+async fn quotas_of_move(tx: &mut Tx, from: &str, to: &str, quotas: &Quotas) -> Result<Quotas, Error> {
     let brings = quota::usage(tx, from, *quotas).await?;
     let own = quota::usage(tx, to, *quotas).await?;
     let quotas =
         Quotas { runs: quotas.runs.filter(|_| brings.runs > 0), bytes: quotas.bytes.filter(|_| brings.bytes > 0) };
     let together = OwnerUsage { runs: brings.runs + own.runs, bytes: brings.bytes + own.bytes };
-    Ok(quota::exceeded(quotas, together).map_or(Ok(quotas), Err))
+    match quota::exceeded(quotas, together) {
+        Some(exceeded) => Err(tx.refused_by(exceeded)),
+        None => Ok(quotas),
+    }
 }
 
-async fn move_rows(tx: &mut Tx, from: &str, to: &str) -> Result<usize, sqlx::Error> {
+async fn move_rows(tx: &mut Tx, from: &str, to: &str) -> Result<usize, Error> {
     let sql = "update chat_conversations set owner_id = $2, handle = case when exists (select 1 from chat_conversations own \
                where own.owner_id = $2 and own.handle = chat_conversations.handle and own.deleted_at is null) \
                then null else handle end where owner_id = $1 returning id, deleted_at is null as is_shown";
@@ -185,38 +172,35 @@ async fn erase(tx: &mut Tx, owner: &str, erasure: Erasure) -> Result<ErasureStep
         Erasure::Forgotten(absence) => Some(absence),
     };
     let sql = "select owner_id, $2 is null or seen_at < {before:$2} as goes from anonymous_users where owner_id = $1 {for update}";
-    let known =
-        tx.fetch_optional::<(String, bool)>(sql, args![owner, absence.map(|time| time.as_millis() as i64)]).await;
-    let goes = known.map_err(Error::doing("look for an anonymous user"))?.is_some_and(|(_, goes)| goes);
+    let args = args![owner, absence.map(|time| time.as_millis() as i64)];
+    let goes = tx.fetch_optional::<(String, bool)>(sql, args).await?.is_some_and(|(_, goes)| goes);
     if absence.is_some() && !goes {
         return Ok(ErasureStep { is_done: true, ..ErasureStep::default() });
     }
     let sql = "select id from chat_conversations where owner_id = $1 order by id limit $2 {for update}";
-    let conversations = tx.fetch_all::<(Uuid,)>(sql, args![owner, CONVERSATIONS]).await;
-    let conversations: Vec<Uuid> =
-        conversations.map_err(Error::doing("find the conversations to erase"))?.into_iter().map(|row| row.0).collect();
-    lock_running(tx, conversations.clone()).await.map_err(Error::doing("find the runs to erase"))?;
+    let conversations = tx.fetch_all::<(Uuid,)>(sql, args![owner, CONVERSATIONS]).await?;
+    let conversations: Vec<Uuid> = conversations.into_iter().map(|row| row.0).collect();
+    lock_running(tx, conversations.clone()).await?;
     let mut ended = Vec::new();
     for conversation in &conversations {
-        for run in unfinished_runs(tx, *conversation).await.map_err(Error::doing("find the runs to erase"))? {
+        for run in unfinished_runs(tx, *conversation).await? {
             ended.extend(end::cancel_locked(tx, run.id, ApprovalStatus::Cancelled).await?);
         }
     }
-    let runs = remove(tx, owner, &conversations).await.map_err(Error::doing("erase conversations"))?;
-    let is_done = (conversations.len() as i64) < CONVERSATIONS
-        && remove_rest(tx, owner).await.map_err(Error::doing("erase data outside of conversations"))?;
+    let runs = remove(tx, owner, &conversations).await?;
+    let is_done = (conversations.len() as i64) < CONVERSATIONS && remove_rest(tx, owner).await?;
     Ok(ErasureStep { ended, runs, conversations, is_done })
 }
 
 /// Locks the running runs of conversations. Order matters: the settlement of a worker's death also locks runs in the
 /// order of their ids, so the two cannot deadlock.
-async fn lock_running(tx: &mut Tx, conversations: Vec<Uuid>) -> Result<(), sqlx::Error> {
+async fn lock_running(tx: &mut Tx, conversations: Vec<Uuid>) -> Result<(), Error> {
     let sql = "select id from agent_runs where conversation_id {in:$1} and status = 'running' order by id {for update}";
     tx.fetch_all::<(Uuid,)>(sql, args![conversations]).await.map(drop)
 }
 
 /// Removes conversations with their messages and runs, and returns those runs.
-async fn remove(tx: &mut Tx, owner: &str, conversations: &[Uuid]) -> Result<Vec<Uuid>, sqlx::Error> {
+async fn remove(tx: &mut Tx, owner: &str, conversations: &[Uuid]) -> Result<Vec<Uuid>, Error> {
     let ids = conversations.to_vec();
     let runs =
         tx.fetch_all::<(Uuid,)>("select id from agent_runs where conversation_id {in:$1}", args![ids.clone()]).await?;
@@ -226,7 +210,7 @@ async fn remove(tx: &mut Tx, owner: &str, conversations: &[Uuid]) -> Result<Vec<
 }
 
 /// Removes some of the other data, and returns whether nothing is left.
-async fn remove_rest(tx: &mut Tx, owner: &str) -> Result<bool, sqlx::Error> {
+async fn remove_rest(tx: &mut Tx, owner: &str) -> Result<bool, Error> {
     let sql = "delete from briefings where id in (select id from briefings where owner_id = $1 limit $2)";
     if tx.execute(sql, args![owner, BRIEFINGS]).await? as i64 == BRIEFINGS {
         return Ok(false);

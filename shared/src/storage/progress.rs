@@ -5,7 +5,7 @@ use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::{database::args, fenced::Statement};
+use super::{sql::Statement, sql::args};
 use crate::{
     approval::ApprovalKind,
     event_id::EventId,

@@ -5,7 +5,7 @@
 
 use super::{
     Error, Storage,
-    database::{Tx, args},
+    sql::{Tx, args},
 };
 use crate::quotas::{Account, QuotaExceeded, Quotas};
 
@@ -100,7 +100,7 @@ pub(super) enum Nearness {
 }
 
 /// Checks the quotas before a message of `brings` bytes is stored. Its conversation counts the bytes already.
-pub(super) async fn nearness(tx: &mut Tx, owner: &str, quotas: Quotas, brings: usize) -> Result<Nearness, sqlx::Error> {
+pub(super) async fn nearness(tx: &mut Tx, owner: &str, quotas: Quotas, brings: usize) -> Result<Nearness, Error> {
     if quotas == Quotas::default() {
         return Ok(Nearness::Far);
     }
@@ -120,11 +120,7 @@ pub(super) async fn nearness(tx: &mut Tx, owner: &str, quotas: Quotas, brings: u
 /// ends, so writes of one owner are checked one by one.
 ///
 /// Order matters: this is the last step before the commit, so the holder of the lock waits for no other lock.
-pub(super) async fn expect_room(
-    tx: &mut Tx,
-    owner: &str,
-    quotas: Quotas,
-) -> Result<Option<QuotaExceeded>, sqlx::Error> {
+pub(super) async fn expect_room(tx: &mut Tx, owner: &str, quotas: Quotas) -> Result<Option<QuotaExceeded>, Error> {
     if quotas == Quotas::default() {
         return Ok(None);
     }
@@ -133,15 +129,11 @@ pub(super) async fn expect_room(
     Ok(exceeded(quotas, usage(tx, owner, quotas).await?))
 }
 
-/// Commits this transaction's writes for an owner, or rolls back and fails if a quota refuses them. So two writes never
-/// exceed a quota together.
-pub(super) async fn commit_within(mut tx: Tx, owner: &str, quotas: Quotas, doing: &'static str) -> Result<(), Error> {
-    match expect_room(&mut tx, owner, quotas).await.map_err(Error::doing(doing))? {
-        None => tx.commit().await.map_err(Error::doing(doing)),
-        Some(exceeded) => {
-            tx.rollback().await.map_err(Error::doing(doing))?;
-            Err(Error::Quota { doing, exceeded })
-        }
+/// Fails if a quota refuses this transaction's writes for an owner. So two writes never exceed a quota together.
+pub(super) async fn keep_within(tx: &mut Tx, owner: &str, quotas: Quotas) -> Result<(), Error> {
+    match expect_room(tx, owner, quotas).await? {
+        None => Ok(()),
+        Some(exceeded) => Err(tx.refused_by(exceeded)),
     }
 }
 
@@ -158,7 +150,7 @@ pub(super) fn exceeded(quotas: Quotas, usage: OwnerUsage) -> Option<QuotaExceede
 }
 
 /// Returns an owner's unfinished runs, up to one more than its quota, and its bytes. A value without a quota is 0.
-pub(super) async fn usage(tx: &mut Tx, owner: &str, quotas: Quotas) -> Result<OwnerUsage, sqlx::Error> {
+pub(super) async fn usage(tx: &mut Tx, owner: &str, quotas: Quotas) -> Result<OwnerUsage, Error> {
     let sql = concat!(
         "select (select count(*) from (select 1 from agent_runs where owner_id = $1 and finished_at is null limit $2) unfinished), ",
         "case when $3 then ",
@@ -173,8 +165,15 @@ pub(super) async fn usage(tx: &mut Tx, owner: &str, quotas: Quotas) -> Result<Ow
 impl Storage {
     /// Returns the bytes that the owner keeps, roughly.
     pub async fn kept_bytes(&self, owner: &str) -> Result<usize, Error> {
-        let kept = self.database.fetch_optional::<(i64,)>(concat!("select ", kept_bytes!("$1")), args![owner]).await;
-        Ok(kept.map_err(Error::doing("add up an owner's bytes"))?.map_or(0, |row| row.0 as usize))
+        let kept = self
+            .database
+            .fetch_optional::<(i64,)>(
+                "count the bytes of an owner",
+                concat!("select ", kept_bytes!("$1")),
+                args![owner],
+            )
+            .await?;
+        Ok(kept.map_or(0, |row| row.0 as usize))
     }
 }
 

@@ -4,7 +4,10 @@ use std::time::{Duration, Instant};
 
 use uuid::Uuid;
 
-use super::{Error, Storage, database::args};
+use super::{
+    Error, Storage,
+    sql::{Commit, Tx, args},
+};
 
 /// The numbers of one sweep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,21 +40,22 @@ impl Storage {
     }
 
     async fn retire_batch(&self, retention: Duration) -> Result<RetireCounts, Error> {
-        let retire = async {
-            let mut tx = self.database.begin().await?;
+        const DOING: &str = "remove expired events and deleted conversations";
+        let retire_events = async |tx: &mut Tx| {
             let runs = tx.fetch_all::<(Uuid,)>(
                 "update agent_runs set events_removed_at = {now} where id in (select id from agent_runs \
                  where finished_at < {before:$1} and events_removed_at is null order by finished_at limit $2 {skip locked}) returning id",
                 args![retention, BATCH],
             );
             let runs: Vec<Uuid> = runs.await?.into_iter().map(|row| row.0).collect();
-            let removed_runs = runs.len();
-            if removed_runs > 0 {
+            let removed = runs.len();
+            if removed > 0 {
                 tx.execute("delete from run_events where run_id {in:$1}", args![runs]).await?;
             }
-            tx.commit().await?;
-            // Order matters: conversations are locked before runs, so they cannot be in the transaction above.
-            let mut tx = self.database.begin().await?;
+            Ok(Commit(removed))
+        };
+        // Order matters: conversations are locked before runs, so they cannot be in the transaction above.
+        let retire_conversations = async |tx: &mut Tx| {
             let conversations = tx.fetch_all::<(Uuid,)>(
                 "delete from chat_conversations where id in (select c.id from chat_conversations c where c.deleted_at is not null \
                  and not exists (select 1 from agent_runs r where r.conversation_id = c.id and r.status in ('queued', 'running', 'waiting')) limit $1 {skip locked}) \
@@ -69,9 +73,11 @@ impl Storage {
                        where r.agent_definition_id = agent_definition_versions.agent_definition_id \
                        and r.agent_version = agent_definition_versions.version and r.status in ('queued', 'running', 'waiting'))";
             tx.execute(sql, args![]).await?;
-            tx.commit().await?;
-            Ok(RetireCounts { runs: removed_runs, conversations })
+            Ok(Commit(conversations))
         };
-        retire.await.map_err(Error::doing("remove expired events and deleted conversations"))
+        Ok(RetireCounts {
+            runs: self.database.transact(DOING, retire_events).await?,
+            conversations: self.database.transact(DOING, retire_conversations).await?,
+        })
     }
 }

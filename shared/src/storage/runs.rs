@@ -5,9 +5,9 @@ use uuid::Uuid;
 
 use super::{
     Error, Storage,
-    database::{Tx, args},
     pages::{PageRow, page_of, page_query},
     rows::{RunRow, bare_run_columns, run_columns},
+    sql::{Tx, args},
 };
 use crate::{
     agent::{AgentDefinition, StreamMode},
@@ -95,15 +95,15 @@ impl Storage {
     /// Returns the owner's run of this id, with its answer.
     pub async fn run(&self, owner: &str, id: Uuid) -> Result<Option<Run>, Error> {
         let sql = concat!(select_owned_runs!(), "and r.id = $2");
-        let row = self.database.fetch_optional::<RunRow>(sql, args![owner, id]).await;
-        Ok(row.map_err(Error::doing("read a run"))?.map(Run::from))
+        let row = self.database.fetch_optional::<RunRow>("read a run", sql, args![owner, id]).await?;
+        Ok(row.map(Run::from))
     }
 
     /// Returns the owner's run of this id without its answer, which may be long.
     pub async fn run_without_answer(&self, owner: &str, id: Uuid) -> Result<Option<Run>, Error> {
         let sql = concat!(select_bare_runs!(), "and r.id = $2");
-        let row = self.database.fetch_optional::<RunRow>(sql, args![owner, id]).await;
-        Ok(row.map_err(Error::doing("look a run up"))?.map(Run::from))
+        let row = self.database.fetch_optional::<RunRow>("look a run up", sql, args![owner, id]).await?;
+        Ok(row.map(Run::from))
     }
 
     /// Returns the newest run that is part of the owner's conversation, without its answer.
@@ -112,24 +112,31 @@ impl Storage {
             select_bare_runs!(),
             "and r.conversation_id = $2 and r.superseded_at is null order by r.position desc limit 1"
         );
-        let row = self.database.fetch_optional::<RunRow>(sql, args![owner, conversation_id]).await;
-        Ok(row.map_err(Error::doing("read the newest run"))?.map(Run::from))
+        let row =
+            self.database.fetch_optional::<RunRow>("read the newest run", sql, args![owner, conversation_id]).await?;
+        Ok(row.map(Run::from))
     }
 
     /// Returns the id of the newest run of the owner's conversation, also of a superseded one.
     pub async fn newest_run_id(&self, owner: &str, conversation_id: Uuid) -> Result<Option<Uuid>, Error> {
         let sql =
             "select id from agent_runs where owner_id = $1 and conversation_id = $2 order by position desc limit 1";
-        let row = self.database.fetch_optional::<(Uuid,)>(sql, args![owner, conversation_id]).await;
-        Ok(row.map_err(Error::doing("read the id of the newest run"))?.map(|row| row.0))
+        let row = self
+            .database
+            .fetch_optional::<(Uuid,)>("find the newest run of a conversation", sql, args![owner, conversation_id])
+            .await?;
+        Ok(row.map(|row| row.0))
     }
 
     /// Returns the ids of the unfinished runs of the owner's conversation, newest first.
     pub async fn unfinished_runs(&self, owner: &str, conversation_id: Uuid) -> Result<Vec<Uuid>, Error> {
         let sql = "select id from agent_runs where owner_id = $1 and conversation_id = $2 \
                    and status in ('queued', 'running', 'waiting') order by position desc";
-        let rows = self.database.fetch_all::<(Uuid,)>(sql, args![owner, conversation_id]).await;
-        Ok(rows.map_err(Error::doing("list the unfinished runs"))?.into_iter().map(|row| row.0).collect())
+        let rows = self
+            .database
+            .fetch_all::<(Uuid,)>("find the unfinished runs of a conversation", sql, args![owner, conversation_id])
+            .await?;
+        Ok(rows.into_iter().map(|row| row.0).collect())
     }
 
     /// Returns a page of the owner's runs without their answers, newest first. `None` for an unknown cursor.
@@ -158,7 +165,7 @@ impl Storage {
         );
         let status = filter.status.map(|status| status.as_str().to_owned());
         let args = args![owner, filter.conversation_id, status, before, size.items + 1, size.bytes];
-        let rows = self.database.fetch_all::<PageRow<RunRow>>(list, args).await.map_err(Error::doing("list runs"))?;
+        let rows = self.database.fetch_all::<PageRow<RunRow>>("list runs", list, args).await?;
         Ok(Some(page_of(rows, size, |last| last.id.simple().to_string())))
     }
 
@@ -166,8 +173,14 @@ impl Storage {
     pub async fn stream_defaults(&self, run_id: Uuid) -> Result<StreamDefaults, Error> {
         let sql = "select r.stream, v.definition from agent_runs r left join agent_definition_versions v \
                    on v.agent_definition_id = r.agent_definition_id and v.version = r.agent_version where r.id = $1";
-        let row = self.database.fetch_optional::<(bool, Option<Json<AgentDefinition>>)>(sql, args![run_id]).await;
-        let row = row.map_err(Error::doing("read what a run's streams carry"))?;
+        let row = self
+            .database
+            .fetch_optional::<(bool, Option<Json<AgentDefinition>>)>(
+                "read the stream mode of a run",
+                sql,
+                args![run_id],
+            )
+            .await?;
         Ok(row.map_or_else(StreamDefaults::default, |(writes_deltas, agent)| StreamDefaults {
             mode: agent.map(|agent| agent.0.stream_mode).unwrap_or_default(),
             writes_deltas,
@@ -176,6 +189,7 @@ impl Storage {
 
     /// Returns the unfinished runs of the whole deployment.
     pub async fn backlog(&self) -> Result<Backlog, Error> {
+        const DOING: &str = "count the unfinished runs";
         let counts =
             "select status, count(*) from agent_runs where status in ('queued', 'running', 'waiting') group by status";
         // A run of a later attempt has not waited since its submission, and a run after an unfinished one waits for
@@ -183,10 +197,10 @@ impl Storage {
         let oldest = "select {ms since:min(r.created_at)} from agent_runs r where r.status = 'queued' and r.attempt = 0 \
                       and not exists (select 1 from agent_runs earlier where earlier.conversation_id = r.conversation_id \
                       and earlier.position < r.position and earlier.status in ('queued', 'running', 'waiting'))";
-        let counts = self.database.fetch_all::<(String, i64)>(counts, args![]);
-        let counts = counts.await.map_err(Error::doing("count runs"))?;
-        let oldest = self.database.fetch_optional::<(Option<i64>,)>(oldest, args![]);
-        let (oldest,) = oldest.await.map_err(Error::doing("look for the oldest queued run"))?.unwrap_or_default();
+        let counts = self.database.fetch_all::<(String, i64)>(DOING, counts, args![]);
+        let counts = counts.await?;
+        let oldest = self.database.fetch_optional::<(Option<i64>,)>(DOING, oldest, args![]);
+        let (oldest,) = oldest.await?.unwrap_or_default();
         let count =
             |status: &str| counts.iter().find(|(counted, _)| counted == status).map_or(0.0, |(_, count)| *count as f64);
         Ok(Backlog {
@@ -199,7 +213,7 @@ impl Storage {
 }
 
 /// Reads the run of this id within a transaction, with its answer.
-pub(super) async fn read_run(tx: &mut Tx, id: Uuid) -> Result<Run, sqlx::Error> {
+pub(super) async fn read_run(tx: &mut Tx, id: Uuid) -> Result<Run, Error> {
     let sql = concat!(
         "select ",
         run_columns!(),

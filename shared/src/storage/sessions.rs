@@ -4,9 +4,9 @@ use sqlx::FromRow;
 
 use super::{
     Error, Storage,
-    database::args,
     newest_first::NewestFirst,
     rows::{ConversationRow, conversation_columns},
+    sql::args,
 };
 use crate::{conversation::Session, page::Page};
 
@@ -27,7 +27,7 @@ impl Storage {
     ) -> Result<Option<Page<Session>>, Error> {
         let Ok(before) = NewestFirst::parse(cursor) else { return Ok(None) };
         let rows = self.database.fetch_all::<SessionRow>(
-            concat!(
+            "list sessions", concat!(
                 "select c.handle, ",
                 conversation_columns!(),
                 " from chat_conversations c where c.owner_id = $1 and c.deleted_at is null and c.handle like 'session:%' ",
@@ -36,7 +36,7 @@ impl Storage {
             ),
             args![owner, before.at(), before.id(), limit + 1],
         );
-        let rows = rows.await.map_err(Error::doing("list sessions"))?;
+        let rows = rows.await?;
         let page = Page::of(rows, limit, |last| {
             NewestFirst::cursor_after(last.conversation.activity_at, last.conversation.id)
         });

@@ -10,12 +10,12 @@ use super::{
     accept::{Acceptance, RunInput},
     begin::merged,
     conversations::read_conversation,
-    database::{Tx, args},
     end::EndedRun,
-    fenced::Statement,
     quota::{self, Nearness, Share, kept_bytes},
     rows::{ConversationRow, MessageRow, first_user_text, message_columns},
     runs::read_run,
+    sql::Statement,
+    sql::{Commit, RollBack, Tx, args},
     supersede,
     unfinished::{cancel_all, unfinished_runs},
 };
@@ -66,17 +66,15 @@ impl Storage {
     /// Returns the result of an earlier request with this key: `Repeated` or `KeyReused`. `None` for a new key. It
     /// stores nothing, so a repeated request needs no admission.
     pub async fn repeated(&self, owner: &str, key: &IdempotencyKey) -> Result<Option<SubmitOutcome>, Error> {
-        let doing = || Error::doing("look up an idempotency key");
+        const DOING: &str = "look up an idempotency key";
         // A caller may send any key before admission, and SQLite has one writer. So an unknown key costs only one read.
         let sql = "select id from agent_runs where owner_id = $1 and idempotency_key = $2";
-        let known = self.database.fetch_optional::<(Uuid,)>(sql, args![owner, key.key.as_str()]).await;
-        if known.map_err(doing())?.is_none() {
+        let known = self.database.fetch_optional::<(Uuid,)>(DOING, sql, args![owner, key.key.as_str()]).await?;
+        if known.is_none() {
             return Ok(None);
         }
-        let mut tx = self.database.begin().await.map_err(doing())?;
-        let earlier = find_by_key(&mut tx, owner, key).await.map_err(doing())?;
-        tx.rollback().await.map_err(doing())?;
-        Ok(earlier)
+        let look_up = async |tx: &mut Tx| Ok(RollBack(find_by_key(tx, owner, key).await?));
+        self.database.transact(DOING, look_up).await
     }
 
     /// Commits message and run, or returns the refusal. A repeated request returns the first run, despite all quotas.
@@ -95,22 +93,16 @@ impl Storage {
     async fn try_submit(&self, owner: &str, quotas: &Quotas, new: &NewRun) -> Result<SubmitOutcome, Error> {
         // A key may be known already. Without one, only the agent and the quotas can refuse a new conversation.
         if let (Target::New { agent_id }, MessageInput::New(content), None) = (&new.target, &new.input, &new.key) {
-            let outcome = self.open_conversation(owner, quotas, new, (*agent_id, content)).await;
-            let outcome = outcome.map_err(Error::doing("store a conversation's first message"))?;
-            // The transaction finds out which of them refused.
-            if let Some(accepted) = outcome {
+            // If this returns nothing, the transaction finds out which of them refused.
+            if let Some(accepted) = self.open_conversation(owner, quotas, new, (*agent_id, content)).await? {
                 return Ok(accepted);
             }
         }
-        let mut tx = self.database.begin().await.map_err(Error::doing("begin to store a message"))?;
-        let stored = store(&mut tx, owner, quotas, new).await;
-        let settled = match &stored {
-            Ok(SubmitOutcome::Accepted(_)) => tx.commit().await,
-            _ => tx.rollback().await,
+        let store = async |tx: &mut Tx| {
+            let outcome = store(tx, owner, quotas, new).await?;
+            Ok(if matches!(outcome, SubmitOutcome::Accepted(_)) { Commit(outcome) } else { RollBack(outcome) })
         };
-        let stored = stored?;
-        settled.map_err(Error::doing("commit a message"))?;
-        Ok(stored)
+        self.database.transact("store a message", store).await
     }
 
     /// Stores the first message of a new conversation with one statement. `None` without its agent, or near a quota.
@@ -120,12 +112,18 @@ impl Storage {
         quotas: &Quotas,
         new: &NewRun,
         (agent_id, content): (Option<Uuid>, &str),
-    ) -> Result<Option<SubmitOutcome>, sqlx::Error> {
+    ) -> Result<Option<SubmitOutcome>, Error> {
         let id = Uuid::now_v7();
         let acceptance = Acceptance::new(owner, new, (id, agent_id), 1, RunInput::New(content));
         let share = Share::far_below(quotas, new.bytes());
         let opening = acceptance.after_creation(creation(id, owner, None, agent_id, share));
-        let Some(row) = self.database.write_fenced::<LockedConversationRow>(opening).await?.into_iter().next() else {
+        let Some(row) = self
+            .database
+            .write_fenced::<LockedConversationRow>("store a conversation's first message", opening)
+            .await?
+            .into_iter()
+            .next()
+        else {
             return Ok(None);
         };
         let LockedConversation { conversation, .. } = row.into();
@@ -135,23 +133,22 @@ impl Storage {
 }
 
 async fn store(tx: &mut Tx, owner: &str, quotas: &Quotas, new: &NewRun) -> Result<SubmitOutcome, Error> {
-    let doing = || Error::doing("store a message");
     if let Some(key) = &new.key
-        && let Some(earlier) = find_by_key(tx, owner, key).await.map_err(doing())?
+        && let Some(earlier) = find_by_key(tx, owner, key).await?
     {
         return Ok(earlier);
     }
-    let locked = match find_conversation(tx, owner, new).await.map_err(doing())? {
+    let locked = match find_conversation(tx, owner, new).await? {
         Ok(locked) => locked,
         Err(refused) => return Ok(refused),
     };
     // Order matters: a faster request with this key is visible only after the lock of the conversation.
     if let Some(key) = &new.key
-        && let Some(earlier) = find_by_key(tx, owner, key).await.map_err(doing())?
+        && let Some(earlier) = find_by_key(tx, owner, key).await?
     {
         return Ok(earlier);
     }
-    if exceeds_metadata(tx, new, &locked).await.map_err(doing())? {
+    if exceeds_metadata(tx, new, &locked).await? {
         return Ok(SubmitOutcome::MetadataTooLarge);
     }
     let (version_of, ended, cancel_requested) = match make_room(tx, new, &locked).await? {
@@ -160,13 +157,13 @@ async fn store(tx: &mut Tx, owner: &str, quotas: &Quotas, new: &NewRun) -> Resul
     };
     // Runs with a cancel request make room for the message.
     let room = Quotas { runs: quotas.runs.map(|max| max + cancel_requested.len()), ..*quotas };
-    let is_near = match quota::nearness(tx, owner, room, new.bytes()).await.map_err(doing())? {
+    let is_near = match quota::nearness(tx, owner, room, new.bytes()).await? {
         Nearness::Beyond(exceeded) => return Ok(refused(exceeded, quotas)),
         nearness => matches!(nearness, Nearness::Near),
     };
     let input = match new.input.content() {
         Some(content) => RunInput::New(content),
-        None => match supersede::last_dialogue_message(tx, locked.conversation.id).await.map_err(doing())? {
+        None => match supersede::last_dialogue_message(tx, locked.conversation.id).await? {
             Some(message) if message.role == Role::User => RunInput::Earlier(Box::new(message)),
             _ => return Ok(SubmitOutcome::NothingToAnswer),
         },
@@ -178,9 +175,9 @@ async fn store(tx: &mut Tx, owner: &str, quotas: &Quotas, new: &NewRun) -> Resul
     conversation.live_run_id = conversation.live_run_id.filter(still_live);
     let acceptance = Acceptance::new(owner, new, (conversation.id, conversation.agent_id), position, input)
         .in_branch(branch, version_of);
-    let written = tx.write_fenced::<(DateTime<Utc>,)>(acceptance.in_place()).await.map_err(doing())?;
-    let (created_at,) = written.into_iter().next().ok_or(sqlx::Error::RowNotFound).map_err(doing())?;
-    if is_near && let Some(exceeded) = quota::expect_room(tx, owner, room).await.map_err(doing())? {
+    let written = tx.write_fenced::<(DateTime<Utc>,)>(acceptance.in_place()).await?;
+    let (created_at,) = written.into_iter().next().ok_or_else(|| tx.no_row())?;
+    if is_near && let Some(exceeded) = quota::expect_room(tx, owner, room).await? {
         return Ok(refused(exceeded, quotas));
     }
     Ok(accepted(conversation, acceptance.into_parts(created_at), &new.input, ended, cancel_requested))
@@ -210,7 +207,7 @@ async fn find_conversation(
     tx: &mut Tx,
     owner: &str,
     new: &NewRun,
-) -> Result<Result<LockedConversation, SubmitOutcome>, sqlx::Error> {
+) -> Result<Result<LockedConversation, SubmitOutcome>, Error> {
     let brings = new.bytes();
     Ok(match &new.target {
         Target::Existing(id) => {
@@ -230,7 +227,7 @@ async fn find_conversation(
                     return Ok(Ok(locked));
                 }
             }
-            agent_id.map(|_| Err(SubmitOutcome::AgentNotFound)).ok_or(sqlx::Error::RowNotFound)?
+            agent_id.map(|_| Err(SubmitOutcome::AgentNotFound)).ok_or_else(|| tx.no_row())?
         }
     })
 }
@@ -242,18 +239,16 @@ async fn make_room(
     new: &NewRun,
     locked: &LockedConversation,
 ) -> Result<Result<(Option<Uuid>, Vec<EndedRun>, Vec<Uuid>), SubmitOutcome>, Error> {
-    let doing = || Error::doing("make room for a message");
     let conversation_id = locked.conversation.id;
     let replaced = match new.input.replace_from() {
         None => None,
-        Some(id) => match supersede::replacement_for(tx, conversation_id, id, &new.input).await.map_err(doing())? {
+        Some(id) => match supersede::replacement_for(tx, conversation_id, id, &new.input).await? {
             None => return Ok(Err(SubmitOutcome::MessageNotFound)),
             replaced => replaced,
         },
     };
     let point = replaced.map(|replaced| replaced.point);
-    let unfinished =
-        if locked.is_first() { Vec::new() } else { unfinished_runs(tx, conversation_id).await.map_err(doing())? };
+    let unfinished = if locked.is_first() { Vec::new() } else { unfinished_runs(tx, conversation_id).await? };
     let (mut to_cancel, unfinished): (Vec<_>, Vec<_>) =
         unfinished.into_iter().partition(|run| point.is_some_and(|point| point.covers(run.position)));
     let mut rolled_back = Vec::new();
@@ -270,19 +265,19 @@ async fn make_room(
     }
     // Order matters: the messages of the cancelled runs are then superseded from their start.
     if let Some(point) = point {
-        supersede::everything_from(tx, conversation_id, point, new.run_id).await.map_err(doing())?;
+        supersede::everything_from(tx, conversation_id, point, new.run_id).await?;
         // The run is the first of its branch, so both have one id.
-        supersede::begin_branch(tx, conversation_id, point, new.run_id).await.map_err(doing())?;
+        supersede::begin_branch(tx, conversation_id, point, new.run_id).await?;
     }
     if new.mode == SubmitMode::Rollback {
-        supersede::turns_of(tx, rolled_back, Uuid::now_v7()).await.map_err(doing())?;
+        supersede::turns_of(tx, rolled_back, Uuid::now_v7()).await?;
     }
     let (ended, cancel_requested) = cancel_all(tx, to_cancel, ApprovalStatus::Superseded).await?;
     Ok(Ok((replaced.and_then(|replaced| replaced.version_of), ended, cancel_requested)))
 }
 
 /// Returns whether the conversation's metadata, merged with the message's, is too large.
-async fn exceeds_metadata(tx: &mut Tx, new: &NewRun, locked: &LockedConversation) -> Result<bool, sqlx::Error> {
+async fn exceeds_metadata(tx: &mut Tx, new: &NewRun, locked: &LockedConversation) -> Result<bool, Error> {
     let (false, Some(own)) = (locked.is_first(), &new.options.metadata) else { return Ok(false) };
     let sql = "select metadata from agent_run_checkpoints where conversation_id = $1 order by id desc limit 1";
     let inherited = tx.fetch_optional::<(Json<Value>,)>(sql, args![locked.conversation.id]).await?.map(|row| row.0.0);
@@ -290,7 +285,7 @@ async fn exceeds_metadata(tx: &mut Tx, new: &NewRun, locked: &LockedConversation
 }
 
 /// Returns the run of this key, if the key was used before.
-async fn find_by_key(tx: &mut Tx, owner: &str, key: &IdempotencyKey) -> Result<Option<SubmitOutcome>, sqlx::Error> {
+async fn find_by_key(tx: &mut Tx, owner: &str, key: &IdempotencyKey) -> Result<Option<SubmitOutcome>, Error> {
     let sql = "select id, conversation_id, input_message_id, idempotency_fingerprint from agent_runs where owner_id = $1 and idempotency_key = $2";
     let earlier = tx.fetch_optional::<(Uuid, Uuid, Uuid, String)>(sql, args![owner, key.key.as_str()]).await?;
     let Some((run_id, conversation_id, message_id, fingerprint)) = earlier else { return Ok(None) };
@@ -323,7 +318,7 @@ async fn lock_conversation(
     owner: &str,
     id: Uuid,
     brings: usize,
-) -> Result<Option<LockedConversation>, sqlx::Error> {
+) -> Result<Option<LockedConversation>, Error> {
     let sql = lock_conversation!("id = $2");
     Ok(tx.fetch_optional::<LockedConversationRow>(sql, args![owner, id, brings]).await?.map(LockedConversation::from))
 }
@@ -333,7 +328,7 @@ async fn lock_by_handle(
     owner: &str,
     handle: &str,
     brings: usize,
-) -> Result<Option<LockedConversation>, sqlx::Error> {
+) -> Result<Option<LockedConversation>, Error> {
     let sql = lock_conversation!("handle = $2");
     Ok(tx
         .fetch_optional::<LockedConversationRow>(sql, args![owner, handle, brings])
@@ -348,9 +343,10 @@ async fn create_conversation(
     handle: Option<&str>,
     agent_id: Option<Uuid>,
     brings: usize,
-) -> Result<Option<LockedConversation>, sqlx::Error> {
+) -> Result<Option<LockedConversation>, Error> {
     let creation = creation(Uuid::now_v7(), owner, handle, agent_id, Share::unchecked(brings));
-    Ok(tx.fetch_optional::<LockedConversationRow>(creation.sql, creation.args).await?.map(LockedConversation::from))
+    let (sql, args) = creation.into_parts();
+    Ok(tx.fetch_optional::<LockedConversationRow>(sql, args).await?.map(LockedConversation::from))
 }
 
 /// Returns the statement that creates the conversation `id`, unless the owner's share has no room for it.

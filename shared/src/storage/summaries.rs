@@ -1,6 +1,10 @@
 //! Summaries, which replace older messages for the model.
 
-use super::{Claim, Error, Storage, Summary, database::args, end::lock_conversation};
+use super::{
+    Claim, Error, Storage, Summary,
+    end::lock_conversation,
+    sql::{Commit, Tx, args},
+};
 
 /// The newest valid summary for a run of the conversation `$2` at the position `$3`. It was made for this or an earlier
 /// run, of messages that are still part of the conversation.
@@ -16,15 +20,14 @@ pub(super) use newest_summary;
 impl Storage {
     /// Stores a summary for this run and later ones. It stores nothing if the claim is fenced or the run is superseded.
     pub async fn keep_summary(&self, claim: &Claim, summary: &Summary) -> Result<(), Error> {
-        let keep = async {
-            let mut tx = self.database.begin().await?;
-            lock_conversation(&mut tx, claim.conversation_id).await?;
+        let keep = async |tx: &mut Tx| {
+            lock_conversation(tx, claim.conversation_id).await?;
             let sql = "insert into chat_summaries (run_id, conversation_id, up_to, content, created_at) \
                        select id, conversation_id, $3, $4, {now} from agent_runs where id = $1 and attempt = $2 and status = 'running' and superseded_at is null \
                        on conflict (run_id) do update set up_to = excluded.up_to, content = excluded.content";
             tx.execute(sql, args![claim.run_id, claim.attempt, summary.up_to, summary.content.as_str()]).await?;
-            tx.commit().await
+            Ok(Commit(()))
         };
-        keep.await.map_err(Error::doing("keep a summary of a conversation"))
+        self.database.transact("keep a summary of a conversation", keep).await
     }
 }

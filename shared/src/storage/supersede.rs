@@ -6,9 +6,9 @@ use sqlx::FromRow;
 use uuid::Uuid;
 
 use super::{
-    MessageInput,
-    database::{Tx, args},
+    Error, MessageInput,
     rows::{MessageRow, message_columns},
+    sql::{Tx, args},
 };
 use crate::message::{Message, Role};
 
@@ -40,7 +40,7 @@ pub(super) async fn replacement_for(
     conversation_id: Uuid,
     message_id: Uuid,
     input: &MessageInput,
-) -> Result<Option<Replacement>, sqlx::Error> {
+) -> Result<Option<Replacement>, Error> {
     #[derive(FromRow)]
     struct Row {
         #[sqlx(flatten)]
@@ -76,7 +76,7 @@ pub(super) async fn everything_from(
     conversation_id: Uuid,
     point: SupersedePoint,
     change: Uuid,
-) -> Result<(), sqlx::Error> {
+) -> Result<(), Error> {
     let sql = "update chat_messages set superseded_at = {now}, superseded_in = $4 \
                where conversation_id = $1 and superseded_at is null and (turn, position) >= ($2, $3)";
     tx.execute(sql, args![conversation_id, point.turn, point.position, change]).await?;
@@ -91,7 +91,7 @@ pub(super) async fn begin_branch(
     conversation_id: Uuid,
     point: SupersedePoint,
     branch: Uuid,
-) -> Result<(), sqlx::Error> {
+) -> Result<(), Error> {
     let sql = "insert into conversation_branches (id, conversation_id, parent, turn, position) \
                select $2, id, branch, $3, $4 from chat_conversations where id = $1";
     tx.execute(sql, args![conversation_id, branch, point.turn, point.position]).await?;
@@ -100,7 +100,7 @@ pub(super) async fn begin_branch(
 }
 
 /// Supersedes the questions and the answers of these runs. `change` is the id of this change.
-pub(super) async fn turns_of(tx: &mut Tx, runs: Vec<Uuid>, change: Uuid) -> Result<(), sqlx::Error> {
+pub(super) async fn turns_of(tx: &mut Tx, runs: Vec<Uuid>, change: Uuid) -> Result<(), Error> {
     let sql = "update chat_messages set superseded_at = {now}, superseded_in = $2 where superseded_at is null \
                and (run_id {in:$1} or id in (select input_message_id from agent_runs where id {in:$1}))";
     tx.execute(sql, args![runs.clone(), change]).await?;
@@ -110,7 +110,7 @@ pub(super) async fn turns_of(tx: &mut Tx, runs: Vec<Uuid>, change: Uuid) -> Resu
 }
 
 /// Returns the newest message of a user or of the assistant.
-pub(super) async fn last_dialogue_message(tx: &mut Tx, conversation_id: Uuid) -> Result<Option<Message>, sqlx::Error> {
+pub(super) async fn last_dialogue_message(tx: &mut Tx, conversation_id: Uuid) -> Result<Option<Message>, Error> {
     let sql = concat!(
         "select ",
         message_columns!(),

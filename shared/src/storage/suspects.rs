@@ -6,7 +6,7 @@
 use sqlx::FromRow;
 use uuid::Uuid;
 
-use super::{Claim, ClaimTerms, Error, Storage, claim::take, database::args};
+use super::{Claim, ClaimTerms, Error, Storage, claim::take, sql::args};
 
 /// The claimed suspects, and the consequence for the worker's other claims.
 #[derive(Debug)]
@@ -40,6 +40,8 @@ impl Room {
         matches!(self, Self::Clearing | Self::Cleared | Self::Alone)
     }
 }
+
+const DOING: &str = "claim suspects";
 
 /// A suspect that a worker could claim beside others.
 #[derive(FromRow)]
@@ -84,10 +86,6 @@ impl Storage {
     /// Claims the suspect that needs a worker alone, if this worker is idle. Otherwise claims as many other suspects as
     /// may run together, up to `limit` and the widest first.
     pub async fn claim_suspects(&self, terms: &ClaimTerms, limit: usize) -> Result<Suspects, Error> {
-        self.suspects(terms, limit).await.map_err(Error::doing("claim suspects"))
-    }
-
-    async fn suspects(&self, terms: &ClaimTerms, limit: usize) -> Result<Suspects, sqlx::Error> {
         let narrow = self.narrowest(terms).await?;
         // One candidate more than the limit shows that some will wait.
         let sql = concat!(
@@ -96,13 +94,13 @@ impl Storage {
             " and coalesce(r.probation, 1) > 0 order by coalesce(r.probation, 1000000000) desc, r.id limit $3"
         );
         let args = args![terms.suspicious(), terms.max_crashes, limit + 1];
-        let waiting = self.database.fetch_all::<WaitingSuspect>(sql, args).await?;
+        let waiting = self.database.fetch_all::<WaitingSuspect>(DOING, sql, args).await?;
         if narrow.is_none() && waiting.is_empty() {
             return Ok(Suspects { claims: Vec::new(), room: Room::Enough });
         }
         let sql = "select crashes >= $2 as suspect, probation as width from agent_runs where holder = $1 and status = 'running'";
         let at_work =
-            self.database.fetch_all::<RunAtWork>(sql, args![terms.holder.as_str(), terms.suspicious()]).await?;
+            self.database.fetch_all::<RunAtWork>(DOING, sql, args![terms.holder.as_str(), terms.suspicious()]).await?;
         if let Some(narrow) = &narrow {
             if at_work.is_empty() {
                 let claims = self.take_suspects(terms, vec![narrow.id]).await?;
@@ -126,32 +124,34 @@ impl Storage {
 
     /// Returns the suspect that has waited longest for a worker alone. A third of a lease after the loss of its worker,
     /// each idle worker has polled, and the suspect waits no longer.
-    async fn narrowest(&self, terms: &ClaimTerms) -> Result<Option<NarrowSuspect>, sqlx::Error> {
+    async fn narrowest(&self, terms: &ClaimTerms) -> Result<Option<NarrowSuspect>, Error> {
         let sql = concat!(
             "select r.id, r.lease_until is null or r.lease_until < {before:$3} as is_due from agent_runs r where ",
             waits!(),
             " and r.probation = 0 order by r.lease_until, r.id limit 1"
         );
-        self.database.fetch_optional(sql, args![terms.suspicious(), terms.max_crashes, terms.lease / 3]).await
+        self.database.fetch_optional(DOING, sql, args![terms.suspicious(), terms.max_crashes, terms.lease / 3]).await
     }
 
-    async fn take_suspects(&self, terms: &ClaimTerms, ids: Vec<Uuid>) -> Result<Vec<Claim>, sqlx::Error> {
+    async fn take_suspects(&self, terms: &ClaimTerms, ids: Vec<Uuid>) -> Result<Vec<Claim>, Error> {
         let sql = take!(
             "select r.id as candidate_id from agent_runs r where r.id {in:$6} \
              and (r.status = 'queued' or r.status = 'running' and r.holder is null and r.lease_until < {now}) \
              and r.cancel_requested_at is null and r.crashes >= $5 and r.crashes < $4"
         );
-        self.take_with(sql, terms, ids.len(), args![ids]).await
+        let (suspicious, limit) = (terms.suspicious(), ids.len());
+        let args = args![terms.holder.as_str(), terms.lease, limit, terms.max_crashes, suspicious, ids];
+        self.take_with(DOING, sql, args, terms.max_crashes).await
     }
 
     /// Returns whether no live worker executes fewer runs than this one. A live worker renews its leases three times
     /// per lease. So one with half-expired leases has died or stopped, and no suspect waits for it.
-    async fn is_least_busy(&self, terms: &ClaimTerms) -> Result<bool, sqlx::Error> {
+    async fn is_least_busy(&self, terms: &ClaimTerms) -> Result<bool, Error> {
         let sql = "select holder from agent_runs where status = 'running' and holder is not null \
                    group by holder having max(lease_until) >= {after:$2} or holder = $1 \
                    order by count(*), holder limit 1";
         let args = args![terms.holder.as_str(), terms.lease / 2];
-        let least_busy = self.database.fetch_optional::<(String,)>(sql, args).await?;
+        let least_busy = self.database.fetch_optional::<(String,)>(DOING, sql, args).await?;
         Ok(least_busy.is_some_and(|(holder,)| holder == terms.holder.as_str()))
     }
 }

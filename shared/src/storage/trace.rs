@@ -7,8 +7,8 @@ use uuid::Uuid;
 
 use super::{
     Error, Storage,
-    database::args,
     pages::{PageRow, page_of, page_query},
+    sql::args,
 };
 use crate::{
     approval::{Approval, ApprovalKind, ApprovalStatus},
@@ -96,16 +96,16 @@ impl Storage {
     pub async fn trace(&self, run_id: Uuid) -> Result<Vec<TraceMessage>, Error> {
         let sql = "select position, step, role, content, tool_calls, call_id, is_error, usage, created_at \
                    from agent_run_messages where run_id = $1 order by position";
-        let rows = self.database.fetch_all::<TraceRow>(sql, args![run_id]).await;
-        Ok(rows.map_err(Error::doing("read a run's trace"))?.into_iter().map(TraceMessage::from).collect())
+        let rows = self.database.fetch_all::<TraceRow>("read a run's trace", sql, args![run_id]).await?;
+        Ok(rows.into_iter().map(TraceMessage::from).collect())
     }
 
     /// Returns all tool calls of a run, in the order of the model's requests.
     pub async fn tool_calls(&self, run_id: Uuid) -> Result<Vec<ToolCall>, Error> {
         let sql = "select run_id, call_id, step, name, input, effect, status, output, error, duration_ms, expires_at, created_at, completed_at \
                    from agent_run_tool_calls where run_id = $1 order by step, position";
-        let rows = self.database.fetch_all::<CallRow>(sql, args![run_id]).await;
-        Ok(rows.map_err(Error::doing("read a run's tool calls"))?.into_iter().map(ToolCall::from).collect())
+        let rows = self.database.fetch_all::<CallRow>("read a run's tool calls", sql, args![run_id]).await?;
+        Ok(rows.into_iter().map(ToolCall::from).collect())
     }
 
     /// Returns a page of a run's trace. `None` for an unknown cursor.
@@ -123,9 +123,14 @@ impl Storage {
             "position",
             "$4"
         );
-        let rows =
-            self.database.fetch_all::<PageRow<TraceRow>>(list, args![run_id, after, size.items + 1, size.bytes]).await;
-        let rows = rows.map_err(Error::doing("list a run's trace"))?;
+        let rows = self
+            .database
+            .fetch_all::<PageRow<TraceRow>>(
+                "list a run's trace",
+                list,
+                args![run_id, after, size.items + 1, size.bytes],
+            )
+            .await?;
         Ok(Some(page_of(rows, size, |last| last.position.to_string())))
     }
 
@@ -155,8 +160,7 @@ impl Storage {
         );
         let (step, position) = after.unzip();
         let args = args![run_id, step, position, size.items + 1, size.bytes];
-        let rows = self.database.fetch_all::<PageRow<CallPageRow>>(list, args).await;
-        let rows = rows.map_err(Error::doing("list a run's tool calls"))?;
+        let rows = self.database.fetch_all::<PageRow<CallPageRow>>("list a run's tool calls", list, args).await?;
         Ok(Some(page_of(rows, size, |last| format!("{}.{}", last.call.step, last.position))))
     }
 
@@ -182,24 +186,28 @@ impl Storage {
             "$5"
         );
         let args = args![run_id, messages, after, size.items + 1, size.bytes];
-        let rows = self.database.fetch_all::<PageRow<TraceRow>>(list, args).await;
-        let rows = rows.map_err(Error::doing("list a run's trace up to a checkpoint"))?;
+        let rows =
+            self.database.fetch_all::<PageRow<TraceRow>>("list a run's trace up to a checkpoint", list, args).await?;
         Ok(Some(page_of(rows, size, |last| last.position.to_string())))
     }
 
     /// Returns the ids of the calls whose results a run's trace has up to a message.
     pub(super) async fn calls_answered_up_to(&self, run_id: Uuid, messages: u32) -> Result<Vec<String>, Error> {
         let sql = "select call_id from agent_run_messages where run_id = $1 and position <= $2 and call_id is not null";
-        let rows = self.database.fetch_all::<(String,)>(sql, args![run_id, messages]).await;
-        Ok(rows.map_err(Error::doing("list the answered calls"))?.into_iter().map(|(call_id,)| call_id).collect())
+        let rows =
+            self.database.fetch_all::<(String,)>("list the answered calls", sql, args![run_id, messages]).await?;
+        Ok(rows.into_iter().map(|(call_id,)| call_id).collect())
     }
 
     /// Returns the tool calls of some steps of a run, in the order of the model's requests.
     pub(super) async fn tool_calls_of_steps(&self, run_id: Uuid, from: u32, to: u32) -> Result<Vec<ToolCall>, Error> {
         let sql = "select run_id, call_id, step, name, input, effect, status, output, error, duration_ms, expires_at, created_at, completed_at \
                    from agent_run_tool_calls where run_id = $1 and step >= $2 and step <= $3 order by step, position";
-        let rows = self.database.fetch_all::<CallRow>(sql, args![run_id, from, to]).await;
-        Ok(rows.map_err(Error::doing("read the tool calls of some steps"))?.into_iter().map(ToolCall::from).collect())
+        let rows = self
+            .database
+            .fetch_all::<CallRow>("read the tool calls of some steps", sql, args![run_id, from, to])
+            .await?;
+        Ok(rows.into_iter().map(ToolCall::from).collect())
     }
 
     /// Returns a page of a run's questions to humans, in order. `None` for an unknown cursor.
@@ -223,8 +231,7 @@ impl Storage {
             "$4"
         );
         let args = args![run_id, after, size.items + 1, size.bytes];
-        let rows = self.database.fetch_all::<PageRow<ApprovalRow>>(list, args).await;
-        let rows = rows.map_err(Error::doing("list a run's approvals"))?;
+        let rows = self.database.fetch_all::<PageRow<ApprovalRow>>("list a run's approvals", list, args).await?;
         Ok(Some(page_of(rows, size, |last| last.id.simple().to_string())))
     }
 
@@ -235,8 +242,8 @@ impl Storage {
             approval_columns!(),
             " from agent_run_approvals where run_id = $1 order by requested_at, id"
         );
-        let rows = self.database.fetch_all::<ApprovalRow>(sql, args![run_id]).await;
-        Ok(rows.map_err(Error::doing("read a run's approvals"))?.into_iter().map(Approval::from).collect())
+        let rows = self.database.fetch_all::<ApprovalRow>("read a run's approvals", sql, args![run_id]).await?;
+        Ok(rows.into_iter().map(Approval::from).collect())
     }
 }
 

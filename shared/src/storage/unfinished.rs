@@ -5,8 +5,8 @@ use uuid::Uuid;
 
 use super::{
     Error,
-    database::{Tx, args},
     end::{self, EndedRun},
+    sql::{Tx, args},
 };
 use crate::{approval::ApprovalStatus, run::RunStatus};
 
@@ -20,7 +20,7 @@ pub(super) struct UnfinishedRun {
 }
 
 /// Locks the conversation's unfinished runs, and returns them in the order of its queue.
-pub(super) async fn unfinished_runs(tx: &mut Tx, conversation_id: Uuid) -> Result<Vec<UnfinishedRun>, sqlx::Error> {
+pub(super) async fn unfinished_runs(tx: &mut Tx, conversation_id: Uuid) -> Result<Vec<UnfinishedRun>, Error> {
     let sql = "select id, position, status from agent_runs where conversation_id = $1 and status in ('queued', 'running', 'waiting') order by position {for update}";
     tx.fetch_all(sql, args![conversation_id]).await
 }
@@ -35,7 +35,7 @@ pub(super) async fn cancel_all(
     for UnfinishedRun { id: run_id, status, .. } in runs {
         if status == RunStatus::Running {
             let sql = "update agent_runs set cancel_requested_at = coalesce(cancel_requested_at, {now}) where id = $1";
-            tx.execute(sql, args![run_id]).await.map_err(Error::doing("request the end of a run"))?;
+            tx.execute(sql, args![run_id]).await?;
             requested.push(run_id);
         } else {
             ended.extend(end::cancel_locked(tx, run_id, unanswered).await?);

@@ -11,8 +11,8 @@ use uuid::Uuid;
 
 use super::{
     EndedRun, Error, Storage,
-    database::{Tx, args},
     rows::{MessageRow, message_columns},
+    sql::{Commit, RollBack, Tx, args},
     supersede::{self, SupersedePoint},
     unfinished::{cancel_all, unfinished_runs},
 };
@@ -53,14 +53,11 @@ impl Storage {
     /// Makes a superseded version part of its conversation again, with all that followed it. The current version is
     /// superseded, and its unfinished runs are cancelled.
     pub async fn restore_message(&self, owner: &str, conversation_id: Uuid, id: Uuid) -> Result<RestoreOutcome, Error> {
-        let doing = || Error::doing("restore a version of a message");
-        let mut tx = self.database.begin().await.map_err(doing())?;
-        let restored = restore(&mut tx, owner, conversation_id, id).await?;
-        match &restored {
-            RestoreOutcome::Done { .. } => tx.commit().await.map_err(doing())?,
-            _ => tx.rollback().await.map_err(doing())?,
-        }
-        Ok(restored)
+        let restore = async |tx: &mut Tx| {
+            let outcome = restore(tx, owner, conversation_id, id).await?;
+            Ok(if matches!(outcome, RestoreOutcome::Done { .. }) { Commit(outcome) } else { RollBack(outcome) })
+        };
+        self.database.transact("restore a version of a message", restore).await
     }
 
     /// Returns the versions of these messages of a conversation, for those with several. The ids may include answers
@@ -92,20 +89,20 @@ impl Storage {
                        lag(id) over places as previous, lead(id) over places as next \
                        from placed window places as (partition by first order by position)\
                    ) select id, number, versions, previous, next from numbered where versions > 1 and id {in:$2}";
-        let rows = self.database.fetch_all::<Row>(sql, args![conversation_id, ids]).await;
+        let rows =
+            self.database.fetch_all::<Row>("read the versions of messages", sql, args![conversation_id, ids]).await?;
         let version = |row: Row| {
             let (number, count) = (row.number as u32, row.versions as u32);
             (row.id, Version { number, count, previous: row.previous, next: row.next })
         };
-        Ok(rows.map_err(Error::doing("read the versions of messages"))?.into_iter().map(version).collect())
+        Ok(rows.into_iter().map(version).collect())
     }
 }
 
 async fn restore(tx: &mut Tx, owner: &str, conversation_id: Uuid, id: Uuid) -> Result<RestoreOutcome, Error> {
-    let doing = || Error::doing("restore a version of a message");
     // Order matters: the conversation is locked before its runs.
     let sql = "select id from chat_conversations where id = $1 and owner_id = $2 and deleted_at is null {for update}";
-    let locked = tx.fetch_optional::<(Uuid,)>(sql, args![conversation_id, owner]).await.map_err(doing())?;
+    let locked = tx.fetch_optional::<(Uuid,)>(sql, args![conversation_id, owner]).await?;
     if locked.is_none() {
         return Ok(RestoreOutcome::ConversationNotFound);
     }
@@ -114,35 +111,31 @@ async fn restore(tx: &mut Tx, owner: &str, conversation_id: Uuid, id: Uuid) -> R
                coalesce(m.version_of, w.version_of, m.id) as first \
                from chat_messages m left join agent_runs w on w.id = m.run_id and w.output_message_id = m.id \
                where m.id = $1 and m.conversation_id = $2";
-    let target = tx.fetch_optional::<VersionRow>(sql, args![id, conversation_id]).await.map_err(doing())?;
+    let target = tx.fetch_optional::<VersionRow>(sql, args![id, conversation_id]).await?;
     let Some(VersionRow { is_superseded, turn, superseded_in, first }) = target else {
         return Ok(RestoreOutcome::MessageNotFound);
     };
     let (mut ended, mut cancel_requested) = (Vec::new(), Vec::new());
     if is_superseded {
-        let current = current_version(tx, conversation_id, first).await.map_err(doing())?;
+        let current = current_version(tx, conversation_id, first).await?;
         let Some((point, change)) = current.zip(superseded_in) else { return Ok(RestoreOutcome::NoPlace) };
-        let unfinished = unfinished_runs(tx, conversation_id).await.map_err(doing())?;
+        let unfinished = unfinished_runs(tx, conversation_id).await?;
         let to_cancel = unfinished.into_iter().filter(|run| point.covers(run.position)).collect();
         // Order matters: the messages of the cancelled runs are then superseded from their start.
-        supersede::everything_from(tx, conversation_id, point, Uuid::now_v7()).await.map_err(doing())?;
+        supersede::everything_from(tx, conversation_id, point, Uuid::now_v7()).await?;
         (ended, cancel_requested) = cancel_all(tx, to_cancel, ApprovalStatus::Superseded).await?;
-        revert(tx, conversation_id, change).await.map_err(doing())?;
+        revert(tx, conversation_id, change).await?;
         // A summary that covers this turn was made without the restored messages.
         let sql = "delete from chat_summaries where conversation_id = $1 and up_to >= $2";
-        tx.execute(sql, args![conversation_id, turn]).await.map_err(doing())?;
+        tx.execute(sql, args![conversation_id, turn]).await?;
     }
     let sql = concat!("select ", message_columns!(), " from chat_messages m where m.id = $1");
-    let message = tx.fetch_one::<MessageRow>(sql, args![id]).await.map_err(doing())?;
+    let message = tx.fetch_one::<MessageRow>(sql, args![id]).await?;
     Ok(RestoreOutcome::Done { message: Box::new(message.into()), ended, cancel_requested })
 }
 
 /// Returns the start of the current version. A run without an answer counts too.
-async fn current_version(
-    tx: &mut Tx,
-    conversation_id: Uuid,
-    first: Uuid,
-) -> Result<Option<SupersedePoint>, sqlx::Error> {
+async fn current_version(tx: &mut Tx, conversation_id: Uuid, first: Uuid) -> Result<Option<SupersedePoint>, Error> {
     let sql = "select turn, position from (\
                    select turn, position from chat_messages \
                    where conversation_id = $1 and superseded_at is null and (version_of = $2 or id = $2) \
@@ -154,7 +147,7 @@ async fn current_version(
 }
 
 /// Makes all messages and runs of one change part of the conversation again.
-async fn revert(tx: &mut Tx, conversation_id: Uuid, change: Uuid) -> Result<(), sqlx::Error> {
+async fn revert(tx: &mut Tx, conversation_id: Uuid, change: Uuid) -> Result<(), Error> {
     // Order matters: an answer that a run stored after the change has no change of its own, so its run still needs it here.
     let sql = "update chat_messages set superseded_at = null, superseded_in = null \
                where conversation_id = $1 and (superseded_in = $2 \

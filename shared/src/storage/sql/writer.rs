@@ -13,32 +13,32 @@ use sqlx::{Connection as _, Sqlite, SqliteConnection, SqlitePool, Transaction, s
 use super::{database::within, error::is_of_the_file};
 
 #[derive(Clone)]
-pub(super) struct SqliteWriter {
+pub struct SqliteWriter {
     pool: SqlitePool,
     /// True if the last write failed because of the file. The next successful write clears it.
     failing: Arc<AtomicBool>,
 }
 
 /// A transaction of the writer. Dropping it rolls it back.
-pub(super) struct SqliteTransaction {
+pub struct SqliteTransaction {
     tx: Transaction<'static, Sqlite>,
     failing: Arc<AtomicBool>,
 }
 
 impl SqliteWriter {
-    pub(super) fn new(pool: SqlitePool) -> Self {
+    pub fn new(pool: SqlitePool) -> Self {
         Self { pool, failing: Arc::default() }
     }
 
-    pub(super) fn pool(&self) -> &SqlitePool {
+    pub fn pool(&self) -> &SqlitePool {
         &self.pool
     }
 
-    pub(super) fn is_failing(&self) -> bool {
+    pub fn is_failing(&self) -> bool {
         self.failing.load(Ordering::Relaxed)
     }
 
-    pub(super) async fn begin(&self) -> Result<SqliteTransaction, sqlx::Error> {
+    pub async fn begin(&self) -> Result<SqliteTransaction, sqlx::Error> {
         let transaction = within(self.pool.begin_with("begin immediate")).await;
         // The begin of a transaction proves nothing about the disk.
         let tx = transaction.inspect_err(|error| note_failure(&self.failing, error))?;
@@ -46,38 +46,38 @@ impl SqliteWriter {
     }
 
     /// Stores the outcome of a write outside any transaction.
-    pub(super) fn note<T>(&self, written: Result<T, sqlx::Error>) -> Result<T, sqlx::Error> {
+    pub fn note<T>(&self, written: Result<T, sqlx::Error>) -> Result<T, sqlx::Error> {
         note(&self.failing, written)
     }
 
     /// Writes one page without a change of data.
-    pub(super) async fn probe(&self) -> Result<(), sqlx::Error> {
+    pub async fn probe(&self) -> Result<(), sqlx::Error> {
         let written = within(sqlx::raw_sql("pragma user_version = 0").execute(&self.pool)).await;
         self.note(written).map(drop)
     }
 }
 
 impl SqliteTransaction {
-    pub(super) fn connection(&mut self) -> &mut SqliteConnection {
+    pub fn connection(&mut self) -> &mut SqliteConnection {
         &mut self.tx
     }
 
     /// Stores the failure of a statement because of the file.
-    pub(super) fn note<T>(&self, answer: Result<T, sqlx::Error>) -> Result<T, sqlx::Error> {
+    pub fn note<T>(&self, answer: Result<T, sqlx::Error>) -> Result<T, sqlx::Error> {
         answer.inspect_err(|error| note_failure(&self.failing, error))
     }
 
-    pub(super) async fn commit(self) -> Result<(), sqlx::Error> {
+    pub async fn commit(self) -> Result<(), sqlx::Error> {
         note(&self.failing, within(self.tx.commit()).await)
     }
 
-    pub(super) async fn rollback(self) -> Result<(), sqlx::Error> {
+    pub async fn rollback(self) -> Result<(), sqlx::Error> {
         within(self.tx.rollback()).await
     }
 }
 
 /// Has the pool close each connection that returns with a transaction.
-pub(super) fn closing_unsettled(options: SqlitePoolOptions) -> SqlitePoolOptions {
+pub fn closing_unsettled(options: SqlitePoolOptions) -> SqlitePoolOptions {
     options.after_release(|connection, _| {
         Box::pin(async move {
             // Order matters: the ping returns after the rollback of a dropped transaction.

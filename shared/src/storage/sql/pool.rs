@@ -15,10 +15,10 @@ use sqlx::{
     query::QueryAs,
 };
 
-use super::{database::Row, outages};
+use super::{outages, value::Row};
 
 /// Time-out of getting a connection. A slower database counts as away.
-pub(super) const ACQUIRE: Duration = Duration::from_secs(3);
+pub const ACQUIRE: Duration = Duration::from_secs(3);
 
 /// Pause between two attempts to connect to a starting server.
 const STARTING: Duration = Duration::from_millis(100);
@@ -47,10 +47,10 @@ pub struct Connections {
 }
 
 #[derive(Clone)]
-pub(super) struct PostgresPool(managed::Pool<ConnectionManager>);
+pub struct PostgresPool(managed::Pool<ConnectionManager>);
 
 /// A statement with its parameters and the type of its rows.
-pub(super) type PgQuery<'q, T> = QueryAs<'q, Postgres, T, PgArguments>;
+pub type PgQuery<'q, T> = QueryAs<'q, Postgres, T, PgArguments>;
 
 /// Opens connections, and checks those that will be used again.
 struct ConnectionManager(PgConnectOptions);
@@ -62,10 +62,10 @@ struct ManagedConnection {
 }
 
 /// A connection in use. Dropping it closes it, unless `release` returns it to the pool.
-pub(super) struct PooledConnection(Option<Object<ConnectionManager>>);
+pub struct PooledConnection(Option<Object<ConnectionManager>>);
 
 impl PostgresPool {
-    pub(super) fn new(options: PgConnectOptions, size: usize) -> Self {
+    pub fn new(options: PgConnectOptions, size: usize) -> Self {
         // The last used connection is the next one, so that unneeded ones stay idle.
         let builder = managed::Pool::builder(ConnectionManager(options)).max_size(size).queue_mode(QueueMode::Lifo);
         let pool = builder.build().expect("a pool without timeouts needs no runtime");
@@ -86,7 +86,7 @@ impl PostgresPool {
     }
 
     /// Returns a connection, as soon as there is one.
-    pub(super) async fn acquire(&self) -> Result<PooledConnection, sqlx::Error> {
+    pub async fn acquire(&self) -> Result<PooledConnection, sqlx::Error> {
         match tokio::time::timeout(ACQUIRE, self.0.get()).await {
             Ok(Ok(managed)) => Ok(PooledConnection(Some(managed))),
             Ok(Err(managed::PoolError::Backend(error))) => Err(error),
@@ -96,13 +96,13 @@ impl PostgresPool {
     }
 
     /// Executes one statement and returns its rows.
-    pub(super) async fn fetch_all<T: Row>(&self, query: PgQuery<'_, T>) -> Result<Vec<T>, sqlx::Error> {
+    pub async fn fetch_all<T: Row>(&self, query: PgQuery<'_, T>) -> Result<Vec<T>, sqlx::Error> {
         let mut connection = self.acquire().await?;
         let rows = query.fetch_all(connection.connection()).await;
         connection.release(rows)
     }
 
-    pub(super) fn connections(&self) -> Connections {
+    pub fn connections(&self) -> Connections {
         let status = self.0.status();
         let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
         Connections {
@@ -161,12 +161,12 @@ fn is_starting(error: &sqlx::Error) -> bool {
 }
 
 impl PooledConnection {
-    pub(super) fn connection(&mut self) -> &mut PgConnection {
+    pub fn connection(&mut self) -> &mut PgConnection {
         &mut self.0.as_mut().expect("the connection is held until its release").connection
     }
 
     /// Returns the connection to the pool if this result leaves it in order, and returns the result.
-    pub(super) fn release<T>(mut self, result: Result<T, sqlx::Error>) -> Result<T, sqlx::Error> {
+    pub fn release<T>(mut self, result: Result<T, sqlx::Error>) -> Result<T, sqlx::Error> {
         if matches!(result, Ok(_) | Err(sqlx::Error::Database(_)))
             && let Some(mut managed) = self.0.take()
         {

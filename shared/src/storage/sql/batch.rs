@@ -5,35 +5,43 @@
 use sqlx::AssertSqlSafe;
 
 use super::{
-    database::{Database, Row, Tx, Value, postgres, postgres_args, within},
-    error::refuses_row,
+    Database, Error,
+    database::within,
+    dialect::postgres,
     pool::PgQuery,
+    transaction::{Commit, Tx, TxConnection},
+    value::{Row, Value, postgres_args},
 };
 
 /// Most writes of a combined statement that stays prepared. Larger ones are too rare.
 const USUAL: usize = 6;
 
 /// A statement and its parameters.
-pub(super) struct Statement {
-    pub(super) sql: &'static str,
-    pub(super) args: Vec<Value>,
+pub struct Statement {
+    sql: &'static str,
+    args: Vec<Value>,
     is_spare: bool,
 }
 
 impl Statement {
-    pub(super) const fn new(sql: &'static str, args: Vec<Value>) -> Self {
+    pub const fn new(sql: &'static str, args: Vec<Value>) -> Self {
         Self { sql, args, is_spare: false }
     }
 
+    /// Returns text and parameters, to execute the statement alone.
+    pub fn into_parts(self) -> (&'static str, Vec<Value>) {
+        (self.sql, self.args)
+    }
+
     /// Marks a row that the other writes do not need. If the database refuses it, they still happen.
-    pub(super) fn spare(self) -> Self {
+    pub fn spare(self) -> Self {
         Self { is_spare: true, ..self }
     }
 }
 
 /// The way of writing spare rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Spare {
+pub enum Spare {
     /// In one round trip with the others. A refusal of one is a refusal of all.
     Together,
     /// After the others, each with a savepoint. The extra round trips are worth it only after a refusal.
@@ -41,16 +49,16 @@ pub(super) enum Spare {
 }
 
 /// The outcome of the writes.
-pub(super) struct WriteOutcome<T> {
+pub struct WriteOutcome<T> {
     /// The rows that the fence returned.
     pub rows: Vec<T>,
     /// The reason why the database refused a spare row.
-    pub refused: Option<sqlx::Error>,
+    pub refused: Option<Error>,
 }
 
 /// The fence, which returns the rows that it touches, and the writes after it. Each write is an insert from a `select`
 /// that uses `{fenced}` or `{fence:…}`. The writes have no order, and none sees another.
-pub(super) struct FencedWrites {
+pub struct FencedWrites {
     /// A statement before the fence, which locks another row.
     lock: Option<Statement>,
     fence: Statement,
@@ -59,18 +67,18 @@ pub(super) struct FencedWrites {
 
 impl FencedWrites {
     /// Returns whether there are spare rows.
-    pub(super) fn has_spare(&self) -> bool {
+    pub fn has_spare(&self) -> bool {
         self.writes.iter().any(|write| write.is_spare)
     }
 
-    pub(super) const fn new(fence: Statement, writes: Vec<Statement>) -> Self {
+    pub const fn new(fence: Statement, writes: Vec<Statement>) -> Self {
         Self { lock: None, fence, writes }
     }
 
     /// Returns the writes after a statement that locks another row by writing it, and returns one number. If the lock
     /// touches no row, neither does the fence, whose condition reads `{locked:…}`. The lock's write stays if only the
     /// fence touches no row.
-    pub(super) const fn after_lock(lock: Statement, fence: Statement, writes: Vec<Statement>) -> Self {
+    pub const fn after_lock(lock: Statement, fence: Statement, writes: Vec<Statement>) -> Self {
         Self { lock: Some(lock), fence, writes }
     }
 
@@ -97,57 +105,52 @@ impl FencedWrites {
 
 impl Database {
     /// Makes the writes in a separate transaction. Returns the rows of the fence.
-    pub(super) async fn write_fenced<T: Row>(&self, fenced: FencedWrites) -> Result<Vec<T>, sqlx::Error> {
+    pub async fn write_fenced<T: Row>(&self, doing: &'static str, fenced: FencedWrites) -> Result<Vec<T>, Error> {
         match self {
-            Self::Postgres(pool) => within(pool.fetch_all(fenced.query())).await,
-            Self::Sqlite { .. } => {
-                let mut tx = self.begin().await?;
-                let rows = tx.write_fenced(fenced).await?;
-                tx.commit().await?;
-                Ok(rows)
-            }
+            Self::Postgres(pool) => within(pool.fetch_all(fenced.query())).await.map_err(Error::doing(doing)),
+            Self::Sqlite { .. } => self.transact(doing, async |tx| Ok(Commit(tx.write_fenced(fenced).await?))).await,
         }
     }
 
     /// Makes the writes, and omits the spare rows that the database refuses.
-    pub(super) async fn write_without_refused_spares<T: Row>(
+    pub async fn write_without_refused_spares<T: Row>(
         &self,
+        doing: &'static str,
         fenced: impl Fn() -> FencedWrites,
-    ) -> Result<WriteOutcome<T>, sqlx::Error> {
-        let refusal = match self.write_fenced(fenced()).await {
-            Err(error) if refuses_row(&error) => error,
+    ) -> Result<WriteOutcome<T>, Error> {
+        let refusal = match self.write_fenced(doing, fenced()).await {
+            Err(error) if error.refuses_row() => error,
             rows => return Ok(WriteOutcome { rows: rows?, refused: None }),
         };
         let again = fenced();
         if !again.has_spare() {
             return Err(refusal);
         }
-        let mut tx = self.begin().await?;
-        let written = tx.write_spares(again, Spare::Apart).await?;
-        tx.commit().await?;
-        Ok(written)
+        self.transact(doing, async |tx| Ok(Commit(tx.write_spares(again, Spare::Apart).await?))).await
     }
 
     /// Writes with the fence, and returns the rows of the other statement, a `with … select`. That one sees the new row
     /// as `{fence:…}`, and all other rows before the write.
-    pub(super) async fn write_and_read<T: Row>(
+    pub async fn write_and_read<T: Row>(
         &self,
+        doing: &'static str,
         fence: Statement,
         read: Statement,
-    ) -> Result<Vec<T>, sqlx::Error> {
+    ) -> Result<Vec<T>, Error> {
         match self {
             Self::Postgres(pool) => {
                 let read_sql = renumbered(&postgres(read.sql), fence.args.len());
                 let read_sql = read_sql.strip_prefix("with ").expect("the statement begins so");
                 let text = format!("with fence as ({}), {read_sql}", postgres(fence.sql));
                 let args = fence.args.into_iter().chain(read.args).collect();
-                within(pool.fetch_all(sqlx::query_as_with(AssertSqlSafe(text), postgres_args(args)))).await
+                let query = sqlx::query_as_with(AssertSqlSafe(text), postgres_args(args));
+                within(pool.fetch_all(query)).await.map_err(Error::doing(doing))
             }
             Self::Sqlite { .. } => {
-                if self.write::<()>(fence.sql, fence.args).await?.is_empty() {
+                if self.write::<()>(doing, fence.sql, fence.args).await?.is_empty() {
                     Ok(Vec::new())
                 } else {
-                    self.fetch_all(read.sql, read.args).await
+                    self.fetch_all(doing, read.sql, read.args).await
                 }
             }
         }
@@ -156,9 +159,10 @@ impl Database {
 
 impl Tx {
     /// Makes the writes in this transaction. Returns the rows of the fence.
-    pub(super) async fn write_fenced<T: Row>(&mut self, fenced: FencedWrites) -> Result<Vec<T>, sqlx::Error> {
-        if let Self::Postgres(tx) = self {
-            return within(fenced.query().fetch_all(tx.connection())).await;
+    pub async fn write_fenced<T: Row>(&mut self, fenced: FencedWrites) -> Result<Vec<T>, Error> {
+        if let TxConnection::Postgres(tx) = &mut self.connection {
+            let rows = within(fenced.query().fetch_all(tx.connection())).await;
+            return rows.map_err(Error::doing(self.doing));
         }
         if let Some(lock) = fenced.lock
             && self.fetch_all::<(i64,)>(lock.sql, lock.args).await?.is_empty()
@@ -173,15 +177,13 @@ impl Tx {
         }
         Ok(rows)
     }
-}
 
-impl Tx {
     /// Makes the writes in this transaction, the spare ones among them as `how` says.
-    pub(super) async fn write_spares<T: Row>(
+    pub async fn write_spares<T: Row>(
         &mut self,
         mut fenced: FencedWrites,
         how: Spare,
-    ) -> Result<WriteOutcome<T>, sqlx::Error> {
+    ) -> Result<WriteOutcome<T>, Error> {
         let mut spare = Vec::new();
         if how == Spare::Apart {
             (spare, fenced.writes) = fenced.writes.into_iter().partition(|write| write.is_spare);
@@ -197,20 +199,20 @@ impl Tx {
     }
 
     /// Makes one write that the database may refuse, and returns the refusal. The transaction continues after it.
-    async fn try_write(&mut self, write: Statement) -> Result<Option<sqlx::Error>, sqlx::Error> {
+    async fn try_write(&mut self, write: Statement) -> Result<Option<Error>, Error> {
         self.execute("savepoint spare", Vec::new()).await?;
-        let written = match self {
+        let written = match &mut self.connection {
             // The fence has passed, but the text still refers to it.
-            Self::Postgres(tx) => {
+            TxConnection::Postgres(tx) => {
                 let text = format!("with fence as (select 1) {}", postgres(write.sql));
                 let query = sqlx::query_with(AssertSqlSafe(text), postgres_args(write.args));
-                within(query.execute(tx.connection())).await.map(drop)
+                within(query.execute(tx.connection())).await.map(drop).map_err(Error::doing(self.doing))
             }
-            Self::Sqlite(_) => self.execute(write.sql, write.args).await.map(drop),
+            TxConnection::Sqlite(_) => self.execute(write.sql, write.args).await.map(drop),
         };
         let refused = match written {
             Ok(()) => None,
-            Err(error) if refuses_row(&error) => {
+            Err(error) if error.refuses_row() => {
                 self.execute("rollback to savepoint spare", Vec::new()).await?;
                 Some(error)
             }

@@ -91,7 +91,7 @@ pub enum Error {
 
 impl Error {
     /// For `map_err`: names the failed action, as in "could not <doing>".
-    pub(super) fn doing(doing: &'static str) -> impl FnOnce(sqlx::Error) -> Self {
+    pub fn doing(doing: &'static str) -> impl FnOnce(sqlx::Error) -> Self {
         move |source| Self::Database { doing, source }
     }
 
@@ -116,7 +116,7 @@ impl Error {
     }
 
     /// Adds the file's path, if the file is the cause.
-    pub(super) fn of_file(self, file: &Path) -> Self {
+    pub fn of_file(self, file: &Path) -> Self {
         if self.code().is_some_and(|code| blames_the_file(&code)) {
             Self::File { file: file.display().to_string(), source: Box::new(self) }
         } else {
@@ -144,22 +144,19 @@ impl Error {
         }
     }
 
+    /// Returns whether the database works but refuses a row, by a constraint, a trigger, or the row's data.
+    pub fn refuses_row(&self) -> bool {
+        self.code().is_some_and(|code| is_refusal(&code))
+    }
+
     /// Returns whether PostgreSQL ended this transaction in favour of another. The caller may repeat it at once.
-    pub(super) fn is_conflict(&self) -> bool {
+    pub fn is_conflict(&self) -> bool {
         self.code().is_some_and(|code| matches!(code.as_str(), "40001" | "40P01"))
     }
 
     /// Returns whether another transaction has already written a row with this unique key.
-    pub(super) fn is_unique_violation(&self) -> bool {
+    pub fn is_unique_violation(&self) -> bool {
         matches!(self, Self::Database { source: sqlx::Error::Database(error), .. } if error.is_unique_violation())
-    }
-}
-
-/// Returns whether the database works but refuses a row, by a constraint, a trigger, or the row's data.
-pub(super) fn refuses_row(error: &sqlx::Error) -> bool {
-    match error {
-        sqlx::Error::Database(error) => error.code().is_some_and(|code| is_refusal(&code)),
-        _ => false,
     }
 }
 
@@ -173,7 +170,7 @@ fn is_refusal(code: &str) -> bool {
 }
 
 /// PostgreSQL's code for a write on a read-only server or in a read-only session.
-pub(super) const READ_ONLY: &str = "25006";
+pub const READ_ONLY: &str = "25006";
 
 /// Whether a retry can help, by an error code of PostgreSQL (SQLSTATE) or SQLite.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -206,7 +203,7 @@ fn retry_advice(code: &str) -> RetryAdvice {
 }
 
 /// Returns whether SQLite's file has failed.
-pub(super) fn is_of_the_file(error: &sqlx::Error) -> bool {
+pub fn is_of_the_file(error: &sqlx::Error) -> bool {
     matches!(error, sqlx::Error::Database(error) if error.code().is_some_and(|code| blames_the_file(&code)))
 }
 

@@ -4,13 +4,13 @@ use std::collections::HashSet;
 
 use sqlx::migrate::Migrator;
 
-use super::{Error, database::Database};
+use super::{Database, Error};
 
 static POSTGRES: Migrator = sqlx::migrate!("../migrations/postgres");
 static SQLITE: Migrator = sqlx::migrate!("../migrations/sqlite");
 
 /// Applies each missing migration.
-pub(super) async fn migrate(database: &Database) -> Result<(), Error> {
+pub async fn migrate(database: &Database) -> Result<(), Error> {
     match database {
         Database::Postgres(pool) => {
             let mut connection = pool.acquire().await.map_err(Error::doing("connect to migrate"))?;
@@ -27,13 +27,13 @@ pub(super) async fn migrate(database: &Database) -> Result<(), Error> {
 }
 
 /// Refuses a database that lacks a migration. One with more migrations is of a newer version, which keeps it readable.
-pub(super) async fn check(database: &Database) -> Result<(), Error> {
+pub async fn check(database: &Database) -> Result<(), Error> {
     if is_empty(database).await? {
         return Err(Error::OldSchema);
     }
-    let applied = database.fetch_all::<(i64,)>("select version from _sqlx_migrations where success", vec![]).await;
-    let applied: HashSet<i64> =
-        applied.map_err(Error::doing("read the schema's version"))?.into_iter().map(|row| row.0).collect();
+    let sql = "select version from _sqlx_migrations where success";
+    let applied = database.fetch_all::<(i64,)>("read the schema's version", sql, vec![]).await?;
+    let applied: HashSet<i64> = applied.into_iter().map(|row| row.0).collect();
     let known = match database {
         Database::Postgres(_) => &POSTGRES,
         Database::Sqlite { .. } => &SQLITE,
@@ -45,13 +45,13 @@ pub(super) async fn check(database: &Database) -> Result<(), Error> {
 }
 
 /// Returns whether the database has no applied migration.
-pub(super) async fn is_empty(database: &Database) -> Result<bool, Error> {
+pub async fn is_empty(database: &Database) -> Result<bool, Error> {
     let table = match database {
         Database::Postgres(_) => {
             "select tablename::text from pg_tables where schemaname = 'kb' and tablename = '_sqlx_migrations'"
         }
         Database::Sqlite { .. } => "select name from sqlite_master where name = '_sqlx_migrations'",
     };
-    let tables = database.fetch_all::<(String,)>(table, vec![]).await.map_err(Error::doing("look for the schema"))?;
+    let tables = database.fetch_all::<(String,)>("look for the schema", table, vec![]).await?;
     Ok(tables.is_empty())
 }

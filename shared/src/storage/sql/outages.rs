@@ -14,7 +14,7 @@ static LOST: Mutex<Option<Instant>> = Mutex::new(None);
 static WAS_READ_ONLY: Mutex<Option<Instant>> = Mutex::new(None);
 
 /// Stores the moment of an error that a lost connection causes.
-pub(super) fn note(error: &sqlx::Error) {
+pub fn note(error: &sqlx::Error) {
     let is_lost = match error {
         sqlx::Error::Io(_) | sqlx::Error::Protocol(_) => true,
         // An operator ended the connection or the server.
@@ -30,12 +30,12 @@ pub(super) fn note(error: &sqlx::Error) {
 }
 
 /// Returns whether a connection was lost within this time.
-pub(super) fn within(time: Duration) -> bool {
+pub fn within(time: Duration) -> bool {
     LOST.lock().unwrap_or_else(PoisonError::into_inner).is_some_and(|lost| lost.elapsed() <= time)
 }
 
 /// Returns the error of a read-only server, and stores the moment.
-pub(super) fn read_only() -> sqlx::Error {
+pub fn read_only() -> sqlx::Error {
     note_read_only();
     sqlx::Error::Io(std::io::Error::new(std::io::ErrorKind::ReadOnlyFilesystem, "the server is read-only"))
 }
@@ -45,6 +45,6 @@ fn note_read_only() {
 }
 
 /// Returns whether a server was read-only after this moment.
-pub(super) fn was_read_only_since(moment: Instant) -> bool {
+pub fn was_read_only_since(moment: Instant) -> bool {
     WAS_READ_ONLY.lock().unwrap_or_else(PoisonError::into_inner).is_some_and(|seen| seen >= moment)
 }

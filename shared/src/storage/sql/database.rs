@@ -1,0 +1,127 @@
+//! The pools of connections to either database, and the statements outside transactions.
+
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use sqlx::{AssertSqlSafe, SqlitePool};
+
+use super::{
+    Error,
+    dialect::{postgres, sqlite},
+    outages,
+    pool::{Connections, PostgresPool},
+    value::{Row, Value, postgres_args, sqlite_args},
+    writer::SqliteWriter,
+};
+
+/// Time-out of one answer, which may be lost with its connection.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(12);
+
+/// Waits for an answer, in a box. A query has tens of KiB of state, which a run must not hold while it lives.
+pub fn within<'a, T: 'a>(
+    answer: impl Future<Output = Result<T, sqlx::Error>> + Send + 'a,
+) -> BoxFuture<'a, Result<T, sqlx::Error>> {
+    Box::pin(async move {
+        let answer = tokio::time::timeout(ANSWER_TIMEOUT, answer).await.unwrap_or_else(|_| {
+            Err(sqlx::Error::Io(std::io::Error::new(std::io::ErrorKind::TimedOut, "the database does not answer")))
+        });
+        answer.inspect_err(outages::note)
+    })
+}
+
+/// A pool of connections to either database.
+#[derive(Clone)]
+pub enum Database {
+    /// PostgreSQL.
+    Postgres(PostgresPool),
+    /// SQLite has one writer. Readers do not wait for it.
+    Sqlite {
+        /// The connection that writes.
+        writer: SqliteWriter,
+        /// The connections that read.
+        reader: SqlitePool,
+    },
+}
+
+impl Database {
+    /// Returns the number of connections.
+    pub fn connections(&self) -> Connections {
+        match self {
+            Self::Postgres(pool) => pool.connections(),
+            Self::Sqlite { writer, reader } => {
+                let (writer, reader) = (connections(writer.pool()), connections(reader));
+                Connections {
+                    used: writer.used + reader.used,
+                    idle: writer.idle + reader.idle,
+                    max: writer.max + reader.max,
+                }
+            }
+        }
+    }
+
+    /// Reads rows outside any transaction. `doing` names the action for the error.
+    pub async fn fetch_all<T: Row>(
+        &self,
+        doing: &'static str,
+        sql: &'static str,
+        args: Vec<Value>,
+    ) -> Result<Vec<T>, Error> {
+        let rows = match self {
+            Self::Postgres(pool) => {
+                within(pool.fetch_all(sqlx::query_as_with(AssertSqlSafe(postgres(sql)), postgres_args(args)))).await
+            }
+            Self::Sqlite { reader, .. } => {
+                within(sqlx::query_as_with(AssertSqlSafe(sqlite(sql)), sqlite_args(args)).fetch_all(reader)).await
+            }
+        };
+        rows.map_err(Error::doing(doing))
+    }
+
+    /// Reads at most one row outside any transaction.
+    pub async fn fetch_optional<T: Row>(
+        &self,
+        doing: &'static str,
+        sql: &'static str,
+        args: Vec<Value>,
+    ) -> Result<Option<T>, Error> {
+        Ok(self.fetch_all(doing, sql, args).await?.into_iter().next())
+    }
+
+    /// Writes with one statement, and returns the rows that it touched.
+    pub async fn write<T: Row>(
+        &self,
+        doing: &'static str,
+        sql: &'static str,
+        args: Vec<Value>,
+    ) -> Result<Vec<T>, Error> {
+        match self {
+            Self::Postgres(_) => self.fetch_all(doing, sql, args).await,
+            Self::Sqlite { writer, .. } => {
+                let query = sqlx::query_as_with(AssertSqlSafe(sqlite(sql)), sqlite_args(args));
+                writer.note(within(query.fetch_all(writer.pool())).await).map_err(Error::doing(doing))
+            }
+        }
+    }
+
+    /// Returns when writes can succeed. A file that refused the last write must accept one.
+    pub async fn ping(&self) -> Result<(), Error> {
+        const PING: &str = "ping the database";
+        let is_read_only = match self {
+            Self::Postgres(_) => "select current_setting('transaction_read_only') = 'on'",
+            Self::Sqlite { writer, .. } if writer.is_failing() => {
+                return writer.probe().await.map_err(Error::doing(PING));
+            }
+            Self::Sqlite { .. } => "select false",
+        };
+        match self.fetch_optional::<(bool,)>(PING, is_read_only, vec![]).await? {
+            Some((true,)) => Err(Error::doing(PING)(outages::read_only())),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn connections(pool: &SqlitePool) -> Connections {
+    // The pool may count below zero while a connection changes its user.
+    let (open, idle) = (pool.size(), u32::try_from(pool.num_idle()).unwrap_or(0));
+    Connections { used: open.saturating_sub(idle), idle, max: pool.options().get_max_connections() }
+}

@@ -1,0 +1,81 @@
+//! The words in which the two dialects differ.
+//!
+//! A text may contain these words:
+//! - `{now}`: the time of the statement, by the database's clock, in whole milliseconds
+//! - `{after:$n}`, `{before:$n}`: that time plus or minus `$n` milliseconds
+//! - `{in:$n}`: membership in a list of ids, bound as `Value::Uuids`
+//! - `{ms since:column}`: milliseconds from that time to the statement's
+//! - `{each:$n}`: a table of one column, `value`, with the elements of a JSON array; fields are `value->>'name'`
+//! - `{objects:'name', expression, …}`: the JSON array of an object for each row
+//! - `{uuid:expression}`, `{time:expression}`, `{bytes:expression}`: the id, the time or the bytes of a text
+//! - `{fenced}`: whether the fence let the write pass ([`super::batch`])
+//! - `{fence:table where condition}`: the row of the fence, or none; SQLite finds it by the condition
+//! - `{locked:table where condition}`: the row that was locked before the fence, or none
+//! - `{unsynced}`: a value without meaning; PostgreSQL does not sync a statement that returns it, and a crash may undo
+//!   it
+//! - `{lock name:$n}`: a lock on that name until the transaction ends; SQLite needs none
+//! - `{for update}`, `{skip locked}`: row locks; SQLite needs none, because its transactions run alone
+
+const SQLITE_TIME: &str = "'%Y-%m-%dT%H:%M:%f+00:00'";
+const POSTGRES_NOW: &str = "date_trunc('milliseconds', statement_timestamp())";
+
+/// Returns the text for PostgreSQL.
+pub fn postgres(sql: &'static str) -> String {
+    translate(sql, |word, parameter| match word {
+        "now" => POSTGRES_NOW.to_owned(),
+        "after" => format!("({POSTGRES_NOW} + {parameter} * interval '1 millisecond')"),
+        "before" => format!("({POSTGRES_NOW} - {parameter} * interval '1 millisecond')"),
+        "in" => format!("= any({parameter})"),
+        "ms since" => format!("cast(extract(epoch from ({POSTGRES_NOW} - {parameter})) * 1000 as bigint)"),
+        "each" => format!("jsonb_array_elements({parameter}) as each(value)"),
+        "objects" => format!("jsonb_agg(jsonb_build_object({parameter}))"),
+        "uuid" => format!("cast({parameter} as uuid)"),
+        "time" => format!("cast({parameter} as timestamptz)"),
+        "bytes" => format!("convert_to({parameter}, 'utf8')"),
+        "fenced" => "exists (select 1 from fence)".to_owned(),
+        "fence" | "locked" => word.to_owned(),
+        "unsynced" => "set_config('synchronous_commit', 'off', true)".to_owned(),
+        "lock name" => format!("pg_advisory_xact_lock(hashtextextended({parameter}, 0))"),
+        "for update" => "for update".to_owned(),
+        "skip locked" => "for update skip locked".to_owned(),
+        _ => panic!("unknown word {{{word}}} in SQL"),
+    })
+}
+
+/// Returns the text for SQLite.
+pub fn sqlite(sql: &'static str) -> String {
+    translate(sql, |word, parameter| match word {
+        "now" => format!("strftime({SQLITE_TIME}, 'now')"),
+        "after" => format!("strftime({SQLITE_TIME}, 'now', ({parameter} / 1000.0) || ' seconds')"),
+        "before" => format!("strftime({SQLITE_TIME}, 'now', (-{parameter} / 1000.0) || ' seconds')"),
+        "in" => format!("in (select unhex(value) from json_each({parameter}))"),
+        "ms since" => format!("cast(round((julianday('now') - julianday({parameter})) * 86400000) as integer)"),
+        "each" => format!("json_each({parameter}) as each"),
+        "objects" => format!("json_group_array(json_object({parameter}))"),
+        "uuid" => format!("unhex({parameter})"),
+        "time" => parameter.to_owned(),
+        "bytes" => format!("cast({parameter} as blob)"),
+        "fenced" => "true".to_owned(),
+        "fence" | "locked" => parameter.to_owned(),
+        "unsynced" => "null".to_owned(),
+        // SQLite refuses a parameter that no text names.
+        "lock name" => format!("length({parameter})"),
+        "for update" | "skip locked" => String::new(),
+        _ => panic!("unknown word {{{word}}} in SQL"),
+    })
+}
+
+/// Replaces each `{word}` or `{word:parameter}`.
+fn translate(sql: &'static str, word: impl Fn(&str, &str) -> String) -> String {
+    let mut text = String::with_capacity(sql.len() + 128);
+    let mut rest = sql;
+    while let Some((before, after)) = rest.split_once('{') {
+        let (inside, after) = after.split_once('}').expect("a brace in SQL is closed");
+        let (name, parameter) = inside.split_once(':').unwrap_or((inside, ""));
+        text.push_str(before);
+        text.push_str(&word(name, parameter));
+        rest = after;
+    }
+    text.push_str(rest);
+    text
+}

@@ -1,0 +1,28 @@
+//! SQL for two databases: connections, dialects, transactions, and writes that depend on one row.
+//!
+//! Each function takes the name of its action, so that its error says what the caller was doing. Nothing else in
+//! `storage` sees an error of the driver.
+
+mod batch;
+mod database;
+mod dialect;
+mod error;
+mod outages;
+mod pool;
+mod schema;
+mod transaction;
+mod value;
+mod writer;
+
+pub use self::{
+    batch::{FencedWrites, Spare, Statement},
+    database::Database,
+    error::Error,
+    outages::within as was_away_within,
+    pool::{ACQUIRE, Connections, PostgresPool},
+    schema::{check, is_empty, migrate},
+    transaction::{Commit, RollBack, Settle, Tx},
+    value::Value,
+    writer::{SqliteWriter, closing_unsettled},
+};
+pub(in crate::storage) use value::args;
