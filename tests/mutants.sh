@@ -38,13 +38,12 @@ mutant() {
 
 mutant no-fence-anywhere "--test e2e a_stopped_owner_that_wakes_up" \
   shared/src/run_log/append.lua "/a > attempt then return 'fenced'/d" \
-  shared/src/storage/flush.rs 's/id = \$1 and attempt = \$2 and/id = $1 and $2 > 0 and/' \
-  shared/src/storage/flush.rs 's/self.attempt == i64::from\(claim.attempt\) &&/claim.attempt > 0 \&\&/' \
-  shared/src/storage/complete.rs 's/id = \$1 and attempt = \$2 and/id = $1 and $2 > 0 and/' \
-  shared/src/storage/complete.rs 's/id = \$3 and attempt = \$4 and/id = $3 and $4 > 0 and/' \
+  shared/src/storage/run/attempt.rs 's/id = \$1 and attempt = \$2 and/id = $1 and $2 > 0 and/' \
+  shared/src/storage/run/flush.rs 's/self.attempt == i64::from\(claim.attempt\) &&/claim.attempt > 0 \&\&/' \
+  shared/src/storage/run/finish.rs 's/id = \$3 and attempt = \$4 and/id = $3 and $4 > 0 and/' \
   worker/src/lease.rs 's/_ => shared.leases.signal\(\*run_id, Signal::Fenced\),/_ => {}/'
 mutant no-fence-in-the-database "-p holdfast-shared --test conformance a_stale_claim_writes_nothing" \
-  shared/src/storage/flush.rs 's/self.attempt == i64::from\(claim.attempt\) &&/claim.attempt > 0 \&\&/'
+  shared/src/storage/run/flush.rs 's/self.attempt == i64::from\(claim.attempt\) &&/claim.attempt > 0 \&\&/'
 mutant no-fence-in-the-log "-p holdfast-shared --test conformance scaled_out::appends_are_stored" \
   shared/src/run_log/append.lua "/a > attempt then return 'fenced'/d"
 mutant gaps-in-the-log "-p holdfast-shared --test conformance scaled_out::appends_are_stored" \
@@ -54,9 +53,9 @@ mutant no-replay-of-the-archive "--test e2e after_a_restart" \
 mutant clean-end-on-drain "--test e2e breaks_its_streams_off" \
   api/src/relay/frame_stream.rs 's/StreamPhase::Truncating => return Some\(self.truncate\(\).await\),/StreamPhase::Truncating => return None,/'
 mutant end-shown-before-it-is-committed "-p holdfast-shared --test conformance a_late_answer_belongs_to_the_version" \
-  shared/src/storage/flush.rs 's/Some\(_\) => tx.commit\(\).await\?,/Some(_) => tx.rollback().await?,/'
+  shared/src/storage/run/finish.rs 's/Commit\(closed\)/RollBack(closed)/'
 mutant two-live-runs "-p holdfast-shared --test conformance only_the_first_run" \
-  shared/src/storage/claim.rs 's/earlier.position < r.position/earlier.position < 0/'
+  shared/src/storage/run/claim.rs 's/earlier.position < r.position/earlier.position < 0/'
 mutant no-intent "--test e2e a_call_that_may_have_been_made" \
   worker/src/executor/tools.rs 's/= \(ToolCallStatus::Called, tool.effect, input\)/= (ToolCallStatus::Requested, tool.effect, input)/'
 mutant intent-not-committed-before-the-call "--test e2e tools_with_effects_wait" \
@@ -64,12 +63,12 @@ mutant intent-not-committed-before-the-call "--test e2e tools_with_effects_wait"
 mutant unknown-outcomes-are-guessed "--test e2e a_call_that_may_have_been_made" \
   worker/src/executor/tools.rs 's/Effect::Once => CallPlan::Ask\(ApprovalKind::UnknownOutcome, state.input.clone\(\)\)/Effect::Once => call(\&state.input)/'
 mutant approvals-are-decided-twice "-p holdfast-shared --test conformance only_one_of_two_answers" \
-  shared/src/storage/answer.rs 's/approval.status != ApprovalStatus::Pending/approval.status == ApprovalStatus::Superseded/'
+  shared/src/storage/run/answer.rs 's/approval.status != ApprovalStatus::Pending/approval.status == ApprovalStatus::Superseded/'
 mutant a-stale-claim-notes-progress "-p holdfast-shared --test conformance a_stale_claim_writes_no_progress" \
-  shared/src/storage/flush.rs 's/where id = \$1 and attempt = \$2 and status/where id = $1 and $2 = $2 and status/' \
-  shared/src/storage/flush.rs 's/self.attempt == i64::from\(claim.attempt\) &&/claim.attempt > 0 \&\&/'
+  shared/src/storage/run/attempt.rs 's/id = \$1 and attempt = \$2 and status/id = $1 and $2 = $2 and status/' \
+  shared/src/storage/run/flush.rs 's/self.attempt == i64::from\(claim.attempt\) &&/claim.attempt > 0 \&\&/'
 mutant a-waiting-run-blocks-its-conversation "--test e2e a_new_message_ends_the_wait" \
-  shared/src/storage/submit.rs 's/run.status == RunStatus::Waiting/run.status == RunStatus::Failed/'
+  shared/src/storage/run/submit.rs 's/run.status == RunStatus::Waiting/run.status == RunStatus::Failed/'
 
 mutant takeovers-are-not-marked "--test e2e a_takeover_is_marked" \
   api/src/wire/mod.rs 's/base < previous/base > previous/'

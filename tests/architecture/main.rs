@@ -138,6 +138,97 @@ fn no_import_of_the_relay_points_back() {
     }
 }
 
+/// The modules of storage that others share, each after all modules that it imports. Above them are the reads, a file per
+/// noun, which import no other noun.
+const STORAGE: &[&str] = &["sql", "quota", "position", "rows", "pages", "newest_first", "run"];
+
+/// The files of the run's protocol, each after all files that it imports.
+const PROTOCOL: &[&str] = &[
+    "attempt",
+    "progress",
+    "chunk",
+    "claim",
+    "lease",
+    "suspects",
+    "deaths",
+    "flush",
+    "release",
+    "closing",
+    "durable",
+    "end",
+    "sweep",
+    "cancel",
+    "unfinished",
+    "finish",
+    "summary",
+    "begin",
+    "new_run",
+    "supersede",
+    "accept",
+    "submit",
+    "answer",
+    "retire",
+];
+
+#[test]
+fn no_import_of_storage_points_back() {
+    let folder = "shared/src/storage/";
+    for (file, text) in sources().into_iter().filter(|(file, _)| file.starts_with(folder)) {
+        let name = file.trim_start_matches(folder).trim_end_matches(".rs");
+        let module = name.split('/').next().unwrap();
+        // `connect` makes the storage, and `mod` lists its modules.
+        if matches!(name, "mod" | "connect" | "run/mod") {
+            continue;
+        }
+        let from = if module == name { "super" } else { "storage" };
+        let layer = STORAGE.iter().position(|lower| *lower == module).unwrap_or(STORAGE.len());
+        for imported in modules_imported(&text, from).into_iter().filter(|imported| imported != module) {
+            let below = STORAGE.iter().position(|lower| *lower == imported).unwrap_or(STORAGE.len());
+            assert!(below < layer, "{file} imports {imported}, which is not below it");
+        }
+        if let Some(step) = name.strip_prefix("run/") {
+            let place = |step: &str| PROTOCOL.iter().position(|lower| *lower == step);
+            let own = place(step).unwrap_or_else(|| panic!("{file} is missing in the order of the protocol"));
+            for imported in modules_imported(&text, "super") {
+                assert!(place(&imported) < Some(own), "{file} imports {imported}, which is not below it");
+            }
+        }
+    }
+}
+
+/// Returns the modules whose items the text imports from the module `from`.
+fn modules_imported(text: &str, from: &str) -> BTreeSet<String> {
+    let text = text.split("#[cfg(test)]").next().unwrap();
+    let code: Vec<_> = text.lines().filter(|line| !line.trim_start().starts_with("//")).collect();
+    let code = code.join(" ");
+    let mut found = BTreeSet::new();
+    for (at, prefix) in code.match_indices(&format!("{from}::")) {
+        if code[..at].ends_with(|before: char| before.is_alphanumeric() || before == '_') {
+            continue;
+        }
+        let rest = &code[at + prefix.len()..];
+        let mut items = vec![String::new()];
+        let mut depth = 0;
+        for character in rest.chars() {
+            match character {
+                '{' => depth += 1,
+                '}' => depth -= 1,
+                // A group right after the module has several items; a later one is within an item.
+                ',' if depth == 1 && rest.starts_with('{') => items.push(String::new()),
+                _ => items.last_mut().unwrap().push(character),
+            }
+            if depth == 0 && !(character.is_alphanumeric() || matches!(character, '_' | ':')) {
+                break;
+            }
+        }
+        let is_module = |name: &&str| name.starts_with(|first: char| first.is_ascii_lowercase());
+        let head =
+            |item: &String| item.trim().split(|c: char| !(c.is_alphanumeric() || c == '_')).next().map(str::to_owned);
+        found.extend(items.iter().filter_map(head).filter(|name| is_module(&name.as_str())));
+    }
+    found
+}
+
 #[test]
 fn no_hosts_clock_decides_when_a_question_expires() {
     // `mod.rs` measures with it.

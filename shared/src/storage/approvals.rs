@@ -10,8 +10,8 @@ use uuid::Uuid;
 use super::{
     Error, Storage,
     pages::{PageRow, page_of, page_query},
+    rows::{ApprovalRow, approval_columns},
     sql::args,
-    trace::{ApprovalRow, approval_columns},
 };
 use crate::{
     agent::{Approvers, CallerRights},

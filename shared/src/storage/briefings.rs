@@ -7,9 +7,9 @@ use uuid::Uuid;
 
 use super::{
     Error, Storage,
-    end::take_position,
     newest_first::NewestFirst,
     pages::{PageRow, page_of, page_query},
+    position::take_position,
     quota,
     sql::{Commit, RollBack, Tx, args},
 };

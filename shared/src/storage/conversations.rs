@@ -7,11 +7,11 @@ use uuid::Uuid;
 use super::{
     EndedRun, Error, Storage,
     newest_first::NewestFirst,
+    position::HANDLE_TRIES,
     quota,
     rows::{ConversationRow, conversation_columns},
+    run::{cancel_all, unfinished_runs},
     sql::{Commit, RollBack, Tx, args},
-    submit::HANDLE_TRIES,
-    unfinished::{cancel_all, unfinished_runs},
 };
 use crate::{
     approval::ApprovalStatus,
@@ -221,12 +221,6 @@ impl Storage {
         };
         self.database.transact("delete a conversation", delete).await
     }
-}
-
-/// Reads the conversation of this id within a transaction.
-pub(super) async fn read_conversation(tx: &mut Tx, id: Uuid) -> Result<Conversation, Error> {
-    let sql = concat!("select ", conversation_columns!(), " from chat_conversations c where c.id = $1");
-    Ok(tx.fetch_one::<ConversationRow>(sql, args![id]).await?.into())
 }
 
 /// Most words of a search. The last one is the rest of the text.

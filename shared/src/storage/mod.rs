@@ -8,68 +8,50 @@
 //!
 //! Invariant: a transaction that locks a conversation's row and a run's row locks the conversation's first.
 
-mod accept;
 mod access;
 mod agents;
-mod answer;
 mod approvals;
 mod archive;
-mod begin;
 mod briefings;
-mod cancel;
 mod caution;
 mod checkpoints;
-mod claim;
-mod complete;
 mod connect;
 mod conversations;
 mod data_folder;
-mod deaths;
 mod deployment;
-mod end;
-mod flush;
 mod history;
 mod messages;
-mod new_run;
 mod newest_first;
 mod owners;
 mod pages;
-mod progress;
+mod position;
 mod quota;
-mod retire;
 mod rows;
+mod run;
 mod runs;
 mod sessions;
 mod sql;
-mod submit;
-mod summaries;
-mod supersede;
-mod suspects;
 mod trace;
-mod unfinished;
 mod versions;
 
 pub use access::AskedRun;
 pub use agents::AgentChange;
-pub use answer::{AnswerOutcome, AnsweredRun, ClientResult, DecisionBy, InvalidInput};
-pub use archive::{ArchiveChunk, ArchivePage, Position};
-pub use begin::{BeginResult, EarlierMessage, EarlierResult, History, Start, Summary, Window};
+pub use archive::{ArchivePage, Position};
 pub use briefings::{NewBriefing, StoredBriefing};
-pub use cancel::CancelOutcome;
 pub use caution::Caution;
-pub use claim::{Claim, ClaimTerms, Holder, RenewedLease};
 pub use connect::{SchemaState, connect, connect_worker, inspect, migrate};
-pub use end::{Answer, EndedRun};
-pub use flush::{FinishOutcome, FlushOutcome, Release, ReleaseOutcome};
 pub use history::{HistoryMessage, StoredAnswer, StoredCall};
 pub use messages::MessageFilter;
-pub use new_run::{CommittedMessage, MessageInput, NewRun, RunOptions, SubmitOutcome, Target};
 pub use owners::{Erasure, ErasureStep};
-pub use progress::{CallState, NewApproval, NewCheckpoint, NewTraceMessage, Progress};
-pub use retire::RetireCounts;
+pub use run::{
+    Answer, AnswerOutcome, AnsweredRun, ArchiveChunk, BeginResult, CallState, CancelOutcome, Claim, ClaimTerms,
+    ClientResult, CommittedMessage, DecisionBy, EarlierMessage, EarlierResult, EndedRun, FinishOutcome, FlushOutcome,
+    History, Holder, InvalidInput, MessageInput, NewApproval, NewCheckpoint, NewRun, NewTraceMessage, Progress,
+    Release, ReleaseOutcome, RenewedLease, RetireCounts, Room, RunOptions, Start, SubmitOutcome, Summary, Suspects,
+    Target, Window,
+};
 pub use runs::{Backlog, RunFilter, StreamDefaults};
 pub use sql::{Connections, Error};
-pub use suspects::{Room, Suspects};
 pub use versions::RestoreOutcome;
 
 use sql::Database;

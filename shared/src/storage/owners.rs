@@ -5,10 +5,10 @@ use std::time::Duration;
 use uuid::Uuid;
 
 use super::{
-    EndedRun, Error, Storage, end,
+    EndedRun, Error, Storage,
     quota::{self, OwnerUsage},
+    run::{cancel_in_conversation, unfinished_runs},
     sql::{Commit, Tx, args},
-    unfinished::unfinished_runs,
 };
 use crate::{approval::ApprovalStatus, quotas::Quotas};
 
@@ -184,7 +184,7 @@ async fn erase(tx: &mut Tx, owner: &str, erasure: Erasure) -> Result<ErasureStep
     let mut ended = Vec::new();
     for conversation in &conversations {
         for run in unfinished_runs(tx, *conversation).await? {
-            ended.extend(end::cancel_locked(tx, run.id, ApprovalStatus::Cancelled).await?);
+            ended.extend(cancel_in_conversation(tx, run.id, ApprovalStatus::Cancelled).await?);
         }
     }
     let runs = remove(tx, owner, &conversations).await?;

@@ -5,7 +5,12 @@ use serde_json::Value;
 use sqlx::{FromRow, types::Json};
 use uuid::Uuid;
 
+use super::{
+    Error,
+    sql::{Tx, args},
+};
 use crate::{
+    approval::{Approval, ApprovalKind, ApprovalStatus},
     conversation::{Conversation, title_of},
     event_id::EventId,
     finish_reason::FinishReason,
@@ -232,4 +237,68 @@ impl From<RunRow> for Run {
 /// Returns the span of a run's submission; `None` for an unreadable text.
 pub(super) fn traceparent(stored: Option<String>) -> Option<Traceparent> {
     stored?.parse().ok()
+}
+
+/// Reads the conversation of this id within a transaction.
+pub(super) async fn read_conversation(tx: &mut Tx, id: Uuid) -> Result<Conversation, Error> {
+    let sql = concat!("select ", conversation_columns!(), " from chat_conversations c where c.id = $1");
+    Ok(tx.fetch_one::<ConversationRow>(sql, args![id]).await?.into())
+}
+
+/// Reads the run of this id within a transaction, with its answer.
+pub(super) async fn read_run(tx: &mut Tx, id: Uuid) -> Result<Run, Error> {
+    let sql = concat!(
+        "select ",
+        run_columns!(),
+        " from agent_runs r left join chat_messages o on o.id = r.output_message_id where r.id = $1"
+    );
+    Ok(tx.fetch_one::<RunRow>(sql, args![id]).await?.into())
+}
+
+/// A question to a human.
+#[derive(FromRow)]
+pub(super) struct ApprovalRow {
+    pub id: Uuid,
+    run_id: Uuid,
+    call_id: String,
+    #[sqlx(try_from = "String")]
+    kind: ApprovalKind,
+    name: String,
+    input: Json<Value>,
+    #[sqlx(try_from = "String")]
+    status: ApprovalStatus,
+    reason: Option<String>,
+    edited_input: Option<Json<Value>>,
+    requested_at: DateTime<Utc>,
+    expires_at: DateTime<Utc>,
+    decided_at: Option<DateTime<Utc>>,
+    decided_by: Option<String>,
+}
+
+/// The columns of `ApprovalRow`.
+macro_rules! approval_columns {
+    () => {
+        "id, run_id, call_id, kind, name, input, status, reason, edited_input, requested_at, expires_at, decided_at, decided_by"
+    };
+}
+pub(super) use approval_columns;
+
+impl From<ApprovalRow> for Approval {
+    fn from(row: ApprovalRow) -> Self {
+        Self {
+            id: row.id,
+            run_id: row.run_id,
+            call_id: row.call_id,
+            kind: row.kind,
+            name: row.name,
+            input: row.input.0,
+            status: row.status,
+            reason: row.reason,
+            edited_input: row.edited_input.map(|input| input.0),
+            requested_at: row.requested_at,
+            expires_at: row.expires_at,
+            decided_at: row.decided_at,
+            decided_by: row.decided_by,
+        }
+    }
 }

@@ -7,7 +7,7 @@ use super::{
     Error, Storage,
     pages::{PageRow, page_of, page_query},
     rows::{RunRow, bare_run_columns, run_columns},
-    sql::{Tx, args},
+    sql::args,
 };
 use crate::{
     agent::{AgentDefinition, StreamMode},
@@ -210,14 +210,4 @@ impl Storage {
             oldest_queued_seconds: oldest.unwrap_or(0).max(0) as f64 / 1000.0,
         })
     }
-}
-
-/// Reads the run of this id within a transaction, with its answer.
-pub(super) async fn read_run(tx: &mut Tx, id: Uuid) -> Result<Run, Error> {
-    let sql = concat!(
-        "select ",
-        run_columns!(),
-        " from agent_runs r left join chat_messages o on o.id = r.output_message_id where r.id = $1"
-    );
-    Ok(tx.fetch_one::<RunRow>(sql, args![id]).await?.into())
 }

@@ -8,10 +8,11 @@ use uuid::Uuid;
 use super::{
     Error, Storage,
     pages::{PageRow, page_of, page_query},
+    rows::{ApprovalRow, approval_columns},
     sql::args,
 };
 use crate::{
-    approval::{Approval, ApprovalKind, ApprovalStatus},
+    approval::Approval,
     page::{Page, PageSize},
     tool::{Effect, ToolCall, ToolCallStatus, ToolError},
     trace::{RequestedCall, TraceMessage, TraceRole},
@@ -63,33 +64,6 @@ impl From<CallPageRow> for ToolCall {
         Self::from(row.call)
     }
 }
-
-#[derive(FromRow)]
-pub(super) struct ApprovalRow {
-    id: Uuid,
-    run_id: Uuid,
-    call_id: String,
-    #[sqlx(try_from = "String")]
-    kind: ApprovalKind,
-    name: String,
-    input: Json<Value>,
-    #[sqlx(try_from = "String")]
-    status: ApprovalStatus,
-    reason: Option<String>,
-    edited_input: Option<Json<Value>>,
-    requested_at: DateTime<Utc>,
-    expires_at: DateTime<Utc>,
-    decided_at: Option<DateTime<Utc>>,
-    decided_by: Option<String>,
-}
-
-/// The columns of `ApprovalRow`.
-macro_rules! approval_columns {
-    () => {
-        "id, run_id, call_id, kind, name, input, status, reason, edited_input, requested_at, expires_at, decided_at, decided_by"
-    };
-}
-pub(super) use approval_columns;
 
 impl Storage {
     /// Returns all messages of a run's trace, in order.
@@ -280,26 +254,6 @@ impl From<CallRow> for ToolCall {
             expires_at: row.expires_at,
             created_at: row.created_at,
             completed_at: row.completed_at,
-        }
-    }
-}
-
-impl From<ApprovalRow> for Approval {
-    fn from(row: ApprovalRow) -> Self {
-        Self {
-            id: row.id,
-            run_id: row.run_id,
-            call_id: row.call_id,
-            kind: row.kind,
-            name: row.name,
-            input: row.input.0,
-            status: row.status,
-            reason: row.reason,
-            edited_input: row.edited_input.map(|input| input.0),
-            requested_at: row.requested_at,
-            expires_at: row.expires_at,
-            decided_at: row.decided_at,
-            decided_by: row.decided_by,
         }
     }
 }

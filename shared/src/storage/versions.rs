@@ -12,9 +12,8 @@ use uuid::Uuid;
 use super::{
     EndedRun, Error, Storage,
     rows::{MessageRow, message_columns},
+    run::{SupersedePoint, cancel_all, supersede, unfinished_runs},
     sql::{Commit, RollBack, Tx, args},
-    supersede::{self, SupersedePoint},
-    unfinished::{cancel_all, unfinished_runs},
 };
 use crate::{
     approval::ApprovalStatus,

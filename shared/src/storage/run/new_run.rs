@@ -5,7 +5,8 @@ use std::time::Duration;
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::{EndedRun, quota::ROWS};
+use super::EndedRun;
+use crate::storage::quota::ROWS;
 use crate::{
     conversation::{Conversation, Handle},
     event::Event,
@@ -43,7 +44,7 @@ pub struct NewRun {
 
 impl NewRun {
     /// Returns the bytes that count for the quota, roughly.
-    pub(super) fn bytes(&self) -> usize {
+    pub fn bytes(&self) -> usize {
         let RunOptions { client_tools, metadata, .. } = &self.options;
         let tools = if client_tools.is_empty() { 0 } else { serde_json::json!(client_tools).to_string().len() };
         ROWS + self.input.content().map_or(0, str::len)

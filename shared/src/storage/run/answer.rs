@@ -10,17 +10,18 @@ use sqlx::{FromRow, types::Json};
 use uuid::Uuid;
 
 use super::{
+    ArchiveChunk,
+    attempt::{LockedRun, TakenAttempt, lock_run, take_attempt},
+    chunk::writes_of,
+};
+use crate::storage::{
     Error, Storage,
-    archive::{ArchiveChunk, writes_of},
-    rows::traceparent,
-    sql::{Commit, RollBack, Settle, Tx, args},
-    sql::{FencedWrites, Statement},
-    trace::{ApprovalRow, approval_columns},
+    rows::{ApprovalRow, approval_columns, traceparent},
+    sql::{Commit, FencedWrites, RollBack, Settle, Statement, Tx, args},
 };
 use crate::{
     approval::{Approval, ApprovalKind, ApprovalStatus, Decision},
     event::{ApprovalResolved, Event, EventBody, ToolCallCompleted},
-    event_id::EventId,
     run::RunStatus,
     storable::{storable, storable_json},
     telemetry::Traceparent,
@@ -79,16 +80,6 @@ pub struct DecisionBy<'a> {
     pub decision: &'a Decision,
     /// The check of its edited arguments against the tool's schema, made by the caller.
     pub checked: Result<(), InvalidInput>,
-}
-
-/// The run's row at the time of the answer.
-#[derive(FromRow)]
-struct WaitingRunRow {
-    #[sqlx(try_from = "String")]
-    status: RunStatus,
-    attempt: i64,
-    #[sqlx(try_from = "i64")]
-    archived_to: EventId,
 }
 
 /// The problem of edited arguments, as a sentence. The caller of `decide` checks them.
@@ -212,7 +203,7 @@ enum OpenQuestion {
 async fn decide_locked(
     tx: &mut Tx,
     run_id: Uuid,
-    run: WaitingRunRow,
+    run: LockedRun,
     approval_id: Uuid,
     answer: Option<DecisionBy<'_>>,
 ) -> Result<AnswerOutcome, Error> {
@@ -265,14 +256,14 @@ async fn decide_locked(
         reason: reason.map(Into::into),
         edited_input: edited_input.map(Into::into),
     });
-    Ok(AnswerOutcome::Accepted(write_answer(tx, run_id, run, &body).await?))
+    Ok(AnswerOutcome::Accepted(write_answer(tx, run, &body).await?))
 }
 
 /// Completes a client's call. Without a result, the call expires.
 async fn complete_locked(
     tx: &mut Tx,
     run_id: Uuid,
-    run: WaitingRunRow,
+    run: LockedRun,
     call_id: &str,
     result: Option<&ClientResult>,
 ) -> Result<AnswerOutcome, Error> {
@@ -318,32 +309,35 @@ async fn complete_locked(
         error,
         duration_ms: duration_ms as u64,
     });
-    Ok(AnswerOutcome::Accepted(write_answer(tx, run_id, run, &body).await?))
+    Ok(AnswerOutcome::Accepted(write_answer(tx, run, &body).await?))
 }
 
-/// Takes an attempt for the event, and queues the run if it waits for no other answer.
-async fn write_answer(
-    tx: &mut Tx,
-    run_id: Uuid,
-    run: WaitingRunRow,
-    body: &EventBody<'_>,
-) -> Result<AnsweredRun, Error> {
-    let event = Event::new(EventId::first_of(run.attempt as u32 + 1), Utc::now(), body);
-    let sql = "update agent_runs set attempt = attempt + 1, archived_to = $2, checkpoint = $2, \
-               status = case when exists (select 1 from agent_run_approvals a where a.run_id = $1 and a.status = 'pending') \
-               or exists (select 1 from agent_run_tool_calls t where t.run_id = $1 and t.status = 'client') \
-               then 'waiting' else 'queued' end, attempt_reason = 'resumed' where id = $1 returning status = 'queued' as queued, conversation_id, traceparent";
-    let fenced =
-        FencedWrites::new(Statement::new(sql, args![run_id, event.id]), writes_of(run_id, &ArchiveChunk::of(&event)));
-    let outcome = tx.write_fenced::<(bool, Uuid, Option<String>)>(fenced).await?.into_iter().next();
-    let (queued, conversation_id, stored) = outcome.ok_or_else(|| tx.no_row())?;
-    Ok(AnsweredRun { run_id, event, queued, conversation_id, traceparent: traceparent(stored) })
+/// Writes the answer's event in an attempt of its own, and queues the run if it waits for no other answer.
+async fn write_answer(tx: &mut Tx, run: LockedRun, body: &EventBody<'_>) -> Result<AnsweredRun, Error> {
+    let write = async |tx: &mut Tx, attempt: TakenAttempt| {
+        let run_id = attempt.run.id;
+        let event = Event::new(attempt.first_event(), Utc::now(), body);
+        let sql = "update agent_runs set archived_to = $2, checkpoint = $2, \
+                   status = case when exists (select 1 from agent_run_approvals a where a.run_id = $1 and a.status = 'pending') \
+                   or exists (select 1 from agent_run_tool_calls t where t.run_id = $1 and t.status = 'client') \
+                   then 'waiting' else 'queued' end, attempt_reason = 'resumed' where id = $1 returning status = 'queued' as queued, conversation_id, traceparent";
+        let writes = writes_of(run_id, &ArchiveChunk::of(&event));
+        let fenced = FencedWrites::new(Statement::new(sql, args![run_id, event.id]), writes);
+        let outcome = tx.write_fenced::<(bool, Uuid, Option<String>)>(fenced).await?.into_iter().next();
+        let (queued, conversation_id, stored) = outcome.ok_or_else(|| tx.no_row())?;
+        Ok(AnsweredRun { run_id, event, queued, conversation_id, traceparent: traceparent(stored) })
+    };
+    take_attempt(tx, run, write).await
 }
 
-async fn lock(tx: &mut Tx, run_id: Uuid, owner: Option<&str>) -> Result<Option<WaitingRunRow>, Error> {
-    let sql = "select status, attempt, archived_to from agent_runs where id = $1 and ($2 is null or owner_id = $2) \
-               and exists (select 1 from chat_conversations c where c.id = conversation_id and c.deleted_at is null) {for update}";
-    tx.fetch_optional(sql, args![run_id, owner.map(str::to_owned)]).await
+/// Locks the run of this owner, if there is one, in a conversation that is not deleted.
+async fn lock(tx: &mut Tx, run_id: Uuid, owner: Option<&str>) -> Result<Option<LockedRun>, Error> {
+    let sql = "select r.id from agent_runs r join chat_conversations c on c.id = r.conversation_id \
+               where r.id = $1 and ($2 is null or r.owner_id = $2) and c.deleted_at is null";
+    match tx.fetch_optional::<(Uuid,)>(sql, args![run_id, owner.map(str::to_owned)]).await? {
+        Some(_) => lock_run(tx, run_id).await,
+        None => Ok(None),
+    }
 }
 
 /// An accepted answer stays. No other outcome has written anything.

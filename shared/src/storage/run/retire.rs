@@ -4,11 +4,10 @@ use std::time::{Duration, Instant};
 
 use uuid::Uuid;
 
-use super::{
+use crate::storage::{
     Error, Storage,
     sql::{Commit, Tx, args},
 };
-
 /// The numbers of one sweep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RetireCounts {

@@ -6,18 +6,18 @@ use sqlx::{FromRow, types::Json};
 use uuid::Uuid;
 
 use super::{
-    CommittedMessage, Error, MessageInput, NewRun, Storage, SubmitOutcome, Target,
+    CommittedMessage, EndedRun, MessageInput, NewRun, SubmitOutcome, Target,
     accept::{Acceptance, RunInput},
     begin::merged,
-    conversations::read_conversation,
-    end::EndedRun,
-    quota::{self, Nearness, Share, kept_bytes},
-    rows::{ConversationRow, MessageRow, first_user_text, message_columns},
-    runs::read_run,
-    sql::Statement,
-    sql::{Commit, RollBack, Tx, args},
     supersede,
     unfinished::{cancel_all, unfinished_runs},
+};
+use crate::storage::{
+    Error, Storage,
+    position::HANDLE_TRIES,
+    quota::{self, Nearness, Share, kept_bytes},
+    rows::{ConversationRow, MessageRow, first_user_text, message_columns, read_conversation, read_run},
+    sql::{Commit, RollBack, Statement, Tx, args},
 };
 use crate::{
     approval::ApprovalStatus,
@@ -58,9 +58,6 @@ impl From<LockedConversationRow> for LockedConversation {
         Self { conversation: row.conversation.into(), position: row.position, branch: row.branch }
     }
 }
-
-/// Attempts to find a conversation by its handle, or else to create it.
-pub(super) const HANDLE_TRIES: usize = 5;
 
 impl Storage {
     /// Returns the result of an earlier request with this key: `Repeated` or `KeyReused`. `None` for a new key. It

@@ -4,12 +4,8 @@ use chrono::{DateTime, Utc};
 use serde_json::json;
 use uuid::Uuid;
 
-use super::{
-    NewRun,
-    archive::{ArchiveChunk, writes_of},
-    sql::args,
-    sql::{FencedWrites, Statement},
-};
+use super::{ArchiveChunk, NewRun, chunk::writes_of};
+use crate::storage::sql::{FencedWrites, Statement, args};
 use crate::{
     event::{Event, EventBody, RunQueued},
     event_id::EventId,
@@ -19,7 +15,7 @@ use crate::{
 };
 
 /// An accepted message before the write.
-pub(super) struct Acceptance<'a> {
+pub struct Acceptance<'a> {
     owner: &'a str,
     new: &'a NewRun,
     conversation_id: Uuid,
@@ -35,7 +31,7 @@ pub(super) struct Acceptance<'a> {
 }
 
 /// The message that the run answers.
-pub(super) enum RunInput<'a> {
+pub enum RunInput<'a> {
     New(&'a str),
     /// A message of the conversation, which the run answers again.
     Earlier(Box<Message>),
@@ -84,7 +80,7 @@ macro_rules! insert_message {
 }
 
 impl<'a> Acceptance<'a> {
-    pub(super) fn new(
+    pub fn new(
         owner: &'a str,
         new: &'a NewRun,
         (conversation_id, agent_id): (Uuid, Option<Uuid>),
@@ -121,19 +117,19 @@ impl<'a> Acceptance<'a> {
     }
 
     /// Puts the run into a branch of the conversation, and makes its message or its answer a version of another one.
-    pub(super) fn in_branch(self, branch: Option<Uuid>, version_of: Option<Uuid>) -> Self {
+    pub fn in_branch(self, branch: Option<Uuid>, version_of: Option<Uuid>) -> Self {
         Self { branch, version_of, ..self }
     }
 
     /// Returns the writes for a conversation with a locked row. Their result is the run's time of creation.
-    pub(super) fn in_place(&self) -> FencedWrites {
+    pub fn in_place(&self) -> FencedWrites {
         let run = self.run_row(insert_run!("{now}", " returning created_at"));
         let message = self.message_row(insert_message!("created_at", "{fence:agent_runs where id = $4}"));
         FencedWrites::new(run, message.into_iter().chain(self.first_event()).collect())
     }
 
     /// Returns the writes for a new conversation, after the statement that creates it and returns `last_message_at`.
-    pub(super) fn after_creation(&self, conversation: Statement) -> FencedWrites {
+    pub fn after_creation(&self, conversation: Statement) -> FencedWrites {
         let run = self.run_row(insert_run!("last_message_at", " from {fence:chat_conversations where id = $3}"));
         let message = self.message_row(insert_message!("last_message_at", "{fence:chat_conversations where id = $2}"));
         FencedWrites::new(conversation, [run].into_iter().chain(message).chain(self.first_event()).collect())
@@ -185,7 +181,7 @@ impl<'a> Acceptance<'a> {
     }
 
     /// Returns the written message, run and first event, for the time that the database gave.
-    pub(super) fn into_parts(self, created_at: DateTime<Utc>) -> (Message, Run, Event) {
+    pub fn into_parts(self, created_at: DateTime<Utc>) -> (Message, Run, Event) {
         let new = self.new;
         let run = Run {
             id: new.run_id,

@@ -4,12 +4,11 @@ use serde::Deserialize;
 use serde_json::Value;
 use sqlx::{FromRow, types::Json};
 
-use super::{
-    Claim, Error, Storage,
+use super::{Claim, Summary, attempt::held, summary::newest_summary};
+use crate::storage::{
+    Error, Storage,
     rows::{MessageRow, message_columns},
-    sql::Statement,
-    sql::args,
-    summaries::newest_summary,
+    sql::{Statement, args},
 };
 use crate::{
     approval::Approval,
@@ -94,15 +93,6 @@ impl EarlierResult {
     }
 }
 
-/// A summary of older messages.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Summary {
-    /// The newest turn that it covers.
-    pub up_to: i64,
-    /// The model's text.
-    pub content: String,
-}
-
 /// The number of earlier messages that a run's model reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Window {
@@ -154,8 +144,11 @@ impl Storage {
     pub async fn begin(&self, claim: &Claim, model: &str, window: Window) -> Result<BeginResult, Error> {
         // If PostgreSQL loses this write, it does not count one death of a worker.
         let mark = Statement::new(
-            "update agent_runs set executing = true, model = $3 where id = $1 and attempt = $2 and status = 'running' \
-             returning id, input_message_id, client_tools, metadata, finish_reason, {unsynced} as unsynced",
+            concat!(
+                "update agent_runs set executing = true, model = $3 where ",
+                held!(),
+                " returning id, input_message_id, client_tools, metadata, finish_reason, {unsynced} as unsynced"
+            ),
             args![claim.run_id, claim.attempt, model],
         );
         let history = history_rows(claim, window);
@@ -223,7 +216,7 @@ fn history_rows(claim: &Claim, window: Window) -> Statement {
 }
 
 /// Returns both objects merged; a field of `own` replaces an inherited one.
-pub(super) fn merged(inherited: Option<Value>, own: Option<Value>) -> Value {
+pub fn merged(inherited: Option<Value>, own: Option<Value>) -> Value {
     let object = |json: Option<Value>| match json {
         Some(Value::Object(fields)) => fields,
         _ => Default::default(),

@@ -3,16 +3,16 @@
 use sqlx::FromRow;
 use uuid::Uuid;
 
-use super::{
+use super::{EndedRun, cancel::request_end, end::cancel_in_conversation};
+use crate::storage::{
     Error,
-    end::{self, EndedRun},
     sql::{Tx, args},
 };
 use crate::{approval::ApprovalStatus, run::RunStatus};
 
 /// A run that has not ended.
 #[derive(FromRow)]
-pub(super) struct UnfinishedRun {
+pub struct UnfinishedRun {
     pub id: Uuid,
     pub position: i64,
     #[sqlx(try_from = "String")]
@@ -20,13 +20,13 @@ pub(super) struct UnfinishedRun {
 }
 
 /// Locks the conversation's unfinished runs, and returns them in the order of its queue.
-pub(super) async fn unfinished_runs(tx: &mut Tx, conversation_id: Uuid) -> Result<Vec<UnfinishedRun>, Error> {
+pub async fn unfinished_runs(tx: &mut Tx, conversation_id: Uuid) -> Result<Vec<UnfinishedRun>, Error> {
     let sql = "select id, position, status from agent_runs where conversation_id = $1 and status in ('queued', 'running', 'waiting') order by position {for update}";
     tx.fetch_all(sql, args![conversation_id]).await
 }
 
 /// Ends runs without a holder, and requests the end of running ones. Returns both.
-pub(super) async fn cancel_all(
+pub async fn cancel_all(
     tx: &mut Tx,
     runs: Vec<UnfinishedRun>,
     unanswered: ApprovalStatus,
@@ -34,11 +34,10 @@ pub(super) async fn cancel_all(
     let (mut ended, mut requested) = (Vec::new(), Vec::new());
     for UnfinishedRun { id: run_id, status, .. } in runs {
         if status == RunStatus::Running {
-            let sql = "update agent_runs set cancel_requested_at = coalesce(cancel_requested_at, {now}) where id = $1";
-            tx.execute(sql, args![run_id]).await?;
+            request_end(tx, run_id).await?;
             requested.push(run_id);
         } else {
-            ended.extend(end::cancel_locked(tx, run_id, unanswered).await?);
+            ended.extend(cancel_in_conversation(tx, run_id, unanswered).await?);
         }
     }
     Ok((ended, requested))

@@ -5,7 +5,7 @@ use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::{sql::Statement, sql::args};
+use crate::storage::{sql::Statement, sql::args};
 use crate::{
     approval::ApprovalKind,
     event_id::EventId,
@@ -148,12 +148,12 @@ impl Progress {
     }
 
     /// Returns the usage as the database stores it.
-    pub(super) fn usage_json(&self) -> Option<Value> {
+    pub fn usage_json(&self) -> Option<Value> {
         self.usage.map(|usage| json!(usage))
     }
 
     /// Returns the newest step's finish reason as the database stores it.
-    pub(super) fn finish_text(&self) -> Option<String> {
+    pub fn finish_text(&self) -> Option<String> {
         self.finish_reason.map(|reason| reason.as_str().to_owned())
     }
 
@@ -176,7 +176,7 @@ impl Progress {
 /// Returns the writes for the rows. A checkpoint is spare, because a run resumes from its trace; a refused one costs a
 /// point to fork from. The caller's statement updates the run's own row. A second update of it in one transaction would
 /// make PostgreSQL check foreign keys, and lock the conversation after the run.
-pub(super) fn rows_of(run_id: Uuid, progress: &Progress) -> Vec<Statement> {
+pub fn rows_of(run_id: Uuid, progress: &Progress) -> Vec<Statement> {
     let mut rows = Vec::new();
     if !progress.messages.is_empty() {
         rows.push(Statement::new(

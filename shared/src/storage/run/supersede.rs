@@ -5,23 +5,24 @@
 use sqlx::FromRow;
 use uuid::Uuid;
 
-use super::{
-    Error, MessageInput,
+use super::MessageInput;
+use crate::message::{Message, Role};
+use crate::storage::{
+    Error,
     rows::{MessageRow, message_columns},
     sql::{Tx, args},
 };
-use crate::message::{Message, Role};
 
 /// A point between two messages of a conversation, in the order of the model's context.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, FromRow)]
-pub(super) struct SupersedePoint {
+pub struct SupersedePoint {
     turn: i64,
     position: i64,
 }
 
 /// A message that a new version replaces.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Replacement {
+pub struct Replacement {
     pub point: SupersedePoint,
     /// The first version; `None` if the message is new.
     pub version_of: Option<Uuid>,
@@ -35,7 +36,7 @@ impl SupersedePoint {
 }
 
 /// Returns the message that the input replaces; `None` if the conversation has no such message.
-pub(super) async fn replacement_for(
+pub async fn replacement_for(
     tx: &mut Tx,
     conversation_id: Uuid,
     message_id: Uuid,
@@ -71,7 +72,7 @@ pub(super) async fn replacement_for(
 
 /// Supersedes each message after the point, and each run whose answer is or will be there. `change` is the id of this
 /// change.
-pub(super) async fn everything_from(
+pub async fn everything_from(
     tx: &mut Tx,
     conversation_id: Uuid,
     point: SupersedePoint,
@@ -86,7 +87,7 @@ pub(super) async fn everything_from(
 }
 
 /// Begins a branch of the conversation: the rows of its current branch before the point, and then the rows of a new version.
-pub(super) async fn begin_branch(
+pub async fn begin_branch(
     tx: &mut Tx,
     conversation_id: Uuid,
     point: SupersedePoint,
@@ -100,7 +101,7 @@ pub(super) async fn begin_branch(
 }
 
 /// Supersedes the questions and the answers of these runs. `change` is the id of this change.
-pub(super) async fn turns_of(tx: &mut Tx, runs: Vec<Uuid>, change: Uuid) -> Result<(), Error> {
+pub async fn turns_of(tx: &mut Tx, runs: Vec<Uuid>, change: Uuid) -> Result<(), Error> {
     let sql = "update chat_messages set superseded_at = {now}, superseded_in = $2 where superseded_at is null \
                and (run_id {in:$1} or id in (select input_message_id from agent_runs where id {in:$1}))";
     tx.execute(sql, args![runs.clone(), change]).await?;
@@ -110,7 +111,7 @@ pub(super) async fn turns_of(tx: &mut Tx, runs: Vec<Uuid>, change: Uuid) -> Resu
 }
 
 /// Returns the newest message of a user or of the assistant.
-pub(super) async fn last_dialogue_message(tx: &mut Tx, conversation_id: Uuid) -> Result<Option<Message>, Error> {
+pub async fn last_dialogue_message(tx: &mut Tx, conversation_id: Uuid) -> Result<Option<Message>, Error> {
     let sql = concat!(
         "select ",
         message_columns!(),

@@ -7,11 +7,11 @@
 use sqlx::FromRow;
 use uuid::Uuid;
 
-use super::{
-    ClaimTerms, Error, Storage,
+use super::ClaimTerms;
+use crate::storage::{
+    Error, Storage,
     sql::{self, Commit, RollBack, Tx, args},
 };
-
 /// A run of a dead holder.
 #[derive(FromRow)]
 struct Orphan {
@@ -44,7 +44,7 @@ impl Blame {
 
 impl Storage {
     /// Settles the death of each other holder whose leases have all expired.
-    pub(super) async fn settle_deaths(&self, terms: &ClaimTerms) -> Result<(), Error> {
+    pub async fn settle_deaths(&self, terms: &ClaimTerms) -> Result<(), Error> {
         // Leases also expire while the database is away. Holders renew them within a third of a lease after its return.
         if sql::was_away_within(terms.lease / 3) {
             return Ok(());

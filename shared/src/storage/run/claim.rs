@@ -1,4 +1,4 @@
-//! CLAIM and RENEW: how a worker gets a run, and how it keeps it.
+//! CLAIM: how a worker gets a run.
 
 use std::time::{Duration, Instant, SystemTime};
 
@@ -7,9 +7,8 @@ use serde_json::{Value, json};
 use sqlx::FromRow;
 use uuid::Uuid;
 
-use super::{
+use crate::storage::{
     Error, Storage,
-    end::EndedRun,
     rows::traceparent,
     sql::{self, Commit, Tx, args},
 };
@@ -104,17 +103,6 @@ impl Claim {
     }
 }
 
-/// A claim with a renewed lease.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RenewedLease {
-    /// The held run.
-    pub run_id: Uuid,
-    /// The held attempt.
-    pub attempt: u32,
-    /// True if the worker must cancel the run.
-    pub cancel_requested: bool,
-}
-
 #[derive(FromRow)]
 struct ClaimRow {
     id: Uuid,
@@ -150,7 +138,7 @@ pub struct ClaimTerms {
 
 impl ClaimTerms {
     /// Returns the crashes from which a run is a suspect: one more would fail it.
-    pub(super) fn suspicious(&self) -> usize {
+    pub fn suspicious(&self) -> usize {
         self.max_crashes.saturating_sub(1).max(1)
     }
 }
@@ -175,7 +163,7 @@ macro_rules! take {
     };
 }
 
-pub(super) use take;
+pub(in crate::storage) use take;
 
 impl Storage {
     /// Claims up to `limit` queued runs, only the first of each conversation. The order is priority, then the owner
@@ -233,7 +221,7 @@ impl Storage {
     }
 
     /// Claims the candidates with more parameters, from `$6` on.
-    pub(super) async fn take_with(
+    pub async fn take_with(
         &self,
         doing: &'static str,
         sql: &'static str,
@@ -246,77 +234,6 @@ impl Storage {
             Ok(Commit(start_attempts(tx, rows, max_crashes, asked_at).await?))
         };
         self.database.transact(doing, take).await
-    }
-
-    /// Ends the runs without a holder that can only end. Those are cancelled ones, and those that took down
-    /// `max_crashes` workers. A queued run is among them if its holder woke up after its death was settled, and released
-    /// the run.
-    pub async fn end_expired(&self, terms: &ClaimTerms) -> Result<Vec<EndedRun>, Error> {
-        self.settle_deaths(terms).await?;
-        let candidates = self.database.fetch_all::<(Uuid,)>(
-            "look for runs that can only end",
-            "select id from agent_runs where status = 'running' and lease_until < {now} \
-             and (cancel_requested_at is not null or crashes >= $1) \
-             union all select id from agent_runs where status = 'queued' and crashes > 0 and crashes >= $1 limit 100",
-            args![terms.max_crashes],
-        );
-        let candidates = candidates.await?;
-        let mut ended = Vec::new();
-        for (run_id,) in candidates {
-            // A failure for one run must not stop the end of the others.
-            match self.end_if_expired(run_id, terms.max_crashes).await {
-                Ok(end) => ended.extend(end),
-                Err(error) => {
-                    tracing::error!(run.id = %run_id, error = &error as &dyn std::error::Error, "failed to end a run")
-                }
-            }
-        }
-        Ok(ended)
-    }
-
-    /// Extends the lease of each run that `holder` executes. A run that is missing from the result has another holder
-    /// or none.
-    pub async fn renew(&self, holder: &Holder, lease: Duration) -> Result<Vec<RenewedLease>, Error> {
-        #[derive(FromRow)]
-        struct Row {
-            id: Uuid,
-            attempt: i64,
-            cancel_requested: bool,
-        }
-        const DOING: &str = "renew leases";
-        // This holder itself writes a locked row, which extends the lease, or another process takes the run. Neither may
-        // delay all other leases.
-        let extend = "update agent_runs set lease_until = {after:$2} where id in \
-                      (select id from agent_runs where holder = $1 and status = 'running' {skip locked}) returning id";
-        self.database.write::<(Uuid,)>(DOING, extend, args![holder.as_str(), lease]).await?;
-        let sql = "select id, attempt, cancel_requested_at is not null as cancel_requested from agent_runs \
-                   where holder = $1 and status = 'running'";
-        let rows = self.database.fetch_all::<Row>(DOING, sql, args![holder.as_str()]).await?;
-        Ok(rows
-            .into_iter()
-            .map(|row| RenewedLease {
-                run_id: row.id,
-                attempt: row.attempt as u32,
-                cancel_requested: row.cancel_requested,
-            })
-            .collect())
-    }
-
-    /// Gives back runs of `holder` that it does not know, because the answer to its claim was lost. Their lease ends at
-    /// once, so that the next poll claims them. An executing run has crashed.
-    pub async fn void_unknown(&self, holder: &Holder, unknown: Vec<Uuid>) -> Result<(), Error> {
-        let sql = "update agent_runs set lease_until = {before:$3}, holder = null, executing = false, \
-                   crashes = crashes + (case when executing then 1 else 0 end) \
-                   where id {in:$2} and holder = $1 and status = 'running' returning id";
-        let args = args![holder.as_str(), unknown, 1_i64];
-        self.database.write::<(Uuid,)>("give back runs whose claim was lost", sql, args).await.map(drop)
-    }
-
-    /// Embedded only: ends the leases of an earlier process, which no longer runs.
-    pub(super) async fn void_leases(&self) -> Result<(), Error> {
-        let sql = "update agent_runs set lease_until = {before:$1} where status = 'running' returning id";
-        let doing = "void the leases of an earlier process";
-        self.database.write::<(Uuid,)>(doing, sql, args![1_i64]).await.map(drop)
     }
 }
 

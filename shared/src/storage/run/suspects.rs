@@ -6,8 +6,8 @@
 use sqlx::FromRow;
 use uuid::Uuid;
 
-use super::{Claim, ClaimTerms, Error, Storage, claim::take, sql::args};
-
+use super::{Claim, ClaimTerms, claim::take};
+use crate::storage::{Error, Storage, sql::args};
 /// The claimed suspects, and the consequence for the worker's other claims.
 #[derive(Debug)]
 pub struct Suspects {

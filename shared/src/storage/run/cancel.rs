@@ -1,0 +1,56 @@
+//! CANCEL: the immediate effect of an owner's request to stop a run.
+
+use uuid::Uuid;
+
+use super::{EndedRun, attempt::lock_run, end::end_locked};
+use crate::{
+    approval::ApprovalStatus,
+    ending::Ending,
+    run::RunStatus,
+    storage::{
+        Error, Storage,
+        sql::{Commit, RollBack, Tx, args},
+    },
+};
+
+/// The outcome of a cancel.
+#[derive(Debug)]
+pub enum CancelOutcome {
+    /// No worker held the run, so it has ended.
+    Ended(EndedRun),
+    /// A worker holds the run and must end it. The caller signals the worker.
+    Requested,
+    /// The run had ended before.
+    Over,
+    /// There is no such run.
+    NotFound,
+}
+
+impl Storage {
+    /// Ends a queued or waiting run, and requests the end of a running one.
+    pub async fn request_cancel(&self, owner: &str, run_id: Uuid) -> Result<CancelOutcome, Error> {
+        let cancel = async |tx: &mut Tx| {
+            let sql = "select id from agent_runs where id = $1 and owner_id = $2";
+            if tx.fetch_optional::<(Uuid,)>(sql, args![run_id, owner]).await?.is_none() {
+                return Ok(RollBack(CancelOutcome::NotFound));
+            }
+            let Some(run) = lock_run(tx, run_id).await? else { return Ok(RollBack(CancelOutcome::NotFound)) };
+            if run.status.is_terminal() {
+                return Ok(RollBack(CancelOutcome::Over));
+            }
+            if run.status == RunStatus::Running {
+                request_end(tx, run_id).await?;
+                return Ok(Commit(CancelOutcome::Requested));
+            }
+            let ended = end_locked(tx, run, &Ending::Cancelled, ApprovalStatus::Cancelled).await?;
+            Ok(Commit(CancelOutcome::Ended(ended)))
+        };
+        self.database.transact("cancel a run", cancel).await
+    }
+}
+
+/// Requests that the holder ends its run.
+pub async fn request_end(tx: &mut Tx, run_id: Uuid) -> Result<(), Error> {
+    let sql = "update agent_runs set cancel_requested_at = coalesce(cancel_requested_at, {now}) where id = $1";
+    tx.execute(sql, args![run_id]).await.map(drop)
+}

@@ -1,0 +1,74 @@
+//! The events that a write archives, with the rows that they report.
+
+use bytes::Bytes;
+use uuid::Uuid;
+
+use super::{Progress, progress::rows_of};
+use crate::{
+    event::Event,
+    event_id::EventId,
+    storage::sql::{Statement, args},
+};
+
+/// Consecutive encoded events of one attempt, and the rows that become durable with them.
+#[derive(Debug, Clone)]
+pub struct ArchiveChunk {
+    /// Id of the newest event in `body`.
+    pub last: EventId,
+    /// The events' lines, each with its newline.
+    pub body: Bytes,
+    /// The rows that these events report.
+    pub progress: Progress,
+}
+
+impl ArchiveChunk {
+    /// Returns a chunk of one event.
+    pub fn of(event: &Event) -> Self {
+        let body = [event.line(), &b"\n"[..]].concat().into();
+        Self { last: event.id, body, progress: Progress::default() }
+    }
+
+    /// Returns the events without their rows, for a database that refuses a row.
+    pub fn without_progress(self) -> Self {
+        Self { progress: Progress::default(), ..self }
+    }
+}
+
+/// Size of an archive row, give or take an event.
+const ROW_BYTES: usize = 64 * 1024;
+
+/// Returns the writes for a chunk and its rows. Each row of events has about `ROW_BYTES`, so a reader holds little at a
+/// time.
+pub fn writes_of(run_id: Uuid, chunk: &ArchiveChunk) -> Vec<Statement> {
+    let mut writes = Vec::new();
+    let mut rest = chunk.body.clone();
+    while !rest.is_empty() {
+        let end = memchr::memchr(b'\n', &rest[rest.len().min(ROW_BYTES) - 1..])
+            .map_or(rest.len(), |newline| rest.len().min(ROW_BYTES) + newline);
+        let row = rest.split_to(end);
+        let last = if rest.is_empty() { chunk.last } else { last_id(&row).unwrap_or(chunk.last) };
+        let sql = "insert into run_events (run_id, last_id, body) select $1, $2, $3 where {fenced}";
+        writes.push(Statement::new(sql, args![run_id, last, row.to_vec()]));
+    }
+    writes.extend(rows_of(run_id, &chunk.progress));
+    writes
+}
+
+/// Returns the id of the last line.
+fn last_id(lines: &[u8]) -> Option<EventId> {
+    let start = memchr::memrchr(b'\n', &lines[..lines.len() - 1]).map_or(0, |newline| newline + 1);
+    let id = lines[start..].split(|byte| *byte == b' ').next()?;
+    std::str::from_utf8(id).ok()?.parse().ok()
+}
+
+/// Returns one chunk of the tail, if there is one, and the events after it. There must be at least one event.
+pub fn chunk_of(tail: Option<&ArchiveChunk>, events: &[Event]) -> ArchiveChunk {
+    let last = events.last().expect("a run ends with an event").id;
+    let mut body = tail.map_or_else(Vec::new, |tail| tail.body.to_vec());
+    for event in events {
+        body.extend_from_slice(event.line());
+        body.push(b'\n');
+    }
+    let progress = tail.map(|tail| tail.progress.clone()).unwrap_or_default();
+    ArchiveChunk { last, body: body.into(), progress }
+}

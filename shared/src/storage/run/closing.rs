@@ -1,0 +1,190 @@
+//! The last write of a run: its answer, its closing events, and its terminal status.
+
+use chrono::Utc;
+use uuid::Uuid;
+
+use super::{
+    ArchiveChunk,
+    chunk::{chunk_of, writes_of},
+    flush::log_refused_checkpoint,
+};
+use crate::{
+    ending::Ending,
+    event::{Event, EventBody},
+    event_id::EventId,
+    finish_reason::FinishReason,
+    message::Message,
+    parts::MessageParts,
+    run::RunStatus,
+    storage::{
+        Error,
+        position::take_position,
+        rows::MessageRow,
+        sql::{FencedWrites, Spare, Statement, Tx, args},
+    },
+    usage::Usage,
+};
+
+/// The parameters of the last write of a run.
+#[derive(Clone)]
+pub struct RunEnd<'a> {
+    pub run_id: Uuid,
+    pub conversation_id: Uuid,
+    pub output_message_id: Uuid,
+    /// Id of the first closing event.
+    pub first: EventId,
+    /// The event that the closing events follow, if they begin an attempt.
+    pub base: Option<EventId>,
+    /// The events before them that are not archived yet.
+    pub tail: Option<&'a ArchiveChunk>,
+    /// The answer's position in the conversation, if the transaction took it already.
+    pub position: Option<i64>,
+    /// Events of this attempt that precede the closing ones. The first of them has `base`.
+    pub before: Vec<EventBody<'static>>,
+    pub answer: &'a Answer,
+    pub ending: &'a Ending,
+}
+
+impl RunEnd<'_> {
+    /// Returns the run's last events.
+    pub fn events(&self, message: Option<Message>) -> Vec<Event> {
+        let closing = self.ending.closing_bodies(self.base, message, self.output_message_id, self.answer.usage);
+        let ids = std::iter::successors(Some(self.first), |id| Some(id.next()));
+        let now = Utc::now();
+        ids.zip(self.before.iter().chain(&closing)).map(|(id, body)| Event::new(id, now, body)).collect()
+    }
+
+    /// Returns the parts as the database stores them, with the questions that the end settles.
+    pub fn parts(&self, events: &[Event]) -> serde_json::Value {
+        let mut parts = self.answer.parts.clone();
+        parts.ended_ms = events.last().map_or(parts.ended_ms, |event| event.at_ms);
+        for body in &self.before {
+            if let EventBody::ApprovalResolved(resolved) = body {
+                parts.resolve(resolved);
+            }
+        }
+        serde_json::json!(parts.into_storable())
+    }
+
+    /// Returns the run's usage, if there is any.
+    pub fn used(&self) -> Option<serde_json::Value> {
+        (self.answer.usage != Usage::default()).then(|| serde_json::json!(self.answer.usage))
+    }
+
+    /// Returns the model's reason for ending a complete answer. A broken-off answer has none.
+    pub fn finish_reason(&self) -> Option<FinishReason> {
+        self.answer.finish_reason.filter(|_| *self.ending == Ending::Completed)
+    }
+
+    /// Returns `finish_reason` as the database stores it.
+    pub fn finish_text(&self) -> Option<String> {
+        self.finish_reason().map(|reason| reason.as_str().to_owned())
+    }
+}
+
+/// The text and the usage of a run at its end.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Answer {
+    /// The text of all steps.
+    pub text: String,
+    /// The parts of the message with this text.
+    pub parts: MessageParts,
+    /// Usage of all steps.
+    pub usage: Usage,
+    /// The finish reason of the last step.
+    pub finish_reason: Option<FinishReason>,
+}
+
+impl Answer {
+    /// Returns the bytes that count in the owner's quota, beside those of the trace.
+    pub fn bytes(&self) -> usize {
+        self.text.len() + self.parts.reasoning_bytes()
+    }
+}
+
+/// Returns whether the run stores an answer. A run that did not complete needs a text.
+pub fn leaves_message(ending: &Ending, text: &str) -> bool {
+    ending.status() == RunStatus::Completed || !text.is_empty()
+}
+
+/// Stores the answer, archives the closing events and sets the terminal status. Returns the events, and whether a
+/// queued run of the conversation was waiting. `None` if another attempt holds the run or it has ended; then the caller
+/// rolls back.
+pub async fn write_closing(
+    tx: &mut Tx,
+    closing: RunEnd<'_>,
+    spare: Spare,
+) -> Result<Option<(Vec<Event>, bool)>, Error> {
+    let ending = closing.ending;
+    let message = if leaves_message(ending, &closing.answer.text) {
+        match insert_answer(tx, &closing).await? {
+            Some(message) => Some(message),
+            None => return Ok(None),
+        }
+    } else {
+        None
+    };
+    let events = closing.events(message);
+    let chunk = chunk_of(closing.tail, &events);
+    let (code, message) = ending.error().map(|error| (error.code.clone(), error.message.clone())).unzip();
+    let sql = "update agent_runs set status = $2, archived_to = $3, usage = coalesce($4, usage), finish_reason = coalesce($9, finish_reason), error_code = $5, error_message = $6, parts = $10, \
+               finished_at = {now}, holder = null, lease_until = null, executing = false \
+               where id = $1 and attempt = $8 and status in ('queued', 'running', 'waiting') \
+               returning exists (select 1 from agent_runs next where next.conversation_id = $7 and next.status = 'queued' and next.id <> $1) as next_waits";
+    let args = args![
+        closing.run_id,
+        ending.status().as_str(),
+        chunk.last,
+        closing.used(),
+        code,
+        message,
+        closing.conversation_id,
+        closing.first.attempt,
+        closing.finish_text(),
+        closing.parts(&events)
+    ];
+    let fenced = FencedWrites::new(Statement::new(sql, args), writes_of(closing.run_id, &chunk));
+    let written = tx.write_spares::<(bool,)>(fenced, spare).await?;
+    let Some((next_waits,)) = written.rows.into_iter().next() else { return Ok(None) };
+    if let Some(refusal) = &written.refused {
+        log_refused_checkpoint(closing.run_id, refusal);
+    }
+    // Order matters: the tail may contain calls and questions, which no caller will answer after the end.
+    if ending.status() != RunStatus::Completed {
+        let sql = "update agent_run_tool_calls set status = 'abandoned' where run_id = $1 and status <> 'completed'";
+        tx.execute(sql, args![closing.run_id]).await?;
+        let sql = "update agent_run_approvals set status = 'cancelled', decided_at = {now} where run_id = $1 and status = 'pending'";
+        tx.execute(sql, args![closing.run_id]).await?;
+    }
+    Ok(Some((events, next_waits)))
+}
+
+/// Returns `None` if the run has ended or is gone.
+async fn insert_answer(tx: &mut Tx, closing: &RunEnd<'_>) -> Result<Option<Message>, Error> {
+    let position = match closing.position {
+        Some(position) => position,
+        None => {
+            let (run_id, bytes) = (Some(closing.run_id), closing.answer.bytes());
+            match take_position(tx, closing.conversation_id, run_id, bytes).await? {
+                Some(position) => position,
+                None => return Ok(None),
+            }
+        }
+    };
+    let row = tx.fetch_optional::<MessageRow>(
+        "insert into chat_messages (id, conversation_id, owner_id, run_id, position, turn, role, content, status, finish_reason, retrieval_context, superseded_at, created_at) \
+         select $1, $2, owner_id, id, $4, position, 'assistant', $5, $6, $8, $7, superseded_at, {now} from agent_runs where id = $3 and status in ('queued', 'running', 'waiting') \
+         returning id, client_id, conversation_id, run_id, position, role, content_type, content, status, finish_reason, retrieval_context, superseded_at, created_at",
+        args![
+            closing.output_message_id,
+            closing.conversation_id,
+            closing.run_id,
+            position,
+            closing.answer.text.as_str(),
+            closing.ending.message_status().as_str(),
+            serde_json::json!({"agent_run_id": closing.run_id}),
+            closing.finish_text()
+        ],
+    );
+    Ok(row.await?.map(Message::from))
+}

@@ -1,0 +1,229 @@
+//! FINISH: how the holder of a claim ends its run.
+//!
+//! Nearly every run ends in one statement. Each ending locks the conversation before the run. But a statement sees the
+//! state before its own start, and only the rows that it writes are current. So this statement decides by these two rows
+//! alone. It ends a running, completed run that is not superseded, in a conversation without later positions. Any other
+//! run ends in a transaction.
+
+use chrono::{DateTime, Utc};
+use serde_json::json;
+use uuid::Uuid;
+
+use super::{
+    ArchiveChunk, Claim,
+    attempt::held,
+    chunk::{chunk_of, writes_of},
+    closing::{Answer, RunEnd, leaves_message, write_closing},
+    flush::log_refused_checkpoint,
+};
+use crate::{
+    approval::ApprovalStatus,
+    ending::Ending,
+    event::{ApprovalResolved, Event, EventBody},
+    event_id::EventId,
+    message::{Content, Message, Role},
+    storage::{
+        Error, Storage,
+        position::{lock_conversation, take_position},
+        quota::trace_bytes,
+        sql::{Commit, FencedWrites, RollBack, Spare, Statement, Tx, args},
+    },
+};
+
+/// The outcome of a finish.
+#[derive(Debug)]
+pub enum FinishOutcome {
+    /// The run has ended. The caller publishes its last events, because they are committed.
+    Ended {
+        /// The closing events, in order.
+        events: Vec<Event>,
+        /// True if a run of the conversation was waiting for this end.
+        next_waits: bool,
+    },
+    /// Another attempt holds the run, or it has ended.
+    Fenced,
+}
+
+impl Storage {
+    /// Ends the run: archives the tail and the closing events, and stores the answer. `last` is the attempt's newest
+    /// event, and `tail` its events that are not archived yet.
+    pub async fn finish(
+        &self,
+        claim: &Claim,
+        tail: Option<&ArchiveChunk>,
+        last: EventId,
+        answer: &Answer,
+        ending: &Ending,
+    ) -> Result<FinishOutcome, Error> {
+        const DOING: &str = "finish a run";
+        let closing = RunEnd {
+            run_id: claim.run_id,
+            conversation_id: claim.conversation_id,
+            output_message_id: claim.output_message_id,
+            first: last.next(),
+            base: None,
+            before: tail.map(withdrawn_questions).unwrap_or_default(),
+            tail,
+            position: None,
+            answer,
+            ending,
+        };
+        if let Some(events) = self.complete(claim, &closing).await? {
+            return Ok(FinishOutcome::Ended { events, next_waits: false });
+        }
+        let closed = match self.close(DOING, &closing, Spare::Together).await {
+            Err(error) if error.refuses_row() && tail.is_some() => self.close(DOING, &closing, Spare::Apart).await,
+            closed => closed,
+        };
+        if let Some((events, next_waits)) = closed? {
+            return Ok(FinishOutcome::Ended { events, next_waits });
+        }
+        let row = self.look(DOING, claim.run_id).await?;
+        if row.is_some_and(|row| row.status.is_terminal() && row.has_written(claim, last.next())) {
+            // The repeated call cannot tell whether a run waits. One unneeded wake-up does no harm.
+            Ok(FinishOutcome::Ended { events: self.events_after(claim.run_id, last).await?, next_waits: true })
+        } else {
+            Ok(FinishOutcome::Fenced)
+        }
+    }
+
+    /// Ends the run in a transaction that reads the conversation too.
+    async fn close(
+        &self,
+        doing: &'static str,
+        closing: &RunEnd<'_>,
+        spare: Spare,
+    ) -> Result<Option<(Vec<Event>, bool)>, Error> {
+        let close = async |tx: &mut Tx| {
+            let position = if leaves_message(closing.ending, &closing.answer.text) {
+                let (run_id, bytes) = (Some(closing.run_id), closing.answer.bytes());
+                let position = take_position(tx, closing.conversation_id, run_id, bytes).await?;
+                if position.is_none() {
+                    // The conversation is gone, and so is the run.
+                    return Ok(RollBack(None));
+                }
+                position
+            } else {
+                lock_conversation(tx, closing.conversation_id).await?;
+                None
+            };
+            let closed = write_closing(tx, RunEnd { position, ..closing.clone() }, spare).await?;
+            Ok(if closed.is_some() { Commit(closed) } else { RollBack(None) })
+        };
+        self.database.transact(doing, close).await
+    }
+
+    async fn events_after(&self, run_id: Uuid, after: EventId) -> Result<Vec<Event>, Error> {
+        let (mut cursor, mut events) = (after, Vec::new());
+        // One read returns one row of the archive, and the closing events may be in two.
+        while let Some(archived) = self.read_archive(run_id, cursor).await? {
+            let fresh = archived.events.into_iter().filter(|event| event.id > cursor);
+            events.extend(fresh);
+            match events.last().map(|event: &Event| event.id) {
+                Some(last) if last > cursor => cursor = last,
+                _ => break,
+            }
+        }
+        Ok(events)
+    }
+
+    /// Ends the run and returns its last events, or `None` if the run needs a transaction. No other run waits for this
+    /// end.
+    async fn complete(&self, claim: &Claim, closing: &RunEnd<'_>) -> Result<Option<Vec<Event>>, Error> {
+        if *closing.ending != Ending::Completed {
+            return Ok(None);
+        }
+        // The event carries the answer's time, so the statement cannot choose it.
+        let message = answer_of(closing, claim.clock.now());
+        let (context, created_at) = (message.retrieval_context.clone(), message.created_at);
+        let events = closing.events(Some(message));
+        let (chunk, parts) = (chunk_of(closing.tail, &events), closing.parts(&events));
+        let fenced = || {
+            let lock = Statement::new(
+                concat!(
+                    "update chat_conversations set last_position = last_position + 1, last_message_at = {now}, activity_at = {now}, ",
+                    "bytes = bytes + $5 + ",
+                    trace_bytes!("$3"),
+                    " where id = $1 and last_position = $2 and exists (select 1 from agent_runs ",
+                    "where id = $3 and attempt = $4 and status = 'running' and superseded_at is null) returning last_position"
+                ),
+                args![closing.conversation_id, claim.position, closing.run_id, claim.attempt, closing.answer.bytes()],
+            );
+            let end = Statement::new(
+                concat!(
+                    "update agent_runs set status = 'completed', archived_to = $3, usage = coalesce($4, usage), ",
+                    "finish_reason = coalesce($6, finish_reason), parts = $7, finished_at = {now}, ",
+                    "holder = null, lease_until = null, executing = false where ",
+                    held!(),
+                    " and superseded_at is null and exists (select 1 from {locked:chat_conversations where id = $5}) ",
+                    "returning id, position, owner_id"
+                ),
+                args![
+                    closing.run_id,
+                    claim.attempt,
+                    chunk.last,
+                    closing.used(),
+                    closing.conversation_id,
+                    closing.finish_text(),
+                    parts.clone()
+                ],
+            );
+            let answer = Statement::new(
+                "insert into chat_messages (id, conversation_id, owner_id, run_id, position, turn, role, content, status, \
+                 retrieval_context, created_at, finish_reason) \
+                 select $1, $2, owner_id, $3, position + 1, position, 'assistant', $4, $5, $6, $7, $8 \
+                 from {fence:agent_runs where id = $3}",
+                args![
+                    closing.output_message_id,
+                    closing.conversation_id,
+                    closing.run_id,
+                    closing.answer.text.as_str(),
+                    closing.ending.message_status().as_str(),
+                    context.clone(),
+                    Some(created_at),
+                    closing.finish_text()
+                ],
+            );
+            let writes = [answer].into_iter().chain(writes_of(closing.run_id, &chunk)).collect();
+            FencedWrites::after_lock(lock, end, writes)
+        };
+        let written = self.database.write_without_refused_spares::<(Uuid,)>("complete a run", fenced).await?;
+        if let Some(refusal) = &written.refused {
+            log_refused_checkpoint(closing.run_id, refusal);
+        }
+        Ok((!written.rows.is_empty()).then_some(events))
+    }
+}
+
+/// Returns events that settle the tail's questions, because no caller can answer them after the end.
+fn withdrawn_questions(tail: &ArchiveChunk) -> Vec<EventBody<'static>> {
+    let settled = tail.progress.approvals.iter().map(|approval| {
+        EventBody::ApprovalResolved(ApprovalResolved {
+            base: None,
+            approval_id: approval.id,
+            call_id: approval.call_id.clone().into(),
+            decision: ApprovalStatus::Cancelled,
+            reason: None,
+            edited_input: None,
+        })
+    });
+    settled.collect()
+}
+
+/// Returns the stored answer, without its position.
+fn answer_of(closing: &RunEnd<'_>, now: DateTime<Utc>) -> Message {
+    Message {
+        id: closing.output_message_id,
+        client_id: None,
+        conversation_id: closing.conversation_id,
+        run_id: Some(closing.run_id),
+        role: Role::Assistant,
+        content: Content::Text(closing.answer.text.clone()),
+        status: closing.ending.message_status(),
+        finish_reason: closing.finish_reason(),
+        retrieval_context: Some(json!({"agent_run_id": closing.run_id})),
+        superseded_at: None,
+        version: None,
+        created_at: now,
+    }
+}

@@ -1,0 +1,104 @@
+//! FLUSH: how the holder of a claim makes events durable.
+//!
+//! A holder repeats FLUSH, FINISH and LEAVE after a lost answer. Each finds its own work by [`RunStateRow::has_written`],
+//! before it looks at the status, because a finished run is no longer `running`.
+
+use std::time::Duration;
+
+use sqlx::FromRow;
+use uuid::Uuid;
+
+use super::{ArchiveChunk, Claim, attempt::held, chunk::writes_of};
+use crate::{
+    event_id::EventId,
+    run::RunStatus,
+    storage::{
+        Error, Storage,
+        sql::{FencedWrites, Statement, args},
+    },
+};
+
+/// The outcome of a flush.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FlushOutcome {
+    /// The events and rows are stored.
+    Durable,
+    /// The database refused a checkpoint and stored the rest.
+    WithoutCheckpoint,
+    /// Another attempt holds the run, or it has ended. The worker drops its state and writes nothing more.
+    Fenced,
+}
+
+/// The state in the run's row.
+#[derive(FromRow)]
+pub struct RunStateRow {
+    #[sqlx(try_from = "String")]
+    pub status: RunStatus,
+    attempt: i64,
+    #[sqlx(try_from = "i64")]
+    archived_to: EventId,
+    pub cancel_requested: bool,
+}
+
+impl Storage {
+    /// Archives the next events of the run and extends its lease.
+    pub async fn flush(&self, claim: &Claim, chunk: &ArchiveChunk, lease: Duration) -> Result<FlushOutcome, Error> {
+        const DOING: &str = "archive events of a run";
+        let sql = concat!(
+            "update agent_runs set archived_to = $3, lease_until = {after:$4}, checkpoint = coalesce($5, checkpoint), \
+                   usage = coalesce($6, usage), finish_reason = coalesce($8, finish_reason), \
+                   crashes = case when $7 then 0 else crashes end, \
+                   probation = case when $7 then null else probation end \
+                   where ",
+            held!(),
+            " and archived_to < $3 returning id"
+        );
+        let (progress, resume_at) = (&chunk.progress, chunk.progress.resume_at.map(EventId::packed));
+        let fenced = || {
+            let args = args![
+                claim.run_id,
+                claim.attempt,
+                chunk.last,
+                lease,
+                resume_at,
+                progress.usage_json(),
+                progress.step_completed,
+                progress.finish_text()
+            ];
+            FencedWrites::new(Statement::new(sql, args), writes_of(claim.run_id, chunk))
+        };
+        let written = self.database.write_without_refused_spares::<(Uuid,)>(DOING, fenced).await?;
+        if let Some(refusal) = &written.refused {
+            log_refused_checkpoint(claim.run_id, refusal);
+            return Ok(FlushOutcome::WithoutCheckpoint);
+        }
+        let is_written = if written.rows.is_empty() {
+            self.look(DOING, claim.run_id).await?.is_some_and(|row| row.has_written(claim, chunk.last))
+        } else {
+            true
+        };
+        Ok(if is_written { FlushOutcome::Durable } else { FlushOutcome::Fenced })
+    }
+
+    /// Returns the run's row. An owner's erasure may have removed it, and a failover may have lost it.
+    pub async fn look(&self, doing: &'static str, run_id: Uuid) -> Result<Option<RunStateRow>, Error> {
+        let sql = "select status, attempt, archived_to, cancel_requested_at is not null as cancel_requested from agent_runs where id = $1";
+        self.database.fetch_optional(doing, sql, args![run_id]).await
+    }
+}
+
+impl RunStateRow {
+    pub fn is_mine(&self, claim: &Claim) -> bool {
+        self.attempt == i64::from(claim.attempt) && self.status == RunStatus::Running
+    }
+
+    /// Returns whether this attempt's events up to `last` are durable, whatever the status is.
+    pub fn has_written(&self, claim: &Claim, last: EventId) -> bool {
+        self.attempt == i64::from(claim.attempt) && self.archived_to >= last
+    }
+}
+
+/// Logs a missing checkpoint once. The run continues, and a later fork begins at the checkpoint before.
+pub fn log_refused_checkpoint(run_id: Uuid, refusal: &Error) {
+    tracing::warn!(run.id = %run_id, error = refusal as &dyn std::error::Error, "failed to store a checkpoint; the run continues without it");
+}

@@ -1,0 +1,67 @@
+//! RENEW: how a worker keeps its runs, and how it gives back those that it does not know.
+
+use std::time::Duration;
+
+use sqlx::FromRow;
+use uuid::Uuid;
+
+use super::Holder;
+use crate::storage::{Error, Storage, sql::args};
+
+/// A claim with a renewed lease.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RenewedLease {
+    /// The held run.
+    pub run_id: Uuid,
+    /// The held attempt.
+    pub attempt: u32,
+    /// True if the worker must cancel the run.
+    pub cancel_requested: bool,
+}
+
+impl Storage {
+    /// Extends the lease of each run that `holder` executes. A run that is missing from the result has another holder
+    /// or none.
+    pub async fn renew(&self, holder: &Holder, lease: Duration) -> Result<Vec<RenewedLease>, Error> {
+        #[derive(FromRow)]
+        struct Row {
+            id: Uuid,
+            attempt: i64,
+            cancel_requested: bool,
+        }
+        const DOING: &str = "renew leases";
+        // This holder itself writes a locked row, which extends the lease, or another process takes the run. Neither may
+        // delay all other leases.
+        let extend = "update agent_runs set lease_until = {after:$2} where id in \
+                      (select id from agent_runs where holder = $1 and status = 'running' {skip locked}) returning id";
+        self.database.write::<(Uuid,)>(DOING, extend, args![holder.as_str(), lease]).await?;
+        let sql = "select id, attempt, cancel_requested_at is not null as cancel_requested from agent_runs \
+                   where holder = $1 and status = 'running'";
+        let rows = self.database.fetch_all::<Row>(DOING, sql, args![holder.as_str()]).await?;
+        Ok(rows
+            .into_iter()
+            .map(|row| RenewedLease {
+                run_id: row.id,
+                attempt: row.attempt as u32,
+                cancel_requested: row.cancel_requested,
+            })
+            .collect())
+    }
+
+    /// Gives back runs of `holder` that it does not know, because the answer to its claim was lost. Their lease ends at
+    /// once, so that the next poll claims them. An executing run has crashed.
+    pub async fn void_unknown(&self, holder: &Holder, unknown: Vec<Uuid>) -> Result<(), Error> {
+        let sql = "update agent_runs set lease_until = {before:$3}, holder = null, executing = false, \
+                   crashes = crashes + (case when executing then 1 else 0 end) \
+                   where id {in:$2} and holder = $1 and status = 'running' returning id";
+        let args = args![holder.as_str(), unknown, 1_i64];
+        self.database.write::<(Uuid,)>("give back runs whose claim was lost", sql, args).await.map(drop)
+    }
+
+    /// Embedded only: ends the leases of an earlier process, which no longer runs.
+    pub async fn void_leases(&self) -> Result<(), Error> {
+        let sql = "update agent_runs set lease_until = {before:$1} where status = 'running' returning id";
+        let doing = "void the leases of an earlier process";
+        self.database.write::<(Uuid,)>(doing, sql, args![1_i64]).await.map(drop)
+    }
+}

@@ -1,0 +1,54 @@
+//! The protocol of a run: a file per step, and the parts that several steps share. ARCHITECTURE.md describes it in "the
+//! life of a run", and `tests/model` is its model.
+//!
+//! - SUBMIT: `submit`, `accept`, `supersede`. CLAIM: `claim`, `suspects`. BEGIN: `begin`, `summary`. RENEW: `lease`.
+//! - The holder's writes: FLUSH in `flush`, FINISH in `finish`, LEAVE in `release`.
+//! - Writers without a claim: ANSWER in `answer`, CANCEL in `cancel`, `end`, `sweep`, `deaths`, `retire`. `attempt` has
+//!   their rule, and the fence of every write.
+//! - `chunk` and `progress` are the rows of events, and `closing` is the last write.
+
+mod accept;
+mod answer;
+mod attempt;
+mod begin;
+mod cancel;
+mod chunk;
+mod claim;
+mod closing;
+mod deaths;
+mod durable;
+mod end;
+mod finish;
+mod flush;
+mod lease;
+mod new_run;
+mod progress;
+mod release;
+mod retire;
+mod submit;
+mod summary;
+pub mod supersede;
+mod suspects;
+mod sweep;
+mod unfinished;
+
+pub use self::{
+    answer::{AnswerOutcome, AnsweredRun, ClientResult, DecisionBy, InvalidInput},
+    begin::{BeginResult, EarlierMessage, EarlierResult, History, Start, Window},
+    cancel::CancelOutcome,
+    chunk::ArchiveChunk,
+    claim::{Claim, ClaimTerms, Holder},
+    closing::Answer,
+    end::{EndedRun, cancel_in_conversation},
+    finish::FinishOutcome,
+    flush::FlushOutcome,
+    lease::RenewedLease,
+    new_run::{CommittedMessage, MessageInput, NewRun, RunOptions, SubmitOutcome, Target},
+    progress::{CallState, NewApproval, NewCheckpoint, NewTraceMessage, Progress},
+    release::{Release, ReleaseOutcome},
+    retire::RetireCounts,
+    summary::Summary,
+    supersede::SupersedePoint,
+    suspects::{Room, Suspects},
+    unfinished::{cancel_all, unfinished_runs},
+};
