@@ -40,7 +40,7 @@ mutant no-fence-anywhere "--test e2e a_stopped_owner_that_wakes_up" \
   shared/src/run_log/append.lua "/a > attempt then return 'fenced'/d" \
   shared/src/storage/run/attempt.rs 's/id = \$1 and attempt = \$2 and/id = $1 and $2 > 0 and/' \
   shared/src/storage/run/flush.rs 's/self.attempt == i64::from\(claim.attempt\) &&/claim.attempt > 0 \&\&/' \
-  shared/src/storage/run/finish.rs 's/id = \$3 and attempt = \$4 and/id = $3 and $4 > 0 and/' \
+  shared/src/storage/run/completion.rs 's/r.attempt = e.attempt/r.attempt > 0/' \
   worker/src/lease.rs 's/_ => shared.leases.signal\(\*run_id, Signal::Fenced\),/_ => {}/'
 mutant no-fence-in-the-database "-p holdfast-shared --test conformance a_stale_claim_writes_nothing" \
   shared/src/storage/run/flush.rs 's/self.attempt == i64::from\(claim.attempt\) &&/claim.attempt > 0 \&\&/'

@@ -159,6 +159,8 @@ const PROTOCOL: &[&str] = &[
     "sweep",
     "cancel",
     "unfinished",
+    "group",
+    "completion",
     "finish",
     "summary",
     "begin",

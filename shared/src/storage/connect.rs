@@ -15,7 +15,7 @@ use sqlx::{
 };
 
 use super::{
-    Caution, Error, Storage, data_folder,
+    Caution, Error, Storage, data_folder, run,
     sql::{self, ACQUIRE, Database, PostgresPool, SqliteWriter},
 };
 use crate::config::{Stores, StoresConfig};
@@ -91,12 +91,17 @@ async fn prepare(stores: &Stores, config: &StoresConfig, settings: &[(&str, &str
 
 async fn open(stores: &Stores, config: &StoresConfig, settings: &[(&str, &str)]) -> Result<Storage, Error> {
     match stores {
-        Stores::ScaledOut { database_url, .. } => Ok(Storage {
-            database: Database::Postgres(postgres(database_url, config.database_pool, settings).await?),
-            _folder: None,
-            _keeper: None,
-            caution: None,
-        }),
+        Stores::ScaledOut { database_url, .. } => {
+            let options = postgres(database_url, settings).await?;
+            let grouped = PostgresPool::new(options.clone().options(GROUP_SETTINGS), 1);
+            Ok(Storage {
+                database: Database::Postgres(PostgresPool::new(options, config.database_pool)),
+                _folder: None,
+                _keeper: None,
+                caution: None,
+                completions: Some(run::start_completions(Database::Postgres(grouped))),
+            })
+        }
         Stores::Embedded { data_dir } => {
             let folder = data_folder::take(data_dir, &file_in(data_dir))?;
             let options = SqliteConnectOptions::new().filename(file_in(data_dir)).create_if_missing(true);
@@ -109,6 +114,7 @@ async fn open(stores: &Stores, config: &StoresConfig, settings: &[(&str, &str)])
                 _folder: Some(Arc::new(folder)),
                 _keeper: None,
                 caution: None,
+                completions: None,
             })
         }
         Stores::EmbeddedInMemory => {
@@ -121,6 +127,7 @@ async fn open(stores: &Stores, config: &StoresConfig, settings: &[(&str, &str)])
                 _folder: None,
                 _keeper: Some(keeper),
                 caution: None,
+                completions: None,
             })
         }
     }
@@ -139,14 +146,24 @@ const SERVER_LIMITS: [(&str, &str); 8] = [
     ("tcp_user_timeout", "15s"),
 ];
 
-async fn postgres(url: &SecretString, pool: usize, settings: &[(&str, &str)]) -> Result<PostgresPool, Error> {
+/// Settings of the connection for groups. Its statements find each member's rows by their ids. PostgreSQL plans them once,
+/// perhaps when the tables are still small, and would read whole tables from then on.
+const GROUP_SETTINGS: [(&str, &str); 4] = [
+    ("plan_cache_mode", "force_generic_plan"),
+    ("enable_seqscan", "off"),
+    ("enable_hashjoin", "off"),
+    ("enable_mergejoin", "off"),
+];
+
+/// Returns the options of each connection. Fails if the server refuses one.
+async fn postgres(url: &SecretString, settings: &[(&str, &str)]) -> Result<PgConnectOptions, Error> {
     let options = PgConnectOptions::from_str(url.expose_secret()).map_err(Error::doing("read DATABASE_URL"))?;
     let options = options.application_name("holdfast").options(settings.iter().copied());
     // A pool retries and hides its error. A single connection reports it at once.
     let path = try_once(&options).await.map_err(Error::doing("connect to the database that DATABASE_URL names"))?;
     // Without the search path, PostgreSQL would use tables in `public`.
     match path.split(',').next().map(str::trim) {
-        Some("kb") => Ok(PostgresPool::new(options, pool)),
+        Some("kb") => Ok(options),
         _ => Err(Error::NoSearchPath),
     }
 }

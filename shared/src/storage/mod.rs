@@ -66,6 +66,8 @@ pub struct Storage {
     /// connection of a caller that gives up.
     _keeper: Option<sqlx::SqlitePool>,
     caution: Option<Caution>,
+    /// The completed runs of this process, which end together in PostgreSQL.
+    completions: Option<run::Group<run::Completion>>,
 }
 
 /// The kind of database.

@@ -6,6 +6,7 @@ mod briefings;
 mod conversations;
 mod dropped_requests;
 mod erasure;
+mod groups;
 mod history;
 mod owners;
 mod pages;

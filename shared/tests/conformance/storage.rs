@@ -63,7 +63,7 @@ fn answer(text: &str) -> Answer {
 }
 
 /// Returns a chunk with the attempt's deltas `first..=last`.
-fn deltas(claim: &Claim, first: u32, last: u32) -> ArchiveChunk {
+pub fn deltas(claim: &Claim, first: u32, last: u32) -> ArchiveChunk {
     let mut body = Vec::new();
     for n in first..=last {
         let delta =

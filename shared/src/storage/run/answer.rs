@@ -320,11 +320,11 @@ async fn write_answer(tx: &mut Tx, run: LockedRun, body: &EventBody<'_>) -> Resu
         let sql = "update agent_runs set archived_to = $2, checkpoint = $2, \
                    status = case when exists (select 1 from agent_run_approvals a where a.run_id = $1 and a.status = 'pending') \
                    or exists (select 1 from agent_run_tool_calls t where t.run_id = $1 and t.status = 'client') \
-                   then 'waiting' else 'queued' end, attempt_reason = 'resumed' where id = $1 returning status = 'queued' as queued, conversation_id, traceparent";
+                   then 'waiting' else 'queued' end, attempt_reason = 'resumed' where id = $1 returning id, status = 'queued' as queued, conversation_id, traceparent";
         let writes = writes_of(run_id, &ArchiveChunk::of(&event));
         let fenced = FencedWrites::new(Statement::new(sql, args![run_id, event.id]), writes);
-        let outcome = tx.write_fenced::<(bool, Uuid, Option<String>)>(fenced).await?.into_iter().next();
-        let (queued, conversation_id, stored) = outcome.ok_or_else(|| tx.no_row())?;
+        let outcome = tx.write_fenced::<(Uuid, bool, Uuid, Option<String>)>(fenced).await?.into_iter().next();
+        let (_, queued, conversation_id, stored) = outcome.ok_or_else(|| tx.no_row())?;
         Ok(AnsweredRun { run_id, event, queued, conversation_id, traceparent: traceparent(stored) })
     };
     take_attempt(tx, run, write).await

@@ -37,21 +37,26 @@ impl ArchiveChunk {
 /// Size of an archive row, give or take an event.
 const ROW_BYTES: usize = 64 * 1024;
 
-/// Returns the writes for a chunk and its rows. Each row of events has about `ROW_BYTES`, so a reader holds little at a
-/// time.
+/// Returns the writes for a chunk and its rows.
 pub fn writes_of(run_id: Uuid, chunk: &ArchiveChunk) -> Vec<Statement> {
-    let mut writes = Vec::new();
-    let mut rest = chunk.body.clone();
-    while !rest.is_empty() {
+    let sql = "insert into run_events (run_id, last_id, body) select $1, $2, $3 where {fenced}";
+    let events = event_rows(chunk).map(|(last, body)| Statement::new(sql, args![run_id, last, body.to_vec()]));
+    events.chain(rows_of(&[(run_id, &chunk.progress)])).collect()
+}
+
+/// Returns a chunk's events in rows of about `ROW_BYTES`, each with its last id, so a reader holds little at a time.
+pub fn event_rows(chunk: &ArchiveChunk) -> impl Iterator<Item = (EventId, Bytes)> {
+    let (mut rest, newest) = (chunk.body.clone(), chunk.last);
+    std::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
         let end = memchr::memchr(b'\n', &rest[rest.len().min(ROW_BYTES) - 1..])
             .map_or(rest.len(), |newline| rest.len().min(ROW_BYTES) + newline);
         let row = rest.split_to(end);
-        let last = if rest.is_empty() { chunk.last } else { last_id(&row).unwrap_or(chunk.last) };
-        let sql = "insert into run_events (run_id, last_id, body) select $1, $2, $3 where {fenced}";
-        writes.push(Statement::new(sql, args![run_id, last, row.to_vec()]));
-    }
-    writes.extend(rows_of(run_id, &chunk.progress));
-    writes
+        let last = if rest.is_empty() { newest } else { last_id(&row).unwrap_or(newest) };
+        Some((last, row))
+    })
 }
 
 /// Returns the id of the last line.

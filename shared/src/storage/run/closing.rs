@@ -130,7 +130,7 @@ pub async fn write_closing(
     let sql = "update agent_runs set status = $2, archived_to = $3, usage = coalesce($4, usage), finish_reason = coalesce($9, finish_reason), error_code = $5, error_message = $6, parts = $10, \
                finished_at = {now}, holder = null, lease_until = null, executing = false \
                where id = $1 and attempt = $8 and status in ('queued', 'running', 'waiting') \
-               returning exists (select 1 from agent_runs next where next.conversation_id = $7 and next.status = 'queued' and next.id <> $1) as next_waits";
+               returning id, exists (select 1 from agent_runs next where next.conversation_id = $7 and next.status = 'queued' and next.id <> $1) as next_waits";
     let args = args![
         closing.run_id,
         ending.status().as_str(),
@@ -144,8 +144,8 @@ pub async fn write_closing(
         closing.parts(&events)
     ];
     let fenced = FencedWrites::new(Statement::new(sql, args), writes_of(closing.run_id, &chunk));
-    let written = tx.write_spares::<(bool,)>(fenced, spare).await?;
-    let Some((next_waits,)) = written.rows.into_iter().next() else { return Ok(None) };
+    let written = tx.write_spares::<(Uuid, bool)>(fenced, spare).await?;
+    let Some((_, next_waits)) = written.rows.into_iter().next() else { return Ok(None) };
     if let Some(refusal) = &written.refused {
         log_refused_checkpoint(closing.run_id, refusal);
     }

@@ -15,11 +15,13 @@ mod cancel;
 mod chunk;
 mod claim;
 mod closing;
+mod completion;
 mod deaths;
 mod durable;
 mod end;
 mod finish;
 mod flush;
+mod group;
 mod lease;
 mod new_run;
 mod progress;
@@ -39,9 +41,11 @@ pub use self::{
     chunk::ArchiveChunk,
     claim::{Claim, ClaimTerms, Holder},
     closing::Answer,
+    completion::{Completion, start as start_completions},
     end::{EndedRun, cancel_in_conversation},
     finish::FinishOutcome,
     flush::FlushOutcome,
+    group::Group,
     lease::RenewedLease,
     new_run::{CommittedMessage, MessageInput, NewRun, RunOptions, SubmitOutcome, Target},
     progress::{CallState, NewApproval, NewCheckpoint, NewTraceMessage, Progress},

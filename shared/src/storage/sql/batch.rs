@@ -7,7 +7,7 @@ use sqlx::AssertSqlSafe;
 use super::{
     Database, Error,
     database::within,
-    dialect::postgres,
+    dialect::{postgres, unfenced},
     pool::PgQuery,
     transaction::{Commit, Tx, TxConnection},
     value::{Row, Value, postgres_args},
@@ -59,8 +59,8 @@ pub struct WriteOutcome<T> {
 /// The fence, which returns the rows that it touches, and the writes after it. Each write is an insert from a `select`
 /// that uses `{fenced}` or `{fence:…}`. The writes have no order, and none sees another.
 pub struct FencedWrites {
-    /// A statement before the fence, which locks another row.
-    lock: Option<Statement>,
+    /// Statements before the fence, each with the name by which later ones read it; for PostgreSQL alone.
+    before: Vec<(&'static str, Statement)>,
     fence: Statement,
     writes: Vec<Statement>,
 }
@@ -72,27 +72,26 @@ impl FencedWrites {
     }
 
     pub const fn new(fence: Statement, writes: Vec<Statement>) -> Self {
-        Self { lock: None, fence, writes }
+        Self { before: Vec::new(), fence, writes }
     }
 
-    /// Returns the writes after a statement that locks another row by writing it, and returns one number. If the lock
-    /// touches no row, neither does the fence, whose condition reads `{locked:…}`. The lock's write stays if only the
-    /// fence touches no row.
-    pub const fn after_lock(lock: Statement, fence: Statement, writes: Vec<Statement>) -> Self {
-        Self { lock: Some(lock), fence, writes }
+    /// Returns the writes with one more statement before the fence.
+    pub fn after(mut self, name: &'static str, statement: Statement) -> Self {
+        self.before.push((name, statement));
+        self
     }
 
     /// Returns all of it as one statement.
     fn query<T: Row>(self) -> PgQuery<'static, T> {
         let is_usual = self.writes.len() <= USUAL;
-        let mut parts = Vec::with_capacity(2 + self.writes.len());
+        let mut parts = Vec::with_capacity(1 + self.before.len() + self.writes.len());
         let mut args = Vec::new();
         let mut part = |name: String, statement: Statement| {
             parts.push(format!("{name} as ({})", renumbered(&postgres(statement.sql), args.len())));
             args.extend(statement.args);
         };
-        if let Some(lock) = self.lock {
-            part("locked".to_owned(), lock);
+        for (name, statement) in self.before {
+            part(name.to_owned(), statement);
         }
         part("fence".to_owned(), self.fence);
         for (index, write) in self.writes.into_iter().enumerate() {
@@ -164,11 +163,6 @@ impl Tx {
             let rows = within(fenced.query().fetch_all(tx.connection())).await;
             return rows.map_err(Error::doing(self.doing));
         }
-        if let Some(lock) = fenced.lock
-            && self.fetch_all::<(i64,)>(lock.sql, lock.args).await?.is_empty()
-        {
-            return Ok(Vec::new());
-        }
         let rows = self.fetch_all(fenced.fence.sql, fenced.fence.args).await?;
         if !rows.is_empty() {
             for write in fenced.writes {
@@ -204,7 +198,7 @@ impl Tx {
         let written = match &mut self.connection {
             // The fence has passed, but the text still refers to it.
             TxConnection::Postgres(tx) => {
-                let text = format!("with fence as (select 1) {}", postgres(write.sql));
+                let text = unfenced(write.sql);
                 let query = sqlx::query_with(AssertSqlSafe(text), postgres_args(write.args));
                 within(query.execute(tx.connection())).await.map(drop).map_err(Error::doing(self.doing))
             }

@@ -8,9 +8,9 @@
 //! - `{each:$n}`: a table of one column, `value`, with the elements of a JSON array; fields are `value->>'name'`
 //! - `{objects:'name', expression, …}`: the JSON array of an object for each row
 //! - `{uuid:expression}`, `{time:expression}`, `{bytes:expression}`: the id, the time or the bytes of a text
-//! - `{fenced}`: whether the fence let the write pass ([`super::batch`])
+//! - `{fenced}`, `{fenced:id}`: whether the fence let the write pass, or the row of this id ([`super::batch`])
+//! - `{array type:$n}`: an array, for statements of PostgreSQL alone
 //! - `{fence:table where condition}`: the row of the fence, or none; SQLite finds it by the condition
-//! - `{locked:table where condition}`: the row that was locked before the fence, or none
 //! - `{unsynced}`: a value without meaning; PostgreSQL does not sync a statement that returns it, and a crash may undo
 //!   it
 //! - `{lock name:$n}`: a lock on that name until the transaction ends; SQLite needs none
@@ -21,7 +21,19 @@ const POSTGRES_NOW: &str = "date_trunc('milliseconds', statement_timestamp())";
 
 /// Returns the text for PostgreSQL.
 pub fn postgres(sql: &'static str) -> String {
+    translate(sql, postgres_word)
+}
+
+/// Returns the text for PostgreSQL, for a write whose fence has passed in an earlier statement.
+pub fn unfenced(sql: &'static str) -> String {
     translate(sql, |word, parameter| match word {
+        "fenced" => "true".to_owned(),
+        _ => postgres_word(word, parameter),
+    })
+}
+
+fn postgres_word(word: &str, parameter: &str) -> String {
+    match word {
         "now" => POSTGRES_NOW.to_owned(),
         "after" => format!("({POSTGRES_NOW} + {parameter} * interval '1 millisecond')"),
         "before" => format!("({POSTGRES_NOW} - {parameter} * interval '1 millisecond')"),
@@ -32,14 +44,16 @@ pub fn postgres(sql: &'static str) -> String {
         "uuid" => format!("cast({parameter} as uuid)"),
         "time" => format!("cast({parameter} as timestamptz)"),
         "bytes" => format!("convert_to({parameter}, 'utf8')"),
-        "fenced" => "exists (select 1 from fence)".to_owned(),
-        "fence" | "locked" => word.to_owned(),
+        "fenced" if parameter.is_empty() => "exists (select 1 from fence)".to_owned(),
+        "fenced" => format!("exists (select 1 from fence where fence.id = {parameter})"),
+        word if word.starts_with("array ") => format!("cast({parameter} as {}[])", &word["array ".len()..]),
+        "fence" => word.to_owned(),
         "unsynced" => "set_config('synchronous_commit', 'off', true)".to_owned(),
         "lock name" => format!("pg_advisory_xact_lock(hashtextextended({parameter}, 0))"),
         "for update" => "for update".to_owned(),
         "skip locked" => "for update skip locked".to_owned(),
         _ => panic!("unknown word {{{word}}} in SQL"),
-    })
+    }
 }
 
 /// Returns the text for SQLite.
@@ -56,7 +70,7 @@ pub fn sqlite(sql: &'static str) -> String {
         "time" => parameter.to_owned(),
         "bytes" => format!("cast({parameter} as blob)"),
         "fenced" => "true".to_owned(),
-        "fence" | "locked" => parameter.to_owned(),
+        "fence" => parameter.to_owned(),
         "unsynced" => "null".to_owned(),
         // SQLite refuses a parameter that no text names.
         "lock name" => format!("length({parameter})"),

@@ -18,6 +18,12 @@ impl<T: for<'r> FromRow<'r, PgRow> + for<'r> FromRow<'r, SqliteRow> + Send + Unp
 pub enum Value {
     Uuid(Option<Uuid>),
     Uuids(Vec<Uuid>),
+    /// Arrays, for PostgreSQL alone.
+    Ints(Vec<i64>),
+    Texts(Vec<Option<String>>),
+    Times(Vec<DateTime<Utc>>),
+    Jsons(Vec<Option<serde_json::Value>>),
+    Blobs(Vec<Vec<u8>>),
     Text(Option<String>),
     Int(Option<i64>),
     Bool(bool),
@@ -46,6 +52,11 @@ value_from! {
     Uuid => Uuid, Some;
     Option<Uuid> => Uuid, std::convert::identity;
     Vec<Uuid> => Uuids, std::convert::identity;
+    Vec<i64> => Ints, std::convert::identity;
+    Vec<Option<String>> => Texts, std::convert::identity;
+    Vec<DateTime<Utc>> => Times, std::convert::identity;
+    Vec<Option<serde_json::Value>> => Jsons, std::convert::identity;
+    Vec<Vec<u8>> => Blobs, std::convert::identity;
     &str => Text, |text: &str| Some(text.to_owned());
     String => Text, Some;
     Option<String> => Text, std::convert::identity;
@@ -70,6 +81,11 @@ pub fn postgres_args(values: Vec<Value>) -> PgArguments {
         let added = match value {
             Value::Uuid(value) => args.add(value),
             Value::Uuids(value) => args.add(value),
+            Value::Ints(value) => args.add(value),
+            Value::Texts(value) => args.add(value),
+            Value::Times(value) => args.add(value),
+            Value::Jsons(value) => args.add(value),
+            Value::Blobs(value) => args.add(value),
             Value::Text(value) => args.add(value),
             Value::Int(value) => args.add(value),
             Value::Bool(value) => args.add(value),
@@ -91,6 +107,9 @@ pub fn sqlite_args(values: Vec<Value>) -> SqliteArguments {
             Value::Uuid(value) => args.add(value),
             Value::Uuids(value) => args
                 .add(serde_json::json!(value.iter().map(|id| id.simple().to_string()).collect::<Vec<_>>()).to_string()),
+            Value::Ints(_) | Value::Texts(_) | Value::Times(_) | Value::Jsons(_) | Value::Blobs(_) => {
+                unreachable!("only statements of PostgreSQL have arrays")
+            }
             Value::Text(value) => args.add(value),
             Value::Int(value) => args.add(value),
             Value::Bool(value) => args.add(value),

@@ -1,0 +1,168 @@
+//! FINISH of completed runs, which are nearly all: one statement for all runs of a group.
+//!
+//! Only PostgreSQL has this statement, because it has a round trip to save. It ends running, completed runs that are not
+//! superseded, in conversations without later positions. A statement sees the state before its start, and only the rows
+//! that it locks are current, so it decides by the rows of the conversation and the run alone. Any other run ends in a
+//! transaction.
+
+use std::collections::HashSet;
+
+use chrono::{DateTime, Utc};
+use serde_json::Value;
+use uuid::Uuid;
+
+use super::{
+    ArchiveChunk, Claim,
+    chunk::event_rows,
+    closing::RunEnd,
+    group::{Group, GroupOutcome},
+    progress::rows_of,
+};
+use crate::{
+    event_id::EventId,
+    storage::{
+        quota::trace_bytes,
+        sql::{Database, FencedWrites, Statement, args},
+    },
+};
+
+/// A completed run before the write of its end.
+pub struct Completion {
+    run_id: Uuid,
+    attempt: u32,
+    conversation_id: Uuid,
+    /// The run's number in its conversation's queue.
+    position: i64,
+    message_id: Uuid,
+    text: String,
+    bytes: usize,
+    created_at: DateTime<Utc>,
+    usage: Option<Value>,
+    finish_reason: Option<String>,
+    parts: Value,
+    chunk: ArchiveChunk,
+}
+
+impl Completion {
+    /// Returns the completion of the claimed run, with its last chunk of events.
+    pub fn new(
+        claim: &Claim,
+        closing: &RunEnd<'_>,
+        created_at: DateTime<Utc>,
+        parts: Value,
+        chunk: ArchiveChunk,
+    ) -> Self {
+        Self {
+            run_id: claim.run_id,
+            attempt: claim.attempt,
+            conversation_id: claim.conversation_id,
+            position: claim.position,
+            message_id: closing.output_message_id,
+            text: closing.answer.text.clone(),
+            bytes: closing.answer.bytes(),
+            created_at,
+            usage: closing.used(),
+            finish_reason: closing.finish_text(),
+            parts,
+            chunk,
+        }
+    }
+}
+
+/// Starts the group of this process's completions. Its statements run on a connection of their own.
+pub fn start(database: Database) -> Group<Completion> {
+    Group::start(move |completions: Vec<Completion>| {
+        let database = database.clone();
+        async move {
+            let ids: Vec<Uuid> = completions.iter().map(|completion| completion.run_id).collect();
+            let ended = match database.write_fenced::<(Uuid,)>("complete runs", statement(completions)).await {
+                Ok(rows) => rows.into_iter().map(|row| row.0).collect::<HashSet<_>>(),
+                Err(error) => {
+                    let error = &error as &dyn std::error::Error;
+                    tracing::debug!(runs = ids.len(), error, "failed to complete runs together");
+                    HashSet::new()
+                }
+            };
+            let outcome = |id| if ended.contains(id) { GroupOutcome::Written } else { GroupOutcome::Alone };
+            ids.iter().map(outcome).collect()
+        }
+    })
+}
+
+/// Returns the statement, whose fence returns the ids of the ended runs.
+fn statement(completions: Vec<Completion>) -> FencedWrites {
+    let ending = Statement::new(
+        "select * from unnest({array uuid:$1}, {array bigint:$2}, {array uuid:$3}, {array bigint:$4}, {array uuid:$5}, \
+         {array text:$6}, {array bigint:$7}, {array timestamptz:$8}, {array jsonb:$9}, {array text:$10}, {array jsonb:$11}, \
+         {array bigint:$12}) \
+         as ending (run_id, attempt, conversation_id, position, message_id, text, bytes, created_at, usage, finish_reason, \
+         parts, last_id)",
+        columns(&completions),
+    );
+    // A locked row would make all members wait, and perhaps for each other.
+    let free = "select c.id from chat_conversations c join ending e on e.conversation_id = c.id \
+                where c.last_position = e.position for no key update of c skip locked";
+    let counted = concat!(
+        "update chat_conversations c set last_position = c.last_position + 1, last_message_at = {now}, activity_at = {now}, ",
+        "bytes = c.bytes + e.bytes + ",
+        trace_bytes!("e.run_id"),
+        " from ending e join free on free.id = e.conversation_id where c.id = free.id and exists (select 1 from agent_runs r ",
+        "where r.id = e.run_id and r.attempt = e.attempt and r.status = 'running' and r.superseded_at is null) returning c.id"
+    );
+    let fence = "update agent_runs r set status = 'completed', archived_to = e.last_id, usage = coalesce(e.usage, r.usage), \
+                 finish_reason = coalesce(e.finish_reason, r.finish_reason), parts = e.parts, finished_at = {now}, \
+                 holder = null, lease_until = null, executing = false \
+                 from ending e join counted on counted.id = e.conversation_id \
+                 where r.id = e.run_id and r.attempt = e.attempt and r.status = 'running' and r.superseded_at is null \
+                 returning r.id, r.position, r.owner_id";
+    let answers = "insert into chat_messages (id, conversation_id, owner_id, run_id, position, turn, role, content, status, \
+                   retrieval_context, created_at, finish_reason) \
+                   select e.message_id, e.conversation_id, f.owner_id, f.id, f.position + 1, f.position, 'assistant', e.text, \
+                   'complete', jsonb_build_object('agent_run_id', f.id), e.created_at, e.finish_reason \
+                   from ending e join fence f on f.id = e.run_id";
+    let chunks: Vec<_> = completions.iter().map(|completion| (completion.run_id, &completion.chunk)).collect();
+    let rows = chunks.iter().map(|(run_id, chunk)| (*run_id, &chunk.progress)).collect::<Vec<_>>();
+    let mut writes = vec![Statement::new(answers, args![]), events(&chunks)];
+    writes.extend(rows_of(&rows));
+    FencedWrites::new(Statement::new(fence, args![]), writes)
+        .after("ending", ending)
+        .after("free", Statement::new(free, args![]))
+        .after("counted", Statement::new(counted, args![]))
+}
+
+/// Returns the columns of `ending`, an array each.
+fn columns(completions: &[Completion]) -> Vec<crate::storage::sql::Value> {
+    fn column<T>(completions: &[Completion], value: impl Fn(&Completion) -> T) -> Vec<T> {
+        completions.iter().map(value).collect()
+    }
+    args![
+        column(completions, |run| run.run_id),
+        column(completions, |run| i64::from(run.attempt)),
+        column(completions, |run| run.conversation_id),
+        column(completions, |run| run.position),
+        column(completions, |run| run.message_id),
+        column(completions, |run| Some(run.text.clone())),
+        column(completions, |run| run.bytes as i64),
+        column(completions, |run| run.created_at),
+        column(completions, |run| run.usage.clone()),
+        column(completions, |run| run.finish_reason.clone()),
+        column(completions, |run| Some(run.parts.clone())),
+        column(completions, |run| run.chunk.last.packed())
+    ]
+}
+
+/// Returns the insert of all chunks, in rows of the usual size.
+fn events(chunks: &[(Uuid, &ArchiveChunk)]) -> Statement {
+    let (mut run_ids, mut last_ids, mut bodies) = (Vec::new(), Vec::new(), Vec::new());
+    for (run_id, chunk) in chunks {
+        for (last, body) in event_rows(chunk) {
+            run_ids.push(*run_id);
+            last_ids.push(EventId::packed(last));
+            bodies.push(body.to_vec());
+        }
+    }
+    let sql = "insert into run_events (run_id, last_id, body) select e.run_id, e.last_id, e.body \
+               from unnest({array uuid:$1}, {array bigint:$2}, {array bytea:$3}) as e (run_id, last_id, body) \
+               where {fenced:e.run_id}";
+    Statement::new(sql, args![run_ids, last_ids, bodies])
+}

@@ -1,0 +1,121 @@
+//! Groups of writes in PostgreSQL: runs that end at one moment share a transaction, and none delays or harms another.
+
+use futures::future::join_all;
+use holdfast_shared::{
+    ending::Ending,
+    event_id::EventId,
+    run::RunStatus,
+    storage::{Answer, ArchiveChunk, Claim, FinishOutcome, NewCheckpoint, Progress, Storage, Target},
+    trace::Node,
+};
+use serde_json::json;
+use sqlx::{Connection as _, PgConnection};
+use tokio::task::JoinHandle;
+use uuid::Uuid;
+
+use crate::{backends::TestBackends, raw::Raw, storage::deltas};
+
+/// More runs than fit into the first group, which has one member, and the second.
+const RUNS: usize = 100;
+
+async fn connection(backends: &TestBackends) -> PgConnection {
+    match backends.raw().await {
+        Some(Raw::Postgres(connection)) => connection,
+        _ => panic!("it is not PostgreSQL"),
+    }
+}
+
+async fn claims(backends: &TestBackends, runs: usize) -> Vec<Claim> {
+    for _ in 0..runs {
+        backends.submit(Target::New { agent_id: None }, "hi").await;
+    }
+    backends.claim(runs).await
+}
+
+async fn finish(storage: &Storage, claim: &Claim, tail: Option<&ArchiveChunk>) -> FinishOutcome {
+    let answer = Answer { text: "done".into(), ..Answer::default() };
+    let last = tail.map_or(claim.started.id, |tail| tail.last);
+    storage.finish(claim, tail, last, &answer, &Ending::Completed).await.unwrap()
+}
+
+fn finishing(backends: &TestBackends, claim: &Claim) -> JoinHandle<FinishOutcome> {
+    let (storage, claim) = (backends.storage.clone(), claim.clone());
+    tokio::spawn(async move { finish(&storage, &claim, None).await })
+}
+
+async fn is_completed(backends: &TestBackends, claim: &Claim) -> bool {
+    let run = backends.storage.run("ann", claim.run_id).await.unwrap().unwrap();
+    let archived = backends.storage.read_archive(claim.run_id, EventId::ORIGIN).await.unwrap().unwrap();
+    run.status == RunStatus::Completed
+        && run.output_message.is_some()
+        && run.last_event_id == archived.position.archived_to
+}
+
+#[tokio::test]
+async fn runs_that_end_at_one_moment_share_a_transaction() {
+    let backends = TestBackends::scaled_out().await;
+    let claims = claims(&backends, RUNS).await;
+    join_all(claims.iter().map(|claim| finish(&backends.storage, claim, None))).await;
+    for claim in &claims {
+        assert!(is_completed(&backends, claim).await);
+    }
+    let mut connection = connection(&backends).await;
+    let sql = "select count(distinct cast(xmin as text)) from agent_runs where status = 'completed'";
+    let transactions: i64 = sqlx::query_scalar(sql).fetch_one(&mut connection).await.unwrap();
+    assert!(transactions < RUNS as i64 / 2, "{transactions} transactions");
+    connection.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_locked_conversation_delays_no_other_completion() {
+    let backends = TestBackends::scaled_out().await;
+    let [one, two] = claims(&backends, 2).await.try_into().unwrap();
+    let mut blocker = connection(&backends).await;
+    sqlx::raw_sql("begin").execute(&mut blocker).await.unwrap();
+    let lock = "select id from chat_conversations where id = $1 for update";
+    sqlx::query(lock).bind(one.conversation_id).execute(&mut blocker).await.unwrap();
+    let (blocked, free) = (finishing(&backends, &one), finishing(&backends, &two));
+    assert!(matches!(free.await.unwrap(), FinishOutcome::Ended { .. }));
+    assert!(!blocked.is_finished());
+    sqlx::raw_sql("commit").execute(&mut blocker).await.unwrap();
+    assert!(matches!(blocked.await.unwrap(), FinishOutcome::Ended { .. }));
+    assert!(is_completed(&backends, &one).await && is_completed(&backends, &two).await);
+}
+
+#[tokio::test]
+async fn one_refused_completion_harms_no_other() {
+    let backends = TestBackends::scaled_out().await;
+    let claims = claims(&backends, RUNS).await;
+    backends.refuse_rows_of("agent_run_checkpoints").await;
+    let refused = &claims[RUNS / 2];
+    let checkpoint = NewCheckpoint {
+        id: Uuid::now_v7(),
+        node: Node::Respond,
+        step: 1,
+        event_id: EventId::new(1, 2),
+        messages: 1,
+        metadata: json!({}),
+    };
+    let progress = Progress { checkpoints: vec![checkpoint], ..Progress::default() };
+    let tail = ArchiveChunk { progress, ..deltas(refused, 2, 2) };
+    let tail = |claim: &Claim| (claim.run_id == refused.run_id).then_some(&tail);
+    let outcomes = join_all(claims.iter().map(|claim| finish(&backends.storage, claim, tail(claim)))).await;
+    assert!(outcomes.iter().all(|outcome| matches!(outcome, FinishOutcome::Ended { .. })));
+    for claim in &claims {
+        assert!(is_completed(&backends, claim).await);
+    }
+}
+
+#[tokio::test]
+async fn a_fenced_member_of_a_group_writes_nothing_and_the_others_end() {
+    let backends = TestBackends::scaled_out().await;
+    let claims = claims(&backends, RUNS).await;
+    let stale = &claims[RUNS / 2];
+    backends.storage.end_run(stale.run_id, &Ending::Cancelled).await.unwrap();
+    let outcomes = join_all(claims.iter().map(|claim| finish(&backends.storage, claim, None))).await;
+    for (claim, outcome) in claims.iter().zip(outcomes) {
+        assert_eq!(matches!(outcome, FinishOutcome::Fenced), claim.run_id == stale.run_id);
+    }
+    let run = backends.storage.run("ann", stale.run_id).await.unwrap().unwrap();
+    assert_eq!((run.status, run.output_message.is_some()), (RunStatus::Cancelled, false));
+}
