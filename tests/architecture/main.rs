@@ -167,6 +167,7 @@ const PROTOCOL: &[&str] = &[
     "new_run",
     "supersede",
     "accept",
+    "opening",
     "submit",
     "answer",
     "retire",

@@ -93,13 +93,13 @@ async fn open(stores: &Stores, config: &StoresConfig, settings: &[(&str, &str)])
     match stores {
         Stores::ScaledOut { database_url, .. } => {
             let options = postgres(database_url, settings).await?;
-            let grouped = PostgresPool::new(options.clone().options(GROUP_SETTINGS), 1);
+            let grouped = PostgresPool::new(options.clone().options(GROUP_SETTINGS), 2);
             Ok(Storage {
                 database: Database::Postgres(PostgresPool::new(options, config.database_pool)),
                 _folder: None,
                 _keeper: None,
                 caution: None,
-                completions: Some(run::start_completions(Database::Postgres(grouped))),
+                groups: Some(run::Groups::start(Database::Postgres(grouped))),
             })
         }
         Stores::Embedded { data_dir } => {
@@ -114,7 +114,7 @@ async fn open(stores: &Stores, config: &StoresConfig, settings: &[(&str, &str)])
                 _folder: Some(Arc::new(folder)),
                 _keeper: None,
                 caution: None,
-                completions: None,
+                groups: None,
             })
         }
         Stores::EmbeddedInMemory => {
@@ -127,7 +127,7 @@ async fn open(stores: &Stores, config: &StoresConfig, settings: &[(&str, &str)])
                 _folder: None,
                 _keeper: Some(keeper),
                 caution: None,
-                completions: None,
+                groups: None,
             })
         }
     }

@@ -66,8 +66,8 @@ pub struct Storage {
     /// connection of a caller that gives up.
     _keeper: Option<sqlx::SqlitePool>,
     caution: Option<Caution>,
-    /// The completed runs of this process, which end together in PostgreSQL.
-    completions: Option<run::Group<run::Completion>>,
+    /// The writes that share transactions; PostgreSQL alone gains by it.
+    groups: Option<run::Groups>,
 }
 
 /// The kind of database.

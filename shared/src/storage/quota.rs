@@ -39,6 +39,7 @@ macro_rules! trace_bytes {
 pub(super) use trace_bytes;
 
 /// The bytes of a conversation's first message, and the limits of its owner.
+#[derive(Clone, Copy, serde::Serialize)]
 pub(super) struct Share {
     pub brings: usize,
     pub max_runs: Option<usize>,

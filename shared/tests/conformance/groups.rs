@@ -1,11 +1,13 @@
-//! Groups of writes in PostgreSQL: runs that end at one moment share a transaction, and none delays or harms another.
+//! Groups of writes in PostgreSQL: messages that open conversations at one moment share a transaction, and so do runs that
+//! end. None delays or harms another.
 
 use futures::future::join_all;
 use holdfast_shared::{
     ending::Ending,
     event_id::EventId,
+    quotas::Quotas,
     run::RunStatus,
-    storage::{Answer, ArchiveChunk, Claim, FinishOutcome, NewCheckpoint, Progress, Storage, Target},
+    storage::{Answer, ArchiveChunk, Claim, FinishOutcome, NewCheckpoint, Progress, Storage, SubmitOutcome, Target},
     trace::Node,
 };
 use serde_json::json;
@@ -13,7 +15,13 @@ use sqlx::{Connection as _, PgConnection};
 use tokio::task::JoinHandle;
 use uuid::Uuid;
 
-use crate::{backends::TestBackends, raw::Raw, storage::deltas};
+use crate::{
+    backends::{NO_QUOTAS, TestBackends, new_run},
+    raw::Raw,
+    storage::deltas,
+};
+
+const NEW: Target = Target::New { agent_id: None };
 
 /// More runs than fit into the first group, which has one member, and the second.
 const RUNS: usize = 100;
@@ -27,7 +35,7 @@ async fn connection(backends: &TestBackends) -> PgConnection {
 
 async fn claims(backends: &TestBackends, runs: usize) -> Vec<Claim> {
     for _ in 0..runs {
-        backends.submit(Target::New { agent_id: None }, "hi").await;
+        backends.submit(NEW, "hi").await;
     }
     backends.claim(runs).await
 }
@@ -64,6 +72,56 @@ async fn runs_that_end_at_one_moment_share_a_transaction() {
     let transactions: i64 = sqlx::query_scalar(sql).fetch_one(&mut connection).await.unwrap();
     assert!(transactions < RUNS as i64 / 2, "{transactions} transactions");
     connection.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn messages_that_open_conversations_at_one_moment_share_a_transaction() {
+    let backends = TestBackends::scaled_out().await;
+    let messages: Vec<_> = (0..RUNS).map(|_| new_run(NEW, "hi")).collect();
+    let submissions = messages.iter().map(|message| backends.storage.submit("ann", &NO_QUOTAS, message));
+    for outcome in join_all(submissions).await {
+        let SubmitOutcome::Accepted(accepted) = outcome.unwrap() else { panic!("it is refused") };
+        let conversation = backends.storage.conversation("ann", accepted.conversation.id).await.unwrap().unwrap();
+        assert_eq!(conversation, accepted.conversation);
+        let run = backends.storage.run("ann", accepted.run.id).await.unwrap().unwrap();
+        assert_eq!((run.created_at, run.last_event_id), (accepted.run.created_at, accepted.queued.id));
+    }
+    let mut connection = connection(&backends).await;
+    let sql = "select count(distinct cast(xmin as text)) from chat_conversations";
+    let transactions: i64 = sqlx::query_scalar(sql).fetch_one(&mut connection).await.unwrap();
+    assert!(transactions < RUNS as i64 / 2, "{transactions} transactions");
+    assert_eq!(backends.claim(RUNS + 1).await.len(), RUNS);
+}
+
+#[tokio::test]
+async fn members_of_a_group_keep_to_the_quotas_of_their_owner() {
+    let backends = TestBackends::scaled_out().await;
+    let quotas = Quotas { runs: Some(RUNS / 4), ..NO_QUOTAS };
+    let messages: Vec<_> = (0..RUNS).map(|_| new_run(NEW, "hi")).collect();
+    let submissions = messages.iter().map(|message| backends.storage.submit("ann", &quotas, message));
+    let outcomes = join_all(submissions).await;
+    let accepted = outcomes.iter().filter(|outcome| matches!(outcome, Ok(SubmitOutcome::Accepted(_)))).count();
+    assert_eq!(accepted, RUNS / 4);
+}
+
+#[tokio::test]
+async fn a_message_that_the_database_refuses_harms_no_other() {
+    let backends = TestBackends::scaled_out().await;
+    let unknown = Target::New { agent_id: Some(Uuid::now_v7()) };
+    let messages: Vec<_> = (0..RUNS)
+        .map(|n| match n % 10 {
+            0 => new_run(unknown.clone(), "hi"),
+            1 => new_run(NEW, "a text with a \0"),
+            _ => new_run(NEW, "hi"),
+        })
+        .collect();
+    let submissions = messages.iter().map(|message| backends.storage.submit("ann", &NO_QUOTAS, message));
+    for (n, outcome) in join_all(submissions).await.into_iter().enumerate() {
+        match (n % 10, outcome) {
+            (0, Ok(SubmitOutcome::AgentNotFound)) | (1, Err(_)) | (2.., Ok(SubmitOutcome::Accepted(_))) => {}
+            (n, _) => panic!("the message {n} has another outcome"),
+        }
+    }
 }
 
 #[tokio::test]

@@ -16,18 +16,18 @@ use crate::{
 
 /// An accepted message before the write.
 pub struct Acceptance<'a> {
-    owner: &'a str,
-    new: &'a NewRun,
-    conversation_id: Uuid,
-    agent_id: Option<Uuid>,
-    position: i64,
-    input: RunInput<'a>,
+    pub owner: &'a str,
+    pub new: &'a NewRun,
+    pub conversation_id: Uuid,
+    pub agent_id: Option<Uuid>,
+    pub position: i64,
+    pub input: RunInput<'a>,
     /// The first version of the replaced message, or of the replaced answer if the message existed before.
-    version_of: Option<Uuid>,
-    branch: Option<Uuid>,
-    message_id: Uuid,
-    output_message_id: Uuid,
-    queued: Event,
+    pub version_of: Option<Uuid>,
+    pub branch: Option<Uuid>,
+    pub message_id: Uuid,
+    pub output_message_id: Uuid,
+    pub queued: Event,
 }
 
 /// The message that the run answers.
@@ -37,19 +37,24 @@ pub enum RunInput<'a> {
     Earlier(Box<Message>),
 }
 
-/// The round of owner `$2`'s next turn: one after its last queued run, but not before the round that the queue has
+/// The round of the next turn of the owner: one after its last queued run, but not before the round that the queue has
 /// reached. So a new owner does not wait for another owner's whole queue.
 macro_rules! next_round {
-    () => {
-        "(select coalesce(max(place), 0) from (\
+    ($owner:literal) => {
+        concat!(
+            "(select coalesce(max(place), 0) from (\
          select * from (select first.queue_round as place from agent_runs first \
          where first.status = 'queued' and first.priority = 0 order by first.queue_round limit 1) reached \
          union all \
          select * from (select own.queue_round + 1 as place from agent_runs own \
-         where own.owner_id = $2 and own.finished_at is null and own.status = 'queued' \
+         where own.owner_id = ",
+            $owner,
+            " and own.finished_at is null and own.status = 'queued' \
          order by own.queue_round desc limit 1) behind) rounds)"
+        )
     };
 }
+pub(in crate::storage) use next_round;
 
 /// `$created_at` is a column of the row that `$from` selects at the end of the text.
 macro_rules! insert_run {
@@ -60,7 +65,7 @@ macro_rules! insert_run {
             "version_of, branch, agent_version, queue_round) select $1, $2, $3, $4, $5, 'queued', $6, $7, $8, $8, $9, $10, ",
             $created_at,
             ", $11, $12, $13, $14, $15, $16, $17, (select version from agent_definitions where id = $4), ",
-            next_round!(),
+            next_round!("$2"),
             $from
         )
     };

@@ -11,13 +11,7 @@ use chrono::{DateTime, Utc};
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::{
-    ArchiveChunk, Claim,
-    chunk::event_rows,
-    closing::RunEnd,
-    group::{Group, GroupOutcome},
-    progress::rows_of,
-};
+use super::{ArchiveChunk, Claim, chunk::event_rows, closing::RunEnd, group::Group, progress::rows_of};
 use crate::{
     event_id::EventId,
     storage::{
@@ -70,7 +64,7 @@ impl Completion {
 }
 
 /// Starts the group of this process's completions. Its statements run on a connection of their own.
-pub fn start(database: Database) -> Group<Completion> {
+pub fn start(database: Database) -> Group<Completion, ()> {
     Group::start(move |completions: Vec<Completion>| {
         let database = database.clone();
         async move {
@@ -83,8 +77,7 @@ pub fn start(database: Database) -> Group<Completion> {
                     HashSet::new()
                 }
             };
-            let outcome = |id| if ended.contains(id) { GroupOutcome::Written } else { GroupOutcome::Alone };
-            ids.iter().map(outcome).collect()
+            ids.iter().map(|id| ended.contains(id).then_some(())).collect()
         }
     })
 }

@@ -12,7 +12,6 @@ use super::{
     chunk::chunk_of,
     closing::{Answer, RunEnd, leaves_message, write_closing},
     completion::Completion,
-    group::GroupOutcome,
 };
 use crate::{
     approval::ApprovalStatus,
@@ -127,13 +126,13 @@ impl Storage {
     /// Ends the run with others, and returns its last events; `None` if the run needs a transaction. No other run waits for
     /// this end.
     async fn complete(&self, claim: &Claim, closing: &RunEnd<'_>) -> Option<Vec<Event>> {
-        let group = self.completions.as_ref().filter(|_| *closing.ending == Ending::Completed)?;
+        let group = self.groups.as_ref().filter(|_| *closing.ending == Ending::Completed)?;
         // The event carries the answer's time, so the statement cannot choose it.
         let created_at = claim.clock.now();
         let events = closing.events(Some(answer_of(closing, created_at)));
         let (chunk, parts) = (chunk_of(closing.tail, &events), closing.parts(&events));
         let completion = Completion::new(claim, closing, created_at, parts, chunk);
-        (group.write(completion).await == GroupOutcome::Written).then_some(events)
+        group.completions.write(completion).await.map(|()| events)
     }
 }
 

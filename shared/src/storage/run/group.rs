@@ -7,54 +7,47 @@
 use tokio::sync::{mpsc, oneshot};
 
 /// Most members of a group, so that its statement holds locks for a short time.
-const MAX_MEMBERS: usize = 64;
+const MAX_MEMBERS: usize = 32;
 
 /// A writer that groups its members; cheap to clone.
-pub struct Group<T> {
-    pending: mpsc::UnboundedSender<(T, oneshot::Sender<GroupOutcome>)>,
+pub struct Group<T, R> {
+    pending: mpsc::UnboundedSender<(T, oneshot::Sender<Option<R>>)>,
 }
 
-/// The outcome of one member.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum GroupOutcome {
-    /// It is committed.
-    Written,
-    /// It is perhaps not written. Its caller writes it alone, and finds its own work if there is some.
-    Alone,
-}
-
-impl<T> Clone for Group<T> {
+impl<T, R> Clone for Group<T, R> {
     fn clone(&self) -> Self {
         Self { pending: self.pending.clone() }
     }
 }
 
-impl<T: Send + 'static> Group<T> {
-    /// Starts the writer, which ends with the last clone. `write` writes a group, and returns an outcome for each member.
+impl<T: Send + 'static, R: Send + 'static> Group<T, R> {
+    /// Starts the writer, which ends with the last clone. `write` writes a group, and returns the result of each member;
+    /// `None` for members that are to be written alone.
     pub fn start<F>(write: impl Fn(Vec<T>) -> F + Send + 'static) -> Self
     where
-        F: Future<Output = Vec<GroupOutcome>> + Send,
+        F: Future<Output = Vec<Option<R>>> + Send,
     {
-        let (pending, mut members) = mpsc::unbounded_channel::<(T, oneshot::Sender<GroupOutcome>)>();
+        let (pending, mut members) = mpsc::unbounded_channel::<(T, oneshot::Sender<Option<R>>)>();
         tokio::spawn(async move {
             let mut gathered = Vec::new();
             while members.recv_many(&mut gathered, MAX_MEMBERS).await > 0 {
                 let (group, callers): (Vec<_>, Vec<_>) = gathered.drain(..).unzip();
-                for (outcome, caller) in write(group).await.into_iter().zip(callers) {
-                    // A caller that has given up needs no outcome.
-                    let _ = caller.send(outcome);
+                for (result, caller) in write(group).await.into_iter().zip(callers) {
+                    // A caller that has given up needs no result.
+                    let _ = caller.send(result);
                 }
             }
         });
         Self { pending }
     }
 
-    /// Writes a member with its group.
-    pub async fn write(&self, member: T) -> GroupOutcome {
-        let (caller, outcome) = oneshot::channel();
+    /// Writes a member with its group. If it returns `None`, the member is perhaps not written. Its caller writes it alone,
+    /// and finds its own work if there is some.
+    pub async fn write(&self, member: T) -> Option<R> {
+        let (caller, result) = oneshot::channel();
         // The writer ends only with the process.
         let _ = self.pending.send((member, caller));
-        outcome.await.unwrap_or(GroupOutcome::Alone)
+        result.await.ok().flatten()
     }
 }
 
@@ -64,7 +57,7 @@ mod tests {
 
     use tokio::sync::Notify;
 
-    use super::{Group, GroupOutcome};
+    use super::Group;
 
     #[tokio::test]
     async fn members_gather_while_a_group_is_written_and_a_lone_one_waits_for_none() {
@@ -73,14 +66,10 @@ mod tests {
         let group = Group::start(move |members: Vec<u32>| {
             let (written, committed) = (Arc::clone(&written), Arc::clone(&committed));
             async move {
-                let outcomes = members.iter().map(|member| match member % 2 {
-                    0 => GroupOutcome::Written,
-                    _ => GroupOutcome::Alone,
-                });
-                let outcomes = outcomes.collect();
+                let results = members.iter().map(|member| (member % 2 == 0).then_some(*member)).collect();
                 written.lock().unwrap().push(members);
                 committed.notified().await;
-                outcomes
+                results
             }
         });
         let write = |member| {
@@ -96,8 +85,8 @@ mod tests {
             commit.notify_one();
             tokio::task::yield_now().await;
         }
-        assert_eq!(first.await.unwrap(), GroupOutcome::Written);
-        assert_eq!((second.await.unwrap(), third.await.unwrap()), (GroupOutcome::Alone, GroupOutcome::Written));
+        assert_eq!(first.await.unwrap(), Some(0));
+        assert_eq!((second.await.unwrap(), third.await.unwrap()), (None, Some(2)));
         assert_eq!(groups.lock().unwrap()[0], [0]);
         assert_eq!(groups.lock().unwrap().concat(), [0, 1, 2]);
     }

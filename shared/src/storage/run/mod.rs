@@ -24,6 +24,7 @@ mod flush;
 mod group;
 mod lease;
 mod new_run;
+mod opening;
 mod progress;
 mod release;
 mod retire;
@@ -41,11 +42,9 @@ pub use self::{
     chunk::ArchiveChunk,
     claim::{Claim, ClaimTerms, Holder},
     closing::Answer,
-    completion::{Completion, start as start_completions},
     end::{EndedRun, cancel_in_conversation},
     finish::FinishOutcome,
     flush::FlushOutcome,
-    group::Group,
     lease::RenewedLease,
     new_run::{CommittedMessage, MessageInput, NewRun, RunOptions, SubmitOutcome, Target},
     progress::{CallState, NewApproval, NewCheckpoint, NewTraceMessage, Progress},
@@ -56,3 +55,22 @@ pub use self::{
     suspects::{Room, Suspects},
     unfinished::{cancel_all, unfinished_runs},
 };
+
+use chrono::{DateTime, Utc};
+
+use self::{completion::Completion, group::Group, opening::Opening};
+use super::sql::Database;
+
+/// The groups of this process's writes.
+#[derive(Clone)]
+pub struct Groups {
+    openings: Group<Opening, DateTime<Utc>>,
+    completions: Group<Completion, ()>,
+}
+
+impl Groups {
+    /// Starts the groups, whose statements run in this database.
+    pub fn start(database: Database) -> Self {
+        Self { openings: opening::start(database.clone()), completions: completion::start(database) }
+    }
+}

@@ -9,6 +9,7 @@ use super::{
     CommittedMessage, EndedRun, MessageInput, NewRun, SubmitOutcome, Target,
     accept::{Acceptance, RunInput},
     begin::merged,
+    opening::Opening,
     supersede,
     unfinished::{cancel_all, unfinished_runs},
 };
@@ -113,19 +114,36 @@ impl Storage {
         let id = Uuid::now_v7();
         let acceptance = Acceptance::new(owner, new, (id, agent_id), 1, RunInput::New(content));
         let share = Share::far_below(quotas, new.bytes());
-        let opening = acceptance.after_creation(creation(id, owner, None, agent_id, share));
-        let Some(row) = self
-            .database
-            .write_fenced::<LockedConversationRow>("store a conversation's first message", opening)
-            .await?
-            .into_iter()
-            .next()
-        else {
-            return Ok(None);
+        let conversation = match &self.groups {
+            Some(groups) => {
+                let Some(opening) = Opening::of(&acceptance, share) else { return Ok(None) };
+                groups.openings.write(opening).await.map(|created_at| opened(id, agent_id, created_at))
+            }
+            None => {
+                let opening = acceptance.after_creation(creation(id, owner, None, agent_id, share));
+                let doing = "store a conversation's first message";
+                let rows = self.database.write_fenced::<LockedConversationRow>(doing, opening).await?;
+                rows.into_iter().next().map(|row| LockedConversation::from(row).conversation)
+            }
         };
-        let LockedConversation { conversation, .. } = row.into();
+        let Some(conversation) = conversation else { return Ok(None) };
         let written = acceptance.into_parts(conversation.created_at);
         Ok(Some(accepted(conversation, written, &new.input, Vec::new(), Vec::new())))
+    }
+}
+
+/// Returns a conversation that its first message has opened.
+fn opened(id: Uuid, agent_id: Option<Uuid>, created_at: DateTime<Utc>) -> Conversation {
+    Conversation {
+        id,
+        title: None,
+        agent_id,
+        live_run_id: None,
+        forked_from: None,
+        forked_conversation_id: None,
+        created_at,
+        last_message_at: Some(created_at),
+        found: None,
     }
 }
 

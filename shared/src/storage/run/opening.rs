@@ -1,0 +1,133 @@
+//! SUBMIT of messages that open a conversation, which most messages of short chats do: one statement for all of a group.
+//!
+//! Only PostgreSQL has this statement. It stores a message whose agent exists and whose owner is far below its quotas. A
+//! transaction stores any other message, or refuses it.
+
+use std::collections::HashMap;
+
+use chrono::{DateTime, Utc};
+use serde::Serialize;
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::{
+    accept::{Acceptance, RunInput, next_round},
+    group::Group,
+};
+use crate::storage::{
+    quota::{Share, kept_bytes},
+    sql::{Database, FencedWrites, Statement, args},
+};
+
+/// A message that opens a conversation, before its write.
+#[derive(Serialize)]
+pub struct Opening {
+    /// Its place in the group.
+    n: usize,
+    conversation_id: Uuid,
+    owner_id: String,
+    agent_id: Option<Uuid>,
+    #[serde(flatten)]
+    share: Share,
+    run_id: Uuid,
+    message_id: Uuid,
+    output_message_id: Uuid,
+    client_id: Option<String>,
+    content: String,
+    stream: bool,
+    client_tools: Option<Value>,
+    metadata: Option<Value>,
+    max_duration_ms: Option<i64>,
+    traceparent: Option<String>,
+    /// The id of the run's first event, packed.
+    queued_id: i64,
+    /// The line of that event.
+    queued: String,
+}
+
+impl Opening {
+    /// Returns the message of a new conversation; `None` if the run answers an earlier message.
+    pub fn of(acceptance: &Acceptance<'_>, share: Share) -> Option<Self> {
+        let (new, RunInput::New(content)) = (acceptance.new, &acceptance.input) else { return None };
+        let options = &new.options;
+        Some(Self {
+            n: 0,
+            conversation_id: acceptance.conversation_id,
+            owner_id: acceptance.owner.to_owned(),
+            agent_id: acceptance.agent_id,
+            share,
+            run_id: new.run_id,
+            message_id: acceptance.message_id,
+            output_message_id: acceptance.output_message_id,
+            client_id: new.client_message_id.clone(),
+            content: (*content).to_owned(),
+            stream: options.stream,
+            client_tools: (!options.client_tools.is_empty()).then(|| json!(options.client_tools)),
+            metadata: options.metadata.clone(),
+            max_duration_ms: options.max_duration.map(|limit| limit.as_millis() as i64),
+            traceparent: new.traceparent.map(|parent| parent.to_string()),
+            queued_id: acceptance.queued.id.packed(),
+            queued: format!("{}\n", str::from_utf8(acceptance.queued.line()).expect("an event is a line of text")),
+        })
+    }
+}
+
+/// Starts the group of this process's openings, which returns the time of each conversation. Its statements run on a
+/// connection of their own.
+pub fn start(database: Database) -> Group<Opening, DateTime<Utc>> {
+    Group::start(move |mut openings: Vec<Opening>| {
+        let database = database.clone();
+        async move {
+            openings.iter_mut().enumerate().for_each(|(n, opening)| opening.n = n);
+            let opened =
+                database.write_fenced::<(Uuid, DateTime<Utc>)>("open conversations", statement(&openings)).await;
+            let opened: HashMap<_, _> = match opened {
+                Ok(rows) => rows.into_iter().collect(),
+                Err(error) => {
+                    let error = &error as &dyn std::error::Error;
+                    tracing::debug!(messages = openings.len(), error, "failed to open conversations together");
+                    HashMap::new()
+                }
+            };
+            openings.iter().map(|opening| opened.get(&opening.conversation_id).copied()).collect()
+        }
+    })
+}
+
+/// Returns the statement, whose fence returns the ids and the times of the conversations.
+fn statement(openings: &[Opening]) -> FencedWrites {
+    // The members of one owner count each other.
+    let opening = "select o.*, row_number() over of_owner - 1 as runs_before, coalesce(sum(256 + o.brings) \
+                   over (of_owner rows between unbounded preceding and 1 preceding), 0) as bytes_before \
+                   from jsonb_to_recordset($1) as o (n bigint, conversation_id uuid, owner_id text, agent_id uuid, \
+                   brings bigint, max_runs bigint, max_bytes bigint, run_id uuid, message_id uuid, output_message_id uuid, \
+                   client_id text, content text, stream boolean, client_tools jsonb, metadata jsonb, max_duration_ms bigint, \
+                   traceparent text, queued_id bigint, queued text) window of_owner as (partition by o.owner_id order by o.n)";
+    let fence = concat!(
+        "insert into chat_conversations (id, owner_id, agent_definition_id, last_position, created_at, last_message_at, activity_at, bytes) ",
+        "select o.conversation_id, o.owner_id, o.agent_id, 1, {now}, {now}, {now}, 256 + o.brings from opening o ",
+        "where (o.agent_id is null or exists (select 1 from agent_definitions a where a.id = o.agent_id and a.deleted_at is null)) ",
+        "and (o.max_runs is null or o.runs_before + (select count(*) from (select 1 from agent_runs r ",
+        "where r.owner_id = o.owner_id and r.finished_at is null limit o.max_runs) unfinished) < o.max_runs) ",
+        "and (o.max_bytes is null or 256 + o.brings + o.bytes_before + ",
+        kept_bytes!("o.owner_id"),
+        " <= o.max_bytes) returning id, created_at"
+    );
+    let runs = concat!(
+        "insert into agent_runs (id, owner_id, conversation_id, agent_definition_id, position, status, input_message_id, ",
+        "output_message_id, archived_to, checkpoint, created_at, stream, client_tools, metadata, max_duration_ms, traceparent, ",
+        "agent_version, queue_round) select o.run_id, o.owner_id, f.id, o.agent_id, 1, 'queued', o.message_id, ",
+        "o.output_message_id, o.queued_id, o.queued_id, f.created_at, o.stream, o.client_tools, o.metadata, o.max_duration_ms, ",
+        "o.traceparent, (select a.version from agent_definitions a where a.id = o.agent_id), o.runs_before + ",
+        next_round!("o.owner_id"),
+        " from opening o join fence f on f.id = o.conversation_id"
+    );
+    let messages = "insert into chat_messages (id, conversation_id, owner_id, run_id, position, turn, role, content, client_id, status, created_at) \
+                    select o.message_id, f.id, o.owner_id, o.run_id, 1, 1, 'user', o.content, o.client_id, 'complete', f.created_at \
+                    from opening o join fence f on f.id = o.conversation_id";
+    let events = "insert into run_events (run_id, last_id, body) select o.run_id, o.queued_id, {bytes:o.queued} \
+                  from opening o join fence f on f.id = o.conversation_id";
+    let writes = [runs, messages, events].map(|sql| Statement::new(sql, args![])).into();
+    FencedWrites::new(Statement::new(fence, args![]), writes)
+        .after("opening", Statement::new(opening, args![json!(openings)]))
+}
