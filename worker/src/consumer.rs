@@ -116,7 +116,7 @@ async fn execute(claim: Claim, context: Data<Context>) {
     let result = context.tracker.spawn(executor::execute(Arc::clone(&shared), claim, lease)).await;
     if let Err(panicked) = result {
         tracing::error!(run.id = %run_id, error = %panicked, "the executor panicked; the run counts one crash");
-        if let Err(error) = shared.worker.storage.void_unknown(&shared.holder, vec![run_id]).await {
+        if let Err(error) = shared.worker.storage.charge_panic(&shared.holder, run_id).await {
             tracing::warn!(run.id = %run_id, error = &error as &dyn Error, "failed to release the run; a later renewal releases it");
         }
     }

@@ -183,7 +183,7 @@ async fn settle(
     let lost: Vec<Uuid> = unknown.intersection(previously_unknown).copied().collect();
     if !lost.is_empty() {
         tracing::warn!(runs = lost.len(), "the result of a claim was lost; its runs start again");
-        if let Err(error) = shared.worker.storage.void_unknown(&shared.holder, lost).await {
+        if let Err(error) = shared.worker.storage.give_back(&shared.holder, lost).await {
             tracing::warn!(error = &error as &dyn Error, "failed to release lost claims; the next renewal tries again");
         }
     }

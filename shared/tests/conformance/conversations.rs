@@ -54,9 +54,7 @@ async fn conversation(backends: &TestBackends) -> Uuid {
 
 /// Returns the summary and the messages that the run's model reads, its input last.
 pub async fn model_history(backends: &TestBackends, claim: &Claim, window: Window) -> (Option<Summary>, Vec<Message>) {
-    let BeginResult::Executing(start) = backends.storage.begin(claim, "test/test", window).await.unwrap() else {
-        panic!("fenced")
-    };
+    let BeginResult::Executing(start) = backends.storage.begin(claim, window).await.unwrap() else { panic!("fenced") };
     let earlier = start.history.earlier.into_iter().map(|earlier| earlier.message);
     (start.history.summary, earlier.chain([start.history.input]).collect())
 }

@@ -37,7 +37,7 @@ async fn a_dropped_request_holds_no_lock_and_no_connection(backends: TestBackend
     }
     let claim = backends.claim(1).await.remove(0);
     for polls in 0..10 {
-        give_up_after(polls, backends.storage.begin(&claim, "test/test", ALL)).await;
+        give_up_after(polls, backends.storage.begin(&claim, ALL)).await;
     }
-    assert!(matches!(backends.storage.begin(&claim, "test/test", ALL).await.unwrap(), BeginResult::Executing(_)));
+    assert!(matches!(backends.storage.begin(&claim, ALL).await.unwrap(), BeginResult::Executing(_)));
 }

@@ -47,9 +47,7 @@ on_each_file!(
 async fn executing(backends: &TestBackends) -> Claim {
     backends.submit(Target::New { agent_id: None }, "hi").await;
     let claim = backends.claim(1).await.remove(0);
-    let BeginResult::Executing(_) = backends.storage.begin(&claim, "test/test", ALL).await.unwrap() else {
-        panic!("fenced")
-    };
+    let BeginResult::Executing(_) = backends.storage.begin(&claim, ALL).await.unwrap() else { panic!("fenced") };
     claim
 }
 

@@ -33,7 +33,7 @@ on_each_backend!(
     only_the_first_run_of_a_conversation_is_claimed,
     runs_are_claimed_once,
     each_claim_of_a_run_has_the_limit_of_its_submission,
-    a_death_counts_only_during_an_execution,
+    a_lost_claim_is_free_and_each_death_is_charged,
     a_run_that_took_down_three_workers_can_only_end,
     another_attempt_reads_the_finish_reason_of_the_newest_step,
     the_death_of_a_holder_is_settled_when_all_its_leases_have_expired,
@@ -84,7 +84,7 @@ async fn one_claim(backends: &TestBackends) -> Claim {
 }
 
 async fn begin(backends: &TestBackends, claim: &Claim) -> Vec<String> {
-    match backends.storage.begin(claim, "test/test", ALL).await.unwrap() {
+    match backends.storage.begin(claim, ALL).await.unwrap() {
         BeginResult::Executing(start) => {
             let history = start.history;
             let messages = history.earlier.into_iter().map(|earlier| earlier.message).chain([history.input]);
@@ -119,7 +119,9 @@ async fn a_run_goes_from_submit_to_its_end(backends: TestBackends) {
         (1, EventId::new(1, 1), Some(EventId::new(0, 1)))
     );
     assert_eq!(begin(&backends, &claim).await, ["hi"]);
-    assert_eq!(backends.storage.flush(&claim, &deltas(&claim, 2, 3), LEASE).await.unwrap(), FlushOutcome::Durable);
+    let progress = Progress { model: Some("test/test".into()), ..Progress::default() };
+    let chunk = ArchiveChunk { progress, ..deltas(&claim, 2, 3) };
+    assert_eq!(backends.storage.flush(&claim, &chunk, LEASE).await.unwrap(), FlushOutcome::Durable);
     let (tail, last) = (deltas(&claim, 4, 4), EventId::new(1, 4));
     let finished =
         backends.storage.finish(&claim, Some(&tail), last, &answer("2 3 4 "), &Ending::Completed).await.unwrap();
@@ -166,11 +168,12 @@ async fn a_stale_claim_writes_nothing(backends: TestBackends) {
         backends.storage.release(&stale, None, stale.started.id, Release::Queued).await.unwrap(),
         ReleaseOutcome::Fenced
     );
-    assert!(matches!(backends.storage.begin(&stale, "test", ALL).await.unwrap(), BeginResult::Fenced));
     assert!(backends.storage.renew(&backends.holder, LEASE).await.unwrap().is_empty());
     let run = backends.storage.run("ann", stale.run_id).await.unwrap().unwrap();
     assert_eq!((run.status, run.attempt, run.output_message), (RunStatus::Running, 2, None));
     assert_eq!(backends.storage.flush(&current, &deltas(&current, 2, 2), LEASE).await.unwrap(), FlushOutcome::Durable);
+    backends.storage.end_run(current.run_id, &Ending::Cancelled).await.unwrap();
+    assert!(matches!(backends.storage.begin(&current, ALL).await.unwrap(), BeginResult::Fenced));
 }
 
 async fn a_flush_whose_answer_was_lost_can_be_repeated(backends: TestBackends) {
@@ -266,18 +269,22 @@ async fn each_claim_of_a_run_has_the_limit_of_its_submission(backends: TestBacke
     assert_eq!(one_claim(&backends).await.limits, Limits::default());
 }
 
-async fn a_death_counts_only_during_an_execution(backends: TestBackends) {
+async fn a_lost_claim_is_free_and_each_death_is_charged(backends: TestBackends) {
     let claim = one_claim(&backends).await;
-    backends.expire(claim.run_id).await;
-    let holder = Holder::new();
+    backends.storage.give_back(&backends.holder, vec![claim.run_id]).await.unwrap();
+    let (holder, dead) = (Holder::new(), Holder::new());
     let second = backends.storage.claim_expired(&terms(&holder), 1).await.unwrap().remove(0);
     assert_eq!(crashes(&second), 0);
-    begin(&backends, &second).await;
-    backends.storage.void_unknown(&holder, vec![claim.run_id]).await.unwrap();
-    let third = backends.take_over().await.remove(0);
+    backends.storage.charge_panic(&holder, claim.run_id).await.unwrap();
+    let third = backends.storage.claim_expired(&terms(&dead), 1).await.unwrap().remove(0);
     assert_eq!((third.attempt, crashes(&third)), (3, 1));
     let payload: serde_json::Value = serde_json::from_slice(third.started.payload()).unwrap();
     assert_eq!(payload["reason"], serde_json::json!(AttemptReason::LeaseExpired));
+    // Its worker dies before it has begun, as one does that the run kills at once.
+    backends.storage.renew(&dead, Duration::ZERO).await.unwrap();
+    tokio::time::sleep(A_MOMENT).await;
+    assert!(backends.take_over().await.is_empty(), "it is a suspect now");
+    assert_eq!(crashes(&backends.storage.claim_suspects(&terms(&Holder::new()), 1).await.unwrap().claims[0]), 2);
 }
 
 /// Lets workers die during the run until it is a suspect.
@@ -285,7 +292,7 @@ async fn crash_but_once(backends: &TestBackends, claim: &Claim) {
     let (mut claim, mut holder) = (claim.clone(), backends.holder.clone());
     for death in 1..MAX_CRASHES {
         begin(backends, &claim).await;
-        backends.storage.void_unknown(&holder, vec![claim.run_id]).await.unwrap();
+        backends.storage.charge_panic(&holder, claim.run_id).await.unwrap();
         if death < MAX_CRASHES - 1 {
             holder = Holder::new();
             claim = backends.storage.claim_expired(&terms(&holder), 1).await.unwrap().remove(0);
@@ -323,7 +330,7 @@ async fn a_run_that_took_down_three_workers_can_only_end(backends: TestBackends)
         backends.storage.end_expired(&terms(&Holder::new())).await.unwrap().is_empty(),
         "its lease has not expired yet"
     );
-    backends.storage.void_unknown(&holder, vec![claim.run_id]).await.unwrap();
+    backends.storage.charge_panic(&holder, claim.run_id).await.unwrap();
     assert!(backends.take_over().await.is_empty());
     let ended = backends.storage.end_expired(&terms(&Holder::new())).await.unwrap().remove(0);
     assert_eq!((ended.run_id, ended.attempt, ended.events[0].base), (claim.run_id, 4, Some(EventId::new(3, 3))));
@@ -342,9 +349,7 @@ async fn another_attempt_reads_the_finish_reason_of_the_newest_step(backends: Te
     assert_eq!(run.finish_reason, None, "the run has not ended");
     backends.expire(claim.run_id).await;
     let taken = backends.take_over().await.remove(0);
-    let BeginResult::Executing(start) = backends.storage.begin(&taken, "test/test", ALL).await.unwrap() else {
-        panic!("fenced")
-    };
+    let BeginResult::Executing(start) = backends.storage.begin(&taken, ALL).await.unwrap() else { panic!("fenced") };
     assert_eq!(start.finish_reason, Some(FinishReason::Length));
 }
 
@@ -413,7 +418,7 @@ async fn a_model_reads_earlier_messages_only(backends: TestBackends) {
     let second = backends.claim(1).await.remove(0);
     assert_eq!(begin(&backends, &second).await, ["one", "answer", "two"]);
     let BeginResult::Executing(start) =
-        backends.storage.begin(&second, "test", Window { usual: 1, standing: 9, result_chars: 0 }).await.unwrap()
+        backends.storage.begin(&second, Window { usual: 1, standing: 9, result_chars: 0 }).await.unwrap()
     else {
         panic!("fenced")
     };

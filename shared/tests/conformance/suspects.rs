@@ -49,7 +49,7 @@ impl<'a> TestWorker<'a> {
 
     async fn begin(&self, claims: Vec<Claim>) -> Vec<Claim> {
         for claim in &claims {
-            let result = self.backends.storage.begin(claim, "test/test", ALL).await.unwrap();
+            let result = self.backends.storage.begin(claim, ALL).await.unwrap();
             assert!(matches!(result, BeginResult::Executing(_)));
         }
         claims

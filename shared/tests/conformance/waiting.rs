@@ -112,7 +112,7 @@ async fn executing(backends: &TestBackends) -> Claim {
 }
 
 async fn start(backends: &TestBackends, claim: &Claim) -> Start {
-    match backends.storage.begin(claim, "test", ALL).await.unwrap() {
+    match backends.storage.begin(claim, ALL).await.unwrap() {
         BeginResult::Executing(start) => *start,
         BeginResult::Fenced => panic!("the claim is fenced"),
     }

@@ -86,8 +86,9 @@ impl<'a> Attempt<'a> {
         })?;
         let model = format!("{}/{}", chosen_model.choice.provider, chosen_model.choice.name);
         let window = window(&definition, &worker.config);
-        let result = retry_query(lease, recorder, || worker.storage.begin(claim, &model, window)).await?;
+        let result = retry_query(lease, recorder, || worker.storage.begin(claim, window)).await?;
         let BeginResult::Executing(mut start) = result else { return Err(Stop::Fenced) };
+        recorder.note_for_next_flush(Progress { model: Some(model), ..Progress::default() });
         let client_tools = std::mem::take(&mut start.client_tools);
         let limits = RunLimits::of(definition.limits.or(claim.limits).or(worker.tools.limits()));
         let deadline = Box::pin(tokio::time::sleep(limits.duration.saturating_sub(claim.worked)));

@@ -1,14 +1,14 @@
-//! The start of an attempt's work: it marks the run as executing, and reads the state that the run resumes from.
+//! BEGIN: the start of an attempt's work reads the state that the run resumes from. CLAIM has marked the run as executing.
 
 use serde::Deserialize;
 use serde_json::Value;
 use sqlx::{FromRow, types::Json};
 
-use super::{Claim, Summary, attempt::held, summary::newest_summary};
+use super::{Claim, Summary, claim::FirstInput, summary::newest_summary};
 use crate::storage::{
     Error, Storage,
     rows::{MessageRow, message_columns},
-    sql::{Statement, args},
+    sql::{self, args},
 };
 use crate::{
     approval::Approval,
@@ -21,7 +21,7 @@ use crate::{
 /// The result of a begin.
 #[derive(Debug)]
 pub enum BeginResult {
-    /// The claim is valid, and the run counts as executing.
+    /// The claim is valid, as far as this process knows.
     Executing(Box<Start>),
     /// The claim is no longer valid.
     Fenced,
@@ -139,21 +139,22 @@ macro_rules! earlier_results {
 }
 
 impl Storage {
-    /// Marks the run as executing by `model`, so that the worker's death counts as a crash from now on. Returns the
-    /// state that the run resumes from, with the window's number of earlier messages.
-    pub async fn begin(&self, claim: &Claim, model: &str, window: Window) -> Result<BeginResult, Error> {
-        // If PostgreSQL loses this write, it does not count one death of a worker.
-        let mark = Statement::new(
-            concat!(
-                "update agent_runs set executing = true, model = $3 where ",
-                held!(),
-                " returning id, input_message_id, client_tools, metadata, finish_reason, {unsynced} as unsynced"
-            ),
-            args![claim.run_id, claim.attempt, model],
-        );
-        let history = history_rows(claim, window);
-        let rows = self.database.write_and_read::<HistoryRow>("begin an attempt", mark, history).await?;
-        let mut rows = rows.into_iter();
+    /// Returns the state that the attempt resumes from, with the window's number of earlier messages. The first attempt of
+    /// a run that opens its conversation needs no read, because its claim has the state.
+    pub async fn begin(&self, claim: &Claim, window: Window) -> Result<BeginResult, Error> {
+        if let Some(FirstInput { message, client_tools, metadata }) = claim.first_input.as_deref() {
+            return Ok(BeginResult::Executing(Box::new(Start {
+                history: History { summary: None, earlier: Vec::new(), input: message.clone() },
+                trace: Vec::new(),
+                calls: Vec::new(),
+                approvals: Vec::new(),
+                client_tools: client_tools.clone(),
+                metadata: merged(None, metadata.clone()),
+                finish_reason: None,
+            })));
+        }
+        let (sql, args) = history_rows(claim, window);
+        let mut rows = self.database.fetch_all::<HistoryRow>("begin an attempt", sql, args).await?.into_iter();
         let Some(own) = rows.next().filter(|row| row.own) else { return Ok(BeginResult::Fenced) };
         let mut earlier: Vec<EarlierMessage> = rows
             .map(|row| EarlierMessage {
@@ -185,7 +186,7 @@ impl Storage {
 
 /// Reads the run's own input first, then the earlier messages and their runs' tool results, newest first. It includes
 /// messages that were superseded after the run's submission.
-fn history_rows(claim: &Claim, window: Window) -> Statement {
+fn history_rows(claim: &Claim, window: Window) -> (&'static str, Vec<sql::Value>) {
     let sql = concat!(
         "with summary as (",
         newest_summary!(),
@@ -194,7 +195,8 @@ fn history_rows(claim: &Claim, window: Window) -> Statement {
         ", s.up_to, s.content as summary, r.client_tools, r.metadata, (select c.metadata from agent_run_checkpoints c ",
         "where c.conversation_id = $2 order by c.id desc limit 1) as inherited, r.finish_reason as run_finish_reason, ",
         "cast(null as jsonb) as results ",
-        "from (select * from {fence:agent_runs where id = $1}) r join chat_messages m on m.id = r.input_message_id ",
+        "from (select * from agent_runs where id = $1 and attempt = $9 and status = 'running') r ",
+        "join chat_messages m on m.id = r.input_message_id ",
         "left join summary s on true) said union all ",
         "select earlier.*, ",
         earlier_results!(),
@@ -210,9 +212,10 @@ fn history_rows(claim: &Claim, window: Window) -> Statement {
     );
     let Window { usual, standing, result_chars } = window;
     let created_at = Some(claim.created_at);
+    let (run_id, conversation_id, attempt) = (claim.run_id, claim.conversation_id, claim.attempt);
     let args =
-        args![claim.run_id, claim.conversation_id, claim.position, created_at, usual, standing, result_chars, RESULTS];
-    Statement::new(sql, args)
+        args![run_id, conversation_id, claim.position, created_at, usual, standing, result_chars, RESULTS, attempt];
+    (sql, args)
 }
 
 /// Returns both objects merged; a field of `own` replaces an inherited one.

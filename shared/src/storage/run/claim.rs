@@ -4,7 +4,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
-use sqlx::FromRow;
+use sqlx::{FromRow, types::Json};
 use uuid::Uuid;
 
 use crate::storage::{
@@ -16,7 +16,9 @@ use crate::{
     agent::Limits,
     event::{AttemptReason, AttemptStarted, Event, EventBody},
     event_id::EventId,
+    message::{Content, Message, MessageStatus, Role},
     telemetry::Traceparent,
+    tool::ClientTool,
 };
 
 /// The name of one worker process, unique per start.
@@ -79,6 +81,8 @@ pub struct Claim {
     pub clock: DatabaseClock,
     /// The attempt's first event, `attempt.started`, which is archived already.
     pub started: Event,
+    /// The run's input, if it opens its conversation and this attempt is the first.
+    pub first_input: Option<Box<FirstInput>>,
 }
 
 /// The database's clock, estimated without a request. It is late by the duration of the claim's answer. It misses later
@@ -123,6 +127,48 @@ struct ClaimRow {
     traceparent: Option<String>,
     worked_ms: i64,
     claimed_at: DateTime<Utc>,
+    client_tools: Option<Json<Vec<ClientTool>>>,
+    metadata: Option<Json<Value>>,
+    input_message_id: Uuid,
+    input_client_id: Option<String>,
+    input_content: Option<String>,
+}
+
+/// The message that opens a conversation, and the options of its run. The claim has them, so that such a run begins
+/// without a read.
+#[derive(Debug, Clone)]
+pub struct FirstInput {
+    /// The message.
+    pub message: Message,
+    /// Tools that the client declared with it.
+    pub client_tools: Vec<ClientTool>,
+    /// Its own metadata.
+    pub metadata: Option<Value>,
+}
+
+impl ClaimRow {
+    /// Returns the input if the run is its conversation's first, and this attempt too, so that nothing is left from before.
+    fn first_input(&mut self) -> Option<FirstInput> {
+        let content = self.input_content.take().filter(|_| self.attempt == 1)?;
+        Some(FirstInput {
+            message: Message {
+                id: self.input_message_id,
+                client_id: self.input_client_id.take(),
+                conversation_id: self.conversation_id,
+                run_id: Some(self.id),
+                role: Role::User,
+                content: Content::Text(content),
+                status: MessageStatus::Complete,
+                finish_reason: None,
+                retrieval_context: None,
+                superseded_at: None,
+                version: None,
+                created_at: self.created_at,
+            },
+            client_tools: self.client_tools.take().map(|tools| tools.0).unwrap_or_default(),
+            metadata: self.metadata.take().map(|metadata| metadata.0),
+        })
+    }
 }
 
 /// The terms of claims, set by the configuration.
@@ -152,13 +198,14 @@ macro_rules! take {
         concat!(
             "with candidates as materialized (", $cte, " limit $3 {skip locked}) ",
             "update agent_runs set status = 'running', attempt = attempt + 1, archived_to = (attempt + 1) * 4294967296 + 1, ",
-            "holder = $1, lease_until = {after:$2}, executing = false, started_at = coalesce(started_at, {now}), ",
-            "crashes = crashes + (case when executing then 1 else 0 end), ",
+            "holder = $1, lease_until = {after:$2}, executing = true, started_at = coalesce(started_at, {now}), ",
             "attempt_reason = case when status = 'running' then 'lease_expired' else attempt_reason end, ",
             "waited_ms = waited_ms + coalesce({ms since:waiting_since}, 0), waiting_since = null ",
             "from candidates where agent_runs.id = candidates.candidate_id ",
             "returning agent_runs.id, owner_id, conversation_id, attempt, output_message_id, position, created_at, checkpoint, crashes, attempt_reason, ",
-            "agent_definition_id, agent_version, stream, max_duration_ms, traceparent, {ms since:started_at} - waited_ms as worked_ms, {now} as claimed_at"
+            "agent_definition_id, agent_version, stream, max_duration_ms, traceparent, {ms since:started_at} - waited_ms as worked_ms, {now} as claimed_at, ",
+            "client_tools, metadata, input_message_id, case when position = 1 then (select m.client_id from chat_messages m where m.id = input_message_id) end as input_client_id, ",
+            "case when position = 1 then (select m.content from chat_messages m where m.id = input_message_id) end as input_content"
         )
     };
 }
@@ -247,7 +294,8 @@ async fn start_attempts(
     let received_at = Instant::now();
     let mut claims = Vec::with_capacity(rows.len());
     let mut chunks = Vec::with_capacity(rows.len());
-    for row in rows {
+    for mut row in rows {
+        let first_input = row.first_input().map(Box::new);
         let attempt = row.attempt as u32;
         let reason = reason(row.attempt_reason.as_deref());
         let body = EventBody::AttemptStarted(AttemptStarted {
@@ -280,6 +328,7 @@ async fn start_attempts(
             asked_at,
             clock: DatabaseClock { database_time: row.claimed_at, received_at },
             started,
+            first_input,
         });
     }
     if !chunks.is_empty() {

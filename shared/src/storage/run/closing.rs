@@ -127,7 +127,7 @@ pub async fn write_closing(
     let events = closing.events(message);
     let chunk = chunk_of(closing.tail, &events);
     let (code, message) = ending.error().map(|error| (error.code.clone(), error.message.clone())).unzip();
-    let sql = "update agent_runs set status = $2, archived_to = $3, usage = coalesce($4, usage), finish_reason = coalesce($9, finish_reason), error_code = $5, error_message = $6, parts = $10, \
+    let sql = "update agent_runs set status = $2, archived_to = $3, usage = coalesce($4, usage), finish_reason = coalesce($9, finish_reason), model = coalesce($11, model), error_code = $5, error_message = $6, parts = $10, \
                finished_at = {now}, holder = null, lease_until = null, executing = false \
                where id = $1 and attempt = $8 and status in ('queued', 'running', 'waiting') \
                returning id, exists (select 1 from agent_runs next where next.conversation_id = $7 and next.status = 'queued' and next.id <> $1) as next_waits";
@@ -141,7 +141,8 @@ pub async fn write_closing(
         closing.conversation_id,
         closing.first.attempt,
         closing.finish_text(),
-        closing.parts(&events)
+        closing.parts(&events),
+        chunk.progress.model.clone()
     ];
     let fenced = FencedWrites::new(Statement::new(sql, args), writes_of(closing.run_id, &chunk));
     let written = tx.write_spares::<(Uuid, bool)>(fenced, spare).await?;

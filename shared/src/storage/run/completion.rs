@@ -87,9 +87,9 @@ fn statement(completions: Vec<Completion>) -> FencedWrites {
     let ending = Statement::new(
         "select * from unnest({array uuid:$1}, {array bigint:$2}, {array uuid:$3}, {array bigint:$4}, {array uuid:$5}, \
          {array text:$6}, {array bigint:$7}, {array timestamptz:$8}, {array jsonb:$9}, {array text:$10}, {array jsonb:$11}, \
-         {array bigint:$12}) \
+         {array bigint:$12}, {array text:$13}) \
          as ending (run_id, attempt, conversation_id, position, message_id, text, bytes, created_at, usage, finish_reason, \
-         parts, last_id)",
+         parts, last_id, model)",
         columns(&completions),
     );
     // A locked row would make all members wait, and perhaps for each other.
@@ -103,7 +103,7 @@ fn statement(completions: Vec<Completion>) -> FencedWrites {
         "where r.id = e.run_id and r.attempt = e.attempt and r.status = 'running' and r.superseded_at is null) returning c.id"
     );
     let fence = "update agent_runs r set status = 'completed', archived_to = e.last_id, usage = coalesce(e.usage, r.usage), \
-                 finish_reason = coalesce(e.finish_reason, r.finish_reason), parts = e.parts, finished_at = {now}, \
+                 finish_reason = coalesce(e.finish_reason, r.finish_reason), model = coalesce(e.model, r.model), parts = e.parts, finished_at = {now}, \
                  holder = null, lease_until = null, executing = false \
                  from ending e join counted on counted.id = e.conversation_id \
                  where r.id = e.run_id and r.attempt = e.attempt and r.status = 'running' and r.superseded_at is null \
@@ -140,7 +140,8 @@ fn columns(completions: &[Completion]) -> Vec<crate::storage::sql::Value> {
         column(completions, |run| run.usage.clone()),
         column(completions, |run| run.finish_reason.clone()),
         column(completions, |run| Some(run.parts.clone())),
-        column(completions, |run| run.chunk.last.packed())
+        column(completions, |run| run.chunk.last.packed()),
+        column(completions, |run| run.chunk.progress.model.clone())
     ]
 }
 

@@ -46,7 +46,7 @@ impl Storage {
         const DOING: &str = "archive events of a run";
         let sql = concat!(
             "update agent_runs set archived_to = $3, lease_until = {after:$4}, checkpoint = coalesce($5, checkpoint), \
-                   usage = coalesce($6, usage), finish_reason = coalesce($8, finish_reason), \
+                   usage = coalesce($6, usage), finish_reason = coalesce($8, finish_reason), model = coalesce($9, model), \
                    crashes = case when $7 then 0 else crashes end, \
                    probation = case when $7 then null else probation end \
                    where ",
@@ -63,7 +63,8 @@ impl Storage {
                 resume_at,
                 progress.usage_json(),
                 progress.step_completed,
-                progress.finish_text()
+                progress.finish_text(),
+                progress.model.clone()
             ];
             FencedWrites::new(Statement::new(sql, args), writes_of(claim.run_id, chunk))
         };

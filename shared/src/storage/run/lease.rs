@@ -48,14 +48,22 @@ impl Storage {
             .collect())
     }
 
-    /// Gives back runs of `holder` that it does not know, because the answer to its claim was lost. Their lease ends at
-    /// once, so that the next poll claims them. An executing run has crashed.
-    pub async fn void_unknown(&self, holder: &Holder, unknown: Vec<Uuid>) -> Result<(), Error> {
+    /// Gives back runs of `holder` that it does not know, because the answer to its claim was lost. They count no crash.
+    pub async fn give_back(&self, holder: &Holder, unknown: Vec<Uuid>) -> Result<(), Error> {
+        self.lose("give back runs whose claim was lost", holder, unknown, 0).await
+    }
+
+    /// Charges a run whose executor has panicked with a crash, and gives it back.
+    pub async fn charge_panic(&self, holder: &Holder, run_id: Uuid) -> Result<(), Error> {
+        self.lose("give back a run whose executor panicked", holder, vec![run_id], 1).await
+    }
+
+    /// Ends the leases at once, so that the next poll claims the runs.
+    async fn lose(&self, doing: &'static str, holder: &Holder, runs: Vec<Uuid>, crashes: i64) -> Result<(), Error> {
         let sql = "update agent_runs set lease_until = {before:$3}, holder = null, executing = false, \
-                   crashes = crashes + (case when executing then 1 else 0 end) \
-                   where id {in:$2} and holder = $1 and status = 'running' returning id";
-        let args = args![holder.as_str(), unknown, 1_i64];
-        self.database.write::<(Uuid,)>("give back runs whose claim was lost", sql, args).await.map(drop)
+                   crashes = crashes + $4 where id {in:$2} and holder = $1 and status = 'running' returning id";
+        let args = args![holder.as_str(), runs, 1_i64, crashes];
+        self.database.write::<(Uuid,)>(doing, sql, args).await.map(drop)
     }
 
     /// Embedded only: ends the leases of an earlier process, which no longer runs.

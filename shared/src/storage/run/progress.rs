@@ -34,6 +34,8 @@ pub struct Progress {
     pub usage: Option<Usage>,
     /// The model's reason for ending the newest step.
     pub finish_reason: Option<FinishReason>,
+    /// The model that executes the run, as `provider/name`. It waits for the next flush.
+    pub model: Option<String>,
 }
 
 /// A new message of the trace.
@@ -170,6 +172,7 @@ impl Progress {
         self.step_completed |= later.step_completed;
         self.usage = later.usage.or(self.usage);
         self.finish_reason = later.finish_reason.or(self.finish_reason);
+        self.model = later.model.or(self.model.take());
     }
 }
 

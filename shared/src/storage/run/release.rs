@@ -70,7 +70,7 @@ impl Storage {
         let sql = "update agent_runs set status = $3, attempt_reason = case when $3 = 'queued' then 'drain' else attempt_reason end, \
                    waiting_since = case when $3 = 'waiting' then {now} end, holder = null, lease_until = null, executing = false, \
                    archived_to = $2, checkpoint = coalesce($4, checkpoint), usage = coalesce($5, usage), \
-                   finish_reason = coalesce($7, finish_reason), crashes = case when $6 then 0 else crashes end, \
+                   finish_reason = coalesce($7, finish_reason), model = coalesce($8, model), crashes = case when $6 then 0 else crashes end, \
                    probation = case when $6 then null else probation end where id = $1 returning id";
         let try_release = async |tx: &mut Tx| {
             match lock(tx, claim.run_id).await? {
@@ -91,7 +91,8 @@ impl Storage {
                 progress.resume_at.map(EventId::packed),
                 progress.usage_json(),
                 progress.step_completed,
-                progress.finish_text()
+                progress.finish_text(),
+                progress.model.clone()
             ];
             let writes = tail.map(|tail| writes_of(claim.run_id, tail)).unwrap_or_default();
             let fenced = FencedWrites::new(Statement::new(sql, args), writes);

@@ -127,33 +127,6 @@ impl Database {
         }
         self.transact(doing, async |tx| Ok(Commit(tx.write_spares(again, Spare::Apart).await?))).await
     }
-
-    /// Writes with the fence, and returns the rows of the other statement, a `with … select`. That one sees the new row
-    /// as `{fence:…}`, and all other rows before the write.
-    pub async fn write_and_read<T: Row>(
-        &self,
-        doing: &'static str,
-        fence: Statement,
-        read: Statement,
-    ) -> Result<Vec<T>, Error> {
-        match self {
-            Self::Postgres(pool) => {
-                let read_sql = renumbered(&postgres(read.sql), fence.args.len());
-                let read_sql = read_sql.strip_prefix("with ").expect("the statement begins so");
-                let text = format!("with fence as ({}), {read_sql}", postgres(fence.sql));
-                let args = fence.args.into_iter().chain(read.args).collect();
-                let query = sqlx::query_as_with(AssertSqlSafe(text), postgres_args(args));
-                within(pool.fetch_all(query)).await.map_err(Error::doing(doing))
-            }
-            Self::Sqlite { .. } => {
-                if self.write::<()>(doing, fence.sql, fence.args).await?.is_empty() {
-                    Ok(Vec::new())
-                } else {
-                    self.fetch_all(doing, read.sql, read.args).await
-                }
-            }
-        }
-    }
 }
 
 impl Tx {
