@@ -106,7 +106,9 @@ impl Row {
         (self.is_held, self.has_expired) = (true, false);
         self.is_executing = rules.claim_marks_execution;
         let started = Event { id: id(self.attempt, 1), kind: Kind::Started, base: self.checkpoint };
-        self.archive.push(started);
+        if rules.claims_archive_their_start {
+            self.archive.push(started);
+        }
         started
     }
 

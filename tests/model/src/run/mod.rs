@@ -40,6 +40,8 @@ pub struct Rules {
     pub gaps_are_flushed_first: bool,
     /// Clients check the base of an attempt's first event.
     pub clients_check_bases: bool,
+    /// CLAIM archives the attempt's first event, which supersedes text of the attempt before.
+    pub claims_archive_their_start: bool,
     /// CLAIM marks the run as executing; without it, BEGIN does so.
     pub claim_marks_execution: bool,
     /// A claim that its holder does not know costs the run no crash.
@@ -60,6 +62,7 @@ impl Default for Rules {
             answers_move_the_checkpoint: true,
             gaps_are_flushed_first: true,
             clients_check_bases: true,
+            claims_archive_their_start: true,
             claim_marks_execution: true,
             unknown_claims_are_free: true,
             max_crashes: 2,

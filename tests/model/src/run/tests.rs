@@ -76,6 +76,7 @@ needed! {
     answers_move_the_checkpoint: "a client's text is the stored message", Faults { kills: 1, ..NONE };
     gaps_are_flushed_first: "an appended event reaches every cursor", Faults { log_losses: 1, ..NONE };
     clients_check_bases: "a client's text is the stored message", Faults { freezes: 1, log_losses: 1, ..NONE };
+    claims_archive_their_start: "a client's text is the stored message", Faults { drains: 1, cancels: 1, ..NONE };
     claim_marks_execution: "a deadly run ends", Faults { is_deadly: true, ..NONE };
     unknown_claims_are_free: "only a death is charged", Faults { lost_commits: 1, ..NONE };
 }

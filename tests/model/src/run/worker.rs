@@ -92,7 +92,7 @@ impl Attempt {
             stage: Stage::Claimed,
             events: vec![started],
             logged: 0,
-            stored: 1,
+            stored: usize::from(rules.claims_archive_their_start),
             is_behind: false,
             after_gap: false,
             is_frozen: false,
