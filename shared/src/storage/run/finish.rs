@@ -12,6 +12,7 @@ use super::{
     chunk::chunk_of,
     closing::{Answer, RunEnd, leaves_message, write_closing},
     completion::Completion,
+    group::MAX_BYTES,
 };
 use crate::{
     approval::ApprovalStatus,
@@ -131,6 +132,9 @@ impl Storage {
         let created_at = claim.clock.now();
         let events = closing.events(Some(answer_of(closing, created_at)));
         let (chunk, parts) = (chunk_of(closing.tail, &events), closing.parts(&events));
+        if chunk.body.len() > MAX_BYTES {
+            return None;
+        }
         let completion = Completion::new(claim, closing, created_at, parts, chunk);
         group.completions.write(completion).await.map(|()| events)
     }

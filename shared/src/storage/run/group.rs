@@ -9,6 +9,9 @@ use tokio::sync::{mpsc, oneshot};
 /// Most members of a group, so that its statement holds locks for a short time.
 const MAX_MEMBERS: usize = 32;
 
+/// Most bytes that a member brings to a group. A larger one would delay the others.
+pub const MAX_BYTES: usize = 128 * 1024;
+
 /// A writer that groups its members; cheap to clone.
 pub struct Group<T, R> {
     pending: mpsc::UnboundedSender<(T, oneshot::Sender<Option<R>>)>,

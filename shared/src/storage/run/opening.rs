@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use super::{
     accept::{Acceptance, RunInput, next_round},
-    group::Group,
+    group::{Group, MAX_BYTES},
 };
 use crate::storage::{
     quota::{Share, kept_bytes},
@@ -46,9 +46,13 @@ pub struct Opening {
 }
 
 impl Opening {
-    /// Returns the message of a new conversation; `None` if the run answers an earlier message.
+    /// Returns the message of a new conversation; `None` if the run answers an earlier message, or if the message is too
+    /// large for a group.
     pub fn of(acceptance: &Acceptance<'_>, share: Share) -> Option<Self> {
         let (new, RunInput::New(content)) = (acceptance.new, &acceptance.input) else { return None };
+        if share.brings > MAX_BYTES {
+            return None;
+        }
         let options = &new.options;
         Some(Self {
             n: 0,
