@@ -4,6 +4,7 @@ mod access;
 mod after;
 mod answers;
 mod owners;
+mod posting;
 mod schemas;
 mod search;
 mod standing;
@@ -15,32 +16,25 @@ use std::{sync::Arc, time::Duration};
 use holdfast_shared::{
     config::{ApiConfig, ModelChoice, ToolsConfig},
     conversation::Conversation,
-    event_id::EventId,
     message::Message,
     queue::Queue,
     quotas::Quotas,
     run::Run,
     run_log::RunLog,
     schema::SchemaChecks,
-    storage::{self, CancelOutcome, NewRun, Storage},
+    storage::{self, CancelOutcome, Storage},
     turns::Turns,
 };
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
 use crate::{
-    anonymous_activity::AnonymousActivity,
-    anonymous_limits::AnonymousLimits,
-    auth::{Authenticator, Caller},
-    bodies::Bodies,
-    metrics::Metrics,
-    problem::Problem,
-    relay::{Relay, Subscriber},
-    search_limit::SearchLimit,
-    streams::Streams,
+    anonymous_activity::AnonymousActivity, anonymous_limits::AnonymousLimits, auth::Authenticator, bodies::Bodies,
+    metrics::Metrics, problem::Problem, relay::Relay, search_limit::SearchLimit, streams::Streams,
     unread_answers::UnreadAnswers,
 };
 
+pub use posting::Posting;
 pub use submit::conversation_label;
 
 /// The dependencies of the use cases.
@@ -196,57 +190,6 @@ impl App {
 
     pub fn metrics(&self) -> &Metrics {
         &self.metrics
-    }
-
-    /// Commits a message with its run and wakes a worker. Fails if a limit, a quota or the request's content forbids
-    /// it.
-    pub async fn post(self: &Arc<Self>, caller: &Caller, new: NewRun) -> Result<PostedMessage, Problem> {
-        let (committed, _) = self.submit(caller, new).await?;
-        Ok(committed)
-    }
-
-    /// Calls `post` and opens a stream of the run: from its first event, or from `cursor` if the request is a repeated
-    /// one.
-    pub async fn post_and_follow(
-        self: &Arc<Self>,
-        caller: &Caller,
-        new: NewRun,
-        cursor: EventId,
-    ) -> Result<(PostedMessage, Option<Subscriber>), Problem> {
-        // Order matters: the limit on streams refuses the request before the commit.
-        let stream = self.streams.open(caller)?;
-        // The relay subscribes concurrently, because the stream must not miss any event of the run.
-        let (topic, submitted) = tokio::join!(self.relay.open_topic(new.run_id), self.submit(caller, new));
-        let (committed, queued) = submitted?;
-        let (owner, run) = (&caller.owner, Arc::new(committed.run.clone()));
-        let subscriber = match queued {
-            Some(queued) => Some(self.relay.open_new(topic, owner, &run, queued, stream)),
-            None => self.relay.resume(owner, &run, cursor, stream).await?,
-        };
-        Ok((committed, subscriber))
-    }
-
-    /// Calls `post_and_follow` and waits for the run's first output. Fails with `run_failed` if the run fails before
-    /// that.
-    pub async fn post_and_await_output(
-        self: &Arc<Self>,
-        caller: &Caller,
-        new: NewRun,
-        cursor: EventId,
-    ) -> Result<(PostedMessage, Option<Subscriber>), Problem> {
-        let (committed, mut subscriber) = self.post_and_follow(caller, new, cursor).await?;
-        self.await_output(&committed.run, subscriber.as_mut()).await?;
-        Ok((committed, subscriber))
-    }
-
-    /// Waits for the run's first output, up to `head_wait`. Fails with `run_failed` if the run fails before that.
-    pub async fn await_output(&self, run: &Run, subscriber: Option<&mut Subscriber>) -> Result<(), Problem> {
-        if let Some(subscriber) = subscriber
-            && let Some(error) = subscriber.failure_before_output(self.config.head_wait).await
-        {
-            return Err(Problem::run_failed(run.id, &error));
-        }
-        Ok(())
     }
 
     /// Returns the owner's run for one more stream of it. It reads the database only if no other client streams the run

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::{extract::State, http::HeaderMap, response::Response};
 use holdfast_shared::{
     conversation::Handle,
-    storage::{NewRun, RunOptions, Target},
+    storage::{RunOptions, Target},
 };
 use serde::Deserialize;
 use serde_json::Value;
@@ -13,10 +13,10 @@ use serde_json::Value;
 use super::{
     WireQuery, checked_options, default_target,
     events::{cursor, stream_on},
-    plain_run,
+    plain_posting,
 };
 use crate::{
-    app::App,
+    app::{App, Posting},
     auth::{Caller, MAX_NAME_CHARS, is_name},
     extract::{self, JsonBody, Query},
     problem::Problem,
@@ -78,14 +78,14 @@ pub async fn post(
         _ => String::new(),
     };
     let fingerprint = ["agent", &conversation, &metadata.to_string(), &body.message];
-    let new = NewRun {
+    let posting = Posting {
         options: RunOptions {
             max_duration: Some(app.config().agent_stream_duration),
             ..checked_options(&app, None, Vec::new(), Some(metadata))?
         },
-        ..plain_run(&app, &headers, &fingerprint, target, body.message.clone())?
+        ..plain_posting(&headers, &fingerprint, target, body.message.clone())?
     };
-    let (committed, subscriber) = app.post_and_await_output(&caller, new, cursor(&headers, None)?).await?;
+    let (committed, subscriber) = app.post_and_await_output(&caller, posting, cursor(&headers, None)?).await?;
     stream_on(Wire::Agent, &app, &committed.run, subscriber, query.stream_mode).await
 }
 

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use super::{
     WireQuery, default_target,
     events::{cursor, stream_on},
-    plain_run,
+    plain_posting,
 };
 use crate::{
     app::App,
@@ -54,8 +54,8 @@ pub async fn post(
     let or_empty = |text: &Option<String>| text.clone().unwrap_or_default();
     let conversation = body.conversation_id.clone().or_else(|| caller.named_session().map(str::to_owned));
     let fingerprint = ["chat", &or_empty(&conversation), &or_empty(&body.agent_definition_id), &body.message];
-    let new = plain_run(&app, &headers, &fingerprint, target(&caller, &body)?, body.message.clone())?;
-    let (committed, subscriber) = app.post_and_await_output(&caller, new, cursor(&headers, None)?).await?;
+    let posting = plain_posting(&headers, &fingerprint, target(&caller, &body)?, body.message.clone())?;
+    let (committed, subscriber) = app.post_and_await_output(&caller, posting, cursor(&headers, None)?).await?;
     stream_on(Wire::Chat, &app, &committed.run, subscriber, query.stream_mode).await
 }
 

@@ -7,7 +7,7 @@ use holdfast_shared::{
     message::Message,
     page::Page,
     run::{Run, SubmitMode},
-    storage::{MessageFilter, MessageInput, NewRun, Target},
+    storage::{MessageFilter, MessageInput, Target},
     tool::ClientTool,
 };
 use serde::{Deserialize, Serialize};
@@ -21,11 +21,10 @@ use super::{
 };
 use crate::{
     anonymous_limits::AdmittedWriter,
-    app::{App, conversation_label},
+    app::{App, Posting, conversation_label},
     auth::Caller,
     extract::{self, ConversationId, JsonBody, PartOf, Query, accepts_event_stream, idempotency_key},
     problem::Problem,
-    spans,
     wire::Wire,
 };
 
@@ -162,22 +161,11 @@ pub async fn post_to(
     let mut fingerprint = vec!["message", &conversation, input.content().unwrap_or_default(), body.mode.as_str()];
     fingerprint.extend(replaced.as_deref());
     let key = idempotency_key(headers, &fingerprint, &options)?;
-    let new = NewRun {
-        run_id: Uuid::now_v7(),
-        target,
-        input,
-        client_message_id: None,
-        mode: body.mode,
-        options,
-        max_metadata: app.config().max_metadata_bytes,
-        key,
-        max_unfinished: app.config().max_queued,
-        traceparent: spans::of_request(),
-    };
+    let posting = Posting { mode: body.mode, options, key, ..Posting::new(target, input) };
     if accepts_event_stream(headers) {
-        let (committed, subscriber) = app.post_and_follow(caller, new, cursor(headers, None)?).await?;
+        let (committed, subscriber) = app.post_and_follow(caller, posting, cursor(headers, None)?).await?;
         return stream_on(Wire::Native, app, &committed.run, subscriber, query.stream_mode).await;
     }
-    let committed = app.post(caller, new).await?;
+    let committed = app.post(caller, posting).await?;
     Ok(accepted(committed.run.id, AcceptedMessage { message: committed.message, run: committed.run }))
 }

@@ -38,9 +38,8 @@ use holdfast_shared::{
     agent::StreamMode,
     conversation::Handle,
     page::PageSize,
-    run::SubmitMode,
     storable::{is_too_deep, storable, storable_json},
-    storage::{MessageInput, NewRun, RunOptions, Target},
+    storage::{MessageInput, RunOptions, Target},
     telemetry,
     tool::ClientTool,
 };
@@ -51,7 +50,7 @@ use uuid::Uuid;
 
 use crate::{
     anonymous_activity, anonymous_limits,
-    app::App,
+    app::{App, Posting},
     auth::{self, Caller},
     cors,
     extract::idempotency_key,
@@ -215,27 +214,15 @@ struct WireQuery {
     stream_mode: Option<StreamMode>,
 }
 
-/// Returns a run with default options, as the compatible wires start it. A repeated request has an equal `fingerprint`.
-fn plain_run(
-    app: &App,
+/// Returns a message with default options, as the compatible wires post it. A repeated request has an equal `fingerprint`.
+fn plain_posting(
     headers: &HeaderMap,
     fingerprint: &[&str],
     target: Target,
     content: String,
-) -> Result<NewRun, Problem> {
-    let options = RunOptions::default();
-    Ok(NewRun {
-        run_id: Uuid::now_v7(),
-        target,
-        input: MessageInput::New(content),
-        client_message_id: None,
-        mode: SubmitMode::default(),
-        key: idempotency_key(headers, fingerprint, &options)?,
-        options,
-        max_metadata: app.config().max_metadata_bytes,
-        max_unfinished: app.config().max_queued,
-        traceparent: spans::of_request(),
-    })
+) -> Result<Posting, Problem> {
+    let posting = Posting::new(target, MessageInput::New(content));
+    Ok(Posting { key: idempotency_key(headers, fingerprint, &posting.options)?, ..posting })
 }
 
 /// Returns the target of a request that names no conversation: the session that it names, else a new conversation.

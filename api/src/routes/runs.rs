@@ -13,7 +13,7 @@ use holdfast_shared::{
     message::Message,
     page::Page,
     run::{Run, RunStatus, SubmitMode},
-    storage::{MessageInput, NewRun, RunFilter, Target},
+    storage::{MessageInput, RunFilter, Target},
     tool::ClientTool,
 };
 use serde::{Deserialize, Serialize};
@@ -27,11 +27,10 @@ use super::{
     page_size,
 };
 use crate::{
-    app::App,
+    app::{App, Posting},
     auth::Caller,
     extract::{JsonBody, Query, RunId, accepts_event_stream, idempotency_key},
     problem::Problem,
-    spans,
     wire::Wire,
 };
 
@@ -110,23 +109,12 @@ pub async fn create(
         Some(id) => Target::Existing(id),
         None => default_target(&caller, body.agent_id),
     };
-    let new = NewRun {
-        run_id: Uuid::now_v7(),
-        target,
-        input: MessageInput::New(body.input),
-        client_message_id: None,
-        mode: body.mode,
-        options,
-        max_metadata: app.config().max_metadata_bytes,
-        key,
-        max_unfinished: app.config().max_queued,
-        traceparent: spans::of_request(),
-    };
+    let posting = Posting { mode: body.mode, options, key, ..Posting::new(target, MessageInput::New(body.input)) };
     if accepts_event_stream(&headers) {
-        let (committed, subscriber) = app.post_and_follow(&caller, new, cursor(&headers, None)?).await?;
+        let (committed, subscriber) = app.post_and_follow(&caller, posting, cursor(&headers, None)?).await?;
         return stream_on(Wire::Native, &app, &committed.run, subscriber, query.stream_mode).await;
     }
-    let committed = app.post(&caller, new).await?;
+    let committed = app.post(&caller, posting).await?;
     let answer = AcceptedRun { conversation: committed.conversation, message: committed.message, run: committed.run };
     Ok(accepted(answer.run.id, answer))
 }

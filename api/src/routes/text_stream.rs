@@ -10,7 +10,7 @@ use super::{
     WireQuery, accepted,
     events::{cursor, stream_on},
     messages::AcceptedMessage,
-    plain_run,
+    plain_posting,
 };
 use crate::{
     app::App,
@@ -50,11 +50,11 @@ pub async fn post(
     JsonBody(body): JsonBody<TextMessageBody>,
 ) -> Result<Response, Problem> {
     let fingerprint = ["text", &id.to_string(), &body.content];
-    let new = plain_run(&app, &headers, &fingerprint, Target::Existing(id), body.content.clone())?;
+    let posting = plain_posting(&headers, &fingerprint, Target::Existing(id), body.content.clone())?;
     if accepts_event_stream(&headers) {
-        let (committed, subscriber) = app.post_and_await_output(&caller, new, cursor(&headers, None)?).await?;
+        let (committed, subscriber) = app.post_and_await_output(&caller, posting, cursor(&headers, None)?).await?;
         return stream_on(Wire::Text, &app, &committed.run, subscriber, query.stream_mode).await;
     }
-    let committed = app.post(&caller, new).await?;
+    let committed = app.post(&caller, posting).await?;
     Ok(accepted(committed.run.id, AcceptedMessage { message: committed.message, run: committed.run }))
 }

@@ -8,10 +8,8 @@ use holdfast_shared::{
     event_id::EventId,
     idempotency::IdempotencyKey,
     message::{Message, Role},
-    run::SubmitMode,
-    storage::{MessageInput, NewRun, RunOptions},
+    storage::MessageInput,
 };
-use uuid::Uuid;
 
 use super::{
     answer_with,
@@ -21,13 +19,12 @@ use super::{
     segment::Segment,
 };
 use crate::{
-    app::{App, PostedMessage},
+    app::{App, PostedMessage, Posting},
     auth::Caller,
     extract::idempotency_key,
     problem::Problem,
     relay::Subscriber,
     routes::{checked_options, events::view_of},
-    spans,
     wire::Wire,
 };
 
@@ -62,8 +59,13 @@ pub async fn ask(
             Some(message) => MessageInput::Edit { content: text.clone(), replace_from: message.id },
             None => MessageInput::New(text.clone()),
         };
-        let new = new_run(app, &chat, input, options.clone(), id.clone(), key);
-        match app.post_and_follow(caller, new, EventId::ORIGIN).await {
+        let posting = Posting {
+            client_message_id: id.clone(),
+            options: options.clone(),
+            key,
+            ..Posting::new(chat.target.clone(), input)
+        };
+        match app.post_and_follow(caller, posting, EventId::ORIGIN).await {
             Ok((committed, outcome)) if committed.message.superseded_at.is_none() || has_client_key => {
                 return respond(app, committed, outcome, mode).await;
             }
@@ -118,8 +120,9 @@ pub async fn regenerate(
     let fingerprint = ["ai-sdk", &chat.name, "regenerate", &question.id.to_string(), &after];
     let key =
         idempotency_key(headers, &fingerprint, &options)?.unwrap_or_else(|| IdempotencyKey::of_request(&fingerprint));
-    let new = new_run(app, &chat, MessageInput::Again { replace_from: question.id }, options, None, Some(key));
-    let (committed, outcome) = app.post_and_follow(caller, new, EventId::ORIGIN).await?;
+    let again = MessageInput::Again { replace_from: question.id };
+    let posting = Posting { options, key: Some(key), ..Posting::new(chat.target, again) };
+    let (committed, outcome) = app.post_and_follow(caller, posting, EventId::ORIGIN).await?;
     respond(app, committed, outcome, mode).await
 }
 
@@ -156,28 +159,6 @@ async fn current_message(
             Ok(app.storage().message_called(&caller.owner, conversation.id, name).await?)
         }
         _ => Ok(None),
-    }
-}
-
-fn new_run(
-    app: &App,
-    chat: &ChatTarget,
-    input: MessageInput,
-    options: RunOptions,
-    client_message_id: Option<String>,
-    key: Option<IdempotencyKey>,
-) -> NewRun {
-    NewRun {
-        run_id: Uuid::now_v7(),
-        target: chat.target.clone(),
-        input,
-        client_message_id,
-        mode: SubmitMode::default(),
-        options,
-        max_metadata: app.config().max_metadata_bytes,
-        key,
-        max_unfinished: app.config().max_queued,
-        traceparent: spans::of_request(),
     }
 }
 

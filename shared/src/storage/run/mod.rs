@@ -1,11 +1,13 @@
 //! The protocol of a run: a file per step, and the parts that several steps share. ARCHITECTURE.md describes it in "the
 //! life of a run", and `tests/model` is its model.
 //!
-//! - SUBMIT: `submit`, `accept`, `supersede`. CLAIM: `claim`, `suspects`. BEGIN: `begin`, `summary`. RENEW: `lease`.
-//! - The holder's writes: FLUSH in `flush`, FINISH in `finish`, LEAVE in `release`.
+//! - SUBMIT: `submit`, `accept`, `opening`, `supersede`. CLAIM: `claim`, `suspects`. BEGIN: `begin`, `summary`. RENEW:
+//!   `lease`.
+//! - The holder's writes: FLUSH in `flush`, FINISH in `finish` and `completion`, LEAVE in `release`.
 //! - Writers without a claim: ANSWER in `answer`, CANCEL in `cancel`, `end`, `sweep`, `deaths`, `retire`. `attempt` has
 //!   their rule, and the fence of every write.
-//! - `chunk` and `progress` are the rows of events, and `closing` is the last write.
+//! - `chunk` and `progress` are the rows of events, and `closing` is the last write. `group` lets the writes of several
+//!   runs share a transaction.
 
 mod accept;
 mod answer;

@@ -1,0 +1,116 @@
+//! Posting a message: what every route says of it, and the three ways to wait for its run.
+
+use std::sync::Arc;
+
+use holdfast_shared::{
+    config::ApiConfig,
+    event_id::EventId,
+    idempotency::IdempotencyKey,
+    run::{Run, SubmitMode},
+    storage::{MessageInput, NewRun, RunOptions, Target},
+};
+use uuid::Uuid;
+
+use super::{App, PostedMessage};
+use crate::{auth::Caller, problem::Problem, relay::Subscriber, spans};
+
+/// A message that a caller posts, as its route has read it.
+pub struct Posting {
+    /// The conversation of the message.
+    pub target: Target,
+    /// The message, or the message that the run answers again.
+    pub input: MessageInput,
+    /// The id that the client gave its message.
+    pub client_message_id: Option<String>,
+    /// The effect on unfinished runs of the conversation.
+    pub mode: SubmitMode,
+    /// How the run is executed.
+    pub options: RunOptions,
+    /// The client's idempotency key.
+    pub key: Option<IdempotencyKey>,
+}
+
+impl Posting {
+    /// Returns a message with the defaults of all that a client need not say.
+    pub fn new(target: Target, input: MessageInput) -> Self {
+        Self {
+            target,
+            input,
+            client_message_id: None,
+            mode: SubmitMode::default(),
+            options: RunOptions::default(),
+            key: None,
+        }
+    }
+
+    /// Returns the run of the message, with an id, the deployment's limits, and the span of the request.
+    fn into_run(self, config: &ApiConfig) -> NewRun {
+        let Self { target, input, client_message_id, mode, options, key } = self;
+        NewRun {
+            run_id: Uuid::now_v7(),
+            target,
+            input,
+            client_message_id,
+            mode,
+            options,
+            max_metadata: config.max_metadata_bytes,
+            key,
+            max_unfinished: config.max_queued,
+            traceparent: spans::of_request(),
+        }
+    }
+}
+
+impl App {
+    /// Commits a message with its run and wakes a worker. Fails if a limit, a quota or the request's content forbids
+    /// it.
+    pub async fn post(self: &Arc<Self>, caller: &Caller, posting: Posting) -> Result<PostedMessage, Problem> {
+        let (committed, _) = self.submit(caller, posting.into_run(self.config())).await?;
+        Ok(committed)
+    }
+
+    /// Calls `post` and opens a stream of the run: from its first event, or from `cursor` if the request is a repeated
+    /// one.
+    pub async fn post_and_follow(
+        self: &Arc<Self>,
+        caller: &Caller,
+        posting: Posting,
+        cursor: EventId,
+    ) -> Result<(PostedMessage, Option<Subscriber>), Problem> {
+        let new = posting.into_run(self.config());
+        // Order matters: the limit on streams refuses the request before the commit.
+        let stream = self.streams.open(caller)?;
+        // The relay subscribes concurrently, because the stream must not miss any event of the run.
+        let (topic, submitted) = tokio::join!(self.relay.open_topic(new.run_id), self.submit(caller, new));
+        let (committed, queued) = submitted?;
+        let (owner, run) = (&caller.owner, Arc::new(committed.run.clone()));
+        let subscriber = match queued {
+            Some(queued) => Some(self.relay.open_new(topic, owner, &run, queued, stream)),
+            None => self.relay.resume(owner, &run, cursor, stream).await?,
+        };
+        Ok((committed, subscriber))
+    }
+
+    /// Calls `post_and_follow` and waits for the run's first output. Fails with `run_failed` if the run fails before
+    /// that.
+    pub async fn post_and_await_output(
+        self: &Arc<Self>,
+        caller: &Caller,
+        posting: Posting,
+        cursor: EventId,
+    ) -> Result<(PostedMessage, Option<Subscriber>), Problem> {
+        let (committed, mut subscriber) = self.post_and_follow(caller, posting, cursor).await?;
+        self.await_output(&committed.run, subscriber.as_mut()).await?;
+        Ok((committed, subscriber))
+    }
+
+    /// Waits for the run's first output, up to `head_wait`. Fails with `run_failed` if the run fails before that.
+    pub async fn await_output(&self, run: &Run, subscriber: Option<&mut Subscriber>) -> Result<(), Problem> {
+        if let Some(subscriber) = subscriber
+            && let Some(error) = subscriber.failure_before_output(self.config.head_wait).await
+        {
+            return Err(Problem::run_failed(run.id, &error));
+        }
+        Ok(())
+    }
+}
