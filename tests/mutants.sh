@@ -61,7 +61,7 @@ mutant no-intent "--test e2e a_call_that_may_have_been_made" \
 mutant intent-not-committed-before-the-call "--test e2e tools_with_effects_wait" \
   worker/src/executor/tools.rs 's/tool.effect != Effect::ReadOnly/false \&\& tool.effect != Effect::ReadOnly/'
 mutant unknown-outcomes-are-guessed "--test e2e a_call_that_may_have_been_made" \
-  worker/src/executor/tools.rs 's/Effect::Once => CallPlan::Ask\(ApprovalKind::UnknownOutcome, state.input.clone\(\)\)/Effect::Once => call(\&state.input)/'
+  worker/src/executor/call_plan.rs 's/Effect::Once => CallPlan::Ask\(ApprovalKind::UnknownOutcome, state.input.clone\(\)\)/Effect::Once => call(\&state.input)/'
 mutant approvals-are-decided-twice "-p holdfast-shared --test conformance only_one_of_two_answers" \
   shared/src/storage/run/answer.rs 's/approval.status != ApprovalStatus::Pending/approval.status == ApprovalStatus::Superseded/'
 mutant a-stale-claim-notes-progress "-p holdfast-shared --test conformance a_stale_claim_writes_no_progress" \

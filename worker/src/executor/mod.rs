@@ -5,6 +5,7 @@
 //! run. An execution that ends early returns a `Stop`, which decides what follows.
 
 mod attempt;
+mod call_plan;
 mod compress;
 mod context;
 mod limits;

@@ -10,7 +10,6 @@ use std::{
 };
 
 use holdfast_shared::{
-    approval::{ApprovalKind, ApprovalStatus},
     event::{
         AgentState, AgentStateChanged, ApprovalRequested, EventBody, ExecutedBy, StepCompleted, ToolCallCompleted,
         ToolCallStarted,
@@ -28,23 +27,12 @@ use tokio::task::JoinSet;
 use tracing::Instrument;
 use uuid::Uuid;
 
-use super::{NextNode, Stop, attempt::Attempt, memory::StepCall};
+use super::{
+    NextNode, Stop,
+    attempt::Attempt,
+    call_plan::{CallFacts, CallPlan, ToolFacts, plan},
+};
 use crate::{lease::Signal, tools::Tool};
-
-/// The next action for one call.
-enum CallPlan {
-    /// The call has its outcome.
-    Nothing,
-    /// The call gets this outcome without being made.
-    Refuse(ToolError),
-    Call(Arc<Tool>, Value),
-    /// A human must decide.
-    Ask(ApprovalKind, Value),
-    /// The client must execute the call.
-    Client(Value),
-    /// The question was asked earlier and is still open.
-    Wait,
-}
 
 /// The outcome of a call: its index in the step, its result, and how long it took.
 type CallOutcome = (usize, Result<String, ToolError>, Duration);
@@ -53,13 +41,20 @@ type CallOutcome = (usize, Result<String, ToolError>, Duration);
 pub async fn call_tools(attempt: &mut Attempt<'_>) -> Result<NextNode, Stop> {
     let mut invalid = check_arguments(attempt).await?;
     let plans: Vec<CallPlan> =
-        (0..attempt.memory.calls.len()).map(|index| plan(attempt, index, invalid.remove(&index))).collect();
+        (0..attempt.memory.calls.len()).map(|index| plan_of(attempt, index, invalid.remove(&index))).collect();
     let (mut to_call, mut questions) = (VecDeque::new(), Vec::new());
     for (index, plan) in plans.into_iter().enumerate() {
         match plan {
             CallPlan::Nothing => {}
             CallPlan::Refuse(error) => complete(attempt, (index, Err(error), Duration::ZERO)),
-            CallPlan::Call(tool, input) => to_call.push_back((index, tool, input)),
+            CallPlan::RefuseUnknown => {
+                let error = no_such_tool(attempt, &attempt.memory.calls[index].state.name);
+                complete(attempt, (index, Err(error), Duration::ZERO));
+            }
+            CallPlan::Call(input) => {
+                let tool = attempt.toolbox.get(&attempt.memory.calls[index].state.name);
+                to_call.push_back((index, Arc::clone(tool.expect("only a call of a tool is planned")), input));
+            }
             question => questions.push((index, question)),
         }
     }
@@ -97,43 +92,18 @@ async fn check_arguments(attempt: &mut Attempt<'_>) -> Result<BTreeMap<usize, To
     attempt.alongside(checked).await
 }
 
-/// Decides about a call from its status, its effect and approval, and the error of its arguments, if there is one.
-fn plan(attempt: &Attempt<'_>, index: usize, invalid: Option<ToolError>) -> CallPlan {
-    let StepCall { state, approval } = &attempt.memory.calls[index];
-    let tool = attempt.toolbox.get(&state.name);
-    let call = |input: &Value| match tool {
-        Some(tool) => CallPlan::Call(Arc::clone(tool), input.clone()),
-        None => CallPlan::Refuse(tool_unavailable(state)),
+/// Returns the plan of a call, from the facts that the toolbox and the limits have about it.
+fn plan_of(attempt: &Attempt<'_>, index: usize, invalid: Option<ToolError>) -> CallPlan {
+    let call = &attempt.memory.calls[index];
+    let tool = attempt.toolbox.get(&call.state.name);
+    let calls_before = attempt.memory.calls_made - attempt.memory.calls.len() as u32 + index as u32;
+    let facts = CallFacts {
+        tool: tool.map(|tool| ToolFacts { is_client_tool: tool.is_client_tool(), needs_approval: tool.needs_approval }),
+        calls_before,
+        most_calls: attempt.limits.tool_calls,
+        invalid,
     };
-    match state.status {
-        ToolCallStatus::Completed | ToolCallStatus::Abandoned => CallPlan::Nothing,
-        ToolCallStatus::Client => CallPlan::Wait,
-        ToolCallStatus::Called => match state.effect {
-            Effect::ReadOnly | Effect::Idempotent => call(&state.input),
-            Effect::Once => CallPlan::Ask(ApprovalKind::UnknownOutcome, state.input.clone()),
-        },
-        ToolCallStatus::Waiting => match approval {
-            None => CallPlan::Wait,
-            Some(approval) => match approval.status {
-                ApprovalStatus::Pending => CallPlan::Wait,
-                ApprovalStatus::Approved => call(approval.edited_input.as_ref().unwrap_or(&approval.input)),
-                _ => CallPlan::Refuse(refusal(approval.kind, approval.status, approval.reason.as_deref())),
-            },
-        },
-        ToolCallStatus::Requested => {
-            let beyond = attempt.memory.calls_made - attempt.memory.calls.len() as u32 + index as u32;
-            let Some(tool) = tool else { return CallPlan::Refuse(no_such_tool(attempt, &state.name)) };
-            if beyond >= attempt.limits.tool_calls {
-                return CallPlan::Refuse(too_many_calls(attempt.limits.tool_calls));
-            }
-            match invalid {
-                Some(error) => CallPlan::Refuse(error),
-                None if tool.is_client_tool() => CallPlan::Client(state.input.clone()),
-                None if tool.needs_approval => CallPlan::Ask(ApprovalKind::Policy, state.input.clone()),
-                None => call(&state.input),
-            }
-        }
-    }
+    plan(call, facts)
 }
 
 /// Makes the calls, a few at a time.
@@ -326,14 +296,6 @@ fn finish_step(attempt: &mut Attempt<'_>) {
 }
 
 /// Returns the error of a call whose tool was available when the model requested it.
-fn tool_unavailable(state: &CallState) -> ToolError {
-    let effect_notice = match state.status {
-        ToolCallStatus::Called => "the call was interrupted; it may or may not have taken effect",
-        _ => "this call was not made",
-    };
-    ToolError::new("tool_unavailable", format!("{effect_notice}: the tool {} cannot be reached now", state.name))
-}
-
 fn no_such_tool(attempt: &Attempt<'_>, name: &str) -> ToolError {
     if attempt.toolbox.is_unavailable(name) {
         return ToolError::new(
@@ -343,27 +305,4 @@ fn no_such_tool(attempt: &Attempt<'_>, name: &str) -> ToolError {
     }
     let names: Vec<String> = attempt.toolbox.specs().into_iter().map(|spec| spec.name).collect();
     ToolError::new("unknown_tool", format!("there is no tool {name:?}; there are: {}", names.join(", ")))
-}
-
-fn too_many_calls(most: u32) -> ToolError {
-    ToolError::new(
-        "limit_reached",
-        format!(
-            "this call was not made: the run may make {most} tool calls (max_tool_calls); answer with what you have"
-        ),
-    )
-}
-
-fn refusal(kind: ApprovalKind, status: ApprovalStatus, reason: Option<&str>) -> ToolError {
-    let because = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
-    match (kind, status) {
-        (ApprovalKind::UnknownOutcome, _) => ToolError::new(
-            "outcome_unknown",
-            format!("the call was interrupted; it may or may not have taken effect, and is not repeated{because}"),
-        ),
-        (_, ApprovalStatus::Expired) => {
-            ToolError::new("approval_expired", "this call was not made: no human approved it in time")
-        }
-        _ => ToolError::new("denied", format!("this call was not made: a human has denied it{because}")),
-    }
 }
