@@ -12,7 +12,7 @@ use uuid::Uuid;
 use super::{
     EndedRun, Error, Storage,
     rows::{MessageRow, message_columns},
-    run::{SupersedePoint, cancel_all, supersede, unfinished_runs},
+    run::{SupersedePoint, cancel_all, supersede_from, unfinished_runs},
     sql::{Commit, RollBack, Tx, args},
 };
 use crate::{
@@ -121,7 +121,7 @@ async fn restore(tx: &mut Tx, owner: &str, conversation_id: Uuid, id: Uuid) -> R
         let unfinished = unfinished_runs(tx, conversation_id).await?;
         let to_cancel = unfinished.into_iter().filter(|run| point.covers(run.position)).collect();
         // Order matters: the messages of the cancelled runs are then superseded from their start.
-        supersede::everything_from(tx, conversation_id, point, Uuid::now_v7()).await?;
+        supersede_from(tx, conversation_id, point, Uuid::now_v7()).await?;
         (ended, cancel_requested) = cancel_all(tx, to_cancel, ApprovalStatus::Superseded).await?;
         revert(tx, conversation_id, change).await?;
         // A summary that covers this turn was made without the restored messages.

@@ -11,7 +11,7 @@ use holdfast_shared::{
     trace::Node,
 };
 use serde_json::json;
-use sqlx::{Connection as _, PgConnection};
+use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 use tokio::task::JoinHandle;
 use uuid::Uuid;
 
@@ -126,12 +126,20 @@ async fn a_message_that_the_database_refuses_harms_no_other() {
 
 #[tokio::test]
 async fn a_locked_conversation_delays_no_other_completion() {
+    a_lock_delays_no_other_completion("chat_conversations", |claim| claim.conversation_id).await;
+}
+
+#[tokio::test]
+async fn a_locked_run_delays_no_other_completion() {
+    a_lock_delays_no_other_completion("agent_runs", |claim| claim.run_id).await;
+}
+
+async fn a_lock_delays_no_other_completion(table: &str, id: fn(&Claim) -> Uuid) {
     let backends = TestBackends::scaled_out().await;
     let [one, two] = claims(&backends, 2).await.try_into().unwrap();
     let mut blocker = connection(&backends).await;
-    sqlx::raw_sql("begin").execute(&mut blocker).await.unwrap();
-    let lock = "select id from chat_conversations where id = $1 for update";
-    sqlx::query(lock).bind(one.conversation_id).execute(&mut blocker).await.unwrap();
+    let lock = format!("begin; select id from {table} where id = '{}' for update", id(&one));
+    sqlx::raw_sql(AssertSqlSafe(lock)).execute(&mut blocker).await.unwrap();
     let (blocked, free) = (finishing(&backends, &one), finishing(&backends, &two));
     assert!(matches!(free.await.unwrap(), FinishOutcome::Ended { .. }));
     assert!(!blocked.is_finished());
@@ -161,6 +169,21 @@ async fn one_refused_completion_harms_no_other() {
     assert!(outcomes.iter().all(|outcome| matches!(outcome, FinishOutcome::Ended { .. })));
     for claim in &claims {
         assert!(is_completed(&backends, claim).await);
+    }
+}
+
+#[tokio::test]
+async fn members_too_large_for_a_group_are_written_alone() {
+    const MAX_BYTES: usize = 128 * 1024;
+    let backends = TestBackends::scaled_out().await;
+    for bytes in [MAX_BYTES - 8 * 1024, MAX_BYTES, MAX_BYTES + 1] {
+        let text = "x".repeat(bytes);
+        backends.submit(NEW, &text).await;
+        let claim = backends.claim(1).await.remove(0);
+        let answer = Answer { text: text.clone(), ..Answer::default() };
+        let finished = backends.storage.finish(&claim, None, claim.started.id, &answer, &Ending::Completed).await;
+        assert!(matches!(finished.unwrap(), FinishOutcome::Ended { .. }), "{bytes} bytes");
+        assert!(is_completed(&backends, &claim).await, "{bytes} bytes");
     }
 }
 

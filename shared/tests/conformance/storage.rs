@@ -16,8 +16,10 @@ use holdfast_shared::{
         Answer, ArchiveChunk, BeginResult, CancelOutcome, Claim, FinishOutcome, FlushOutcome, Holder, MessageFilter,
         NewRun, Progress, Release, ReleaseOutcome, SubmitOutcome, Target, Window,
     },
+    tool::ClientTool,
     usage::Usage,
 };
+use serde_json::json;
 use uuid::Uuid;
 
 use crate::{
@@ -33,6 +35,7 @@ on_each_backend!(
     only_the_first_run_of_a_conversation_is_claimed,
     runs_are_claimed_once,
     each_claim_of_a_run_has_the_limit_of_its_submission,
+    an_attempt_begins_with_a_message_of_any_length_and_its_tools,
     a_lost_claim_is_free_and_each_death_is_charged,
     a_run_that_took_down_three_workers_can_only_end,
     another_attempt_reads_the_finish_reason_of_the_newest_step,
@@ -267,6 +270,24 @@ async fn each_claim_of_a_run_has_the_limit_of_its_submission(backends: TestBacke
     backends.expire(new.run_id).await;
     assert_eq!(backends.take_over().await[0].limits, limits);
     assert_eq!(one_claim(&backends).await.limits, Limits::default());
+}
+
+async fn an_attempt_begins_with_a_message_of_any_length_and_its_tools(backends: TestBackends) {
+    for (length, has_tools) in [(1, false), (1, true), (16_384, false), (16_385, false)] {
+        let mut new = new_run(NEW, &"x".repeat(length));
+        let tool = ClientTool { name: "locate".into(), description: String::new(), input_schema: json!({}) };
+        new.options.client_tools = if has_tools { vec![tool] } else { Vec::new() };
+        new.options.metadata = Some(json!({"a": 1}));
+        assert!(matches!(backends.storage.submit("ann", &NO_QUOTAS, &new).await.unwrap(), SubmitOutcome::Accepted(_)));
+        let claim = backends.claim(1).await.remove(0);
+        let is_short = length <= 16_384 && !has_tools;
+        assert_eq!(claim.first_input.is_some(), is_short, "only a short message comes with its claim");
+        let BeginResult::Executing(start) = backends.storage.begin(&claim, ALL).await.unwrap() else {
+            panic!("fenced")
+        };
+        assert_eq!(start.history.input.content, Content::Text("x".repeat(length)));
+        assert_eq!((start.client_tools.len(), &start.metadata), (usize::from(has_tools), &json!({"a": 1})));
+    }
 }
 
 async fn a_lost_claim_is_free_and_each_death_is_charged(backends: TestBackends) {

@@ -142,13 +142,13 @@ impl Storage {
     /// Returns the state that the attempt resumes from, with the window's number of earlier messages. The first attempt of
     /// a run that opens its conversation needs no read, because its claim has the state.
     pub async fn begin(&self, claim: &Claim, window: Window) -> Result<BeginResult, Error> {
-        if let Some(FirstInput { message, client_tools, metadata }) = claim.first_input.as_deref() {
+        if let Some(FirstInput { message, metadata }) = claim.first_input.as_deref() {
             return Ok(BeginResult::Executing(Box::new(Start {
                 history: History { summary: None, earlier: Vec::new(), input: message.clone() },
                 trace: Vec::new(),
                 calls: Vec::new(),
                 approvals: Vec::new(),
-                client_tools: client_tools.clone(),
+                client_tools: Vec::new(),
                 metadata: merged(None, metadata.clone()),
                 finish_reason: None,
             })));

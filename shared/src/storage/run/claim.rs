@@ -1,6 +1,9 @@
 //! CLAIM: how a worker gets a run.
 
-use std::time::{Duration, Instant, SystemTime};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant, SystemTime},
+};
 
 use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
@@ -18,7 +21,6 @@ use crate::{
     event_id::EventId,
     message::{Content, Message, MessageStatus, Role},
     telemetry::Traceparent,
-    tool::ClientTool,
 };
 
 /// The name of one worker process, unique per start.
@@ -82,7 +84,7 @@ pub struct Claim {
     /// The attempt's first event, `attempt.started`, which is archived already.
     pub started: Event,
     /// The run's input, if it opens its conversation and this attempt is the first.
-    pub first_input: Option<Box<FirstInput>>,
+    pub first_input: Option<Arc<FirstInput>>,
 }
 
 /// The database's clock, estimated without a request. It is late by the duration of the claim's answer. It misses later
@@ -127,7 +129,6 @@ struct ClaimRow {
     traceparent: Option<String>,
     worked_ms: i64,
     claimed_at: DateTime<Utc>,
-    client_tools: Option<Json<Vec<ClientTool>>>,
     metadata: Option<Json<Value>>,
     input_message_id: Uuid,
     input_client_id: Option<String>,
@@ -135,13 +136,11 @@ struct ClaimRow {
 }
 
 /// The message that opens a conversation, and the options of its run. The claim has them, so that such a run begins
-/// without a read.
+/// without a read. A long message and tools of the client come with BEGIN, because a worker claims many runs at once.
 #[derive(Debug, Clone)]
 pub struct FirstInput {
     /// The message.
     pub message: Message,
-    /// Tools that the client declared with it.
-    pub client_tools: Vec<ClientTool>,
     /// Its own metadata.
     pub metadata: Option<Value>,
 }
@@ -165,7 +164,6 @@ impl ClaimRow {
                 version: None,
                 created_at: self.created_at,
             },
-            client_tools: self.client_tools.take().map(|tools| tools.0).unwrap_or_default(),
             metadata: self.metadata.take().map(|metadata| metadata.0),
         })
     }
@@ -204,8 +202,9 @@ macro_rules! take {
             "from candidates where agent_runs.id = candidates.candidate_id ",
             "returning agent_runs.id, owner_id, conversation_id, attempt, output_message_id, position, created_at, checkpoint, crashes, attempt_reason, ",
             "agent_definition_id, agent_version, stream, max_duration_ms, traceparent, {ms since:started_at} - waited_ms as worked_ms, {now} as claimed_at, ",
-            "client_tools, metadata, input_message_id, case when position = 1 then (select m.client_id from chat_messages m where m.id = input_message_id) end as input_client_id, ",
-            "case when position = 1 then (select m.content from chat_messages m where m.id = input_message_id) end as input_content"
+            "input_message_id, case when position = 1 then (select m.client_id from chat_messages m where m.id = input_message_id) end as input_client_id, ",
+            "case when position = 1 then metadata end as metadata, case when position = 1 and client_tools is null then ",
+            "(select m.content from chat_messages m where m.id = input_message_id and octet_length(m.content) <= 16384) end as input_content"
         )
     };
 }
@@ -295,7 +294,7 @@ async fn start_attempts(
     let mut claims = Vec::with_capacity(rows.len());
     let mut chunks = Vec::with_capacity(rows.len());
     for mut row in rows {
-        let first_input = row.first_input().map(Box::new);
+        let first_input = row.first_input().map(Arc::new);
         let attempt = row.attempt as u32;
         let reason = reason(row.attempt_reason.as_deref());
         let body = EventBody::AttemptStarted(AttemptStarted {

@@ -68,46 +68,40 @@ pub fn start(database: Database) -> Group<Completion, ()> {
     Group::start(move |completions: Vec<Completion>| {
         let database = database.clone();
         async move {
-            let ids: Vec<Uuid> = completions.iter().map(|completion| completion.run_id).collect();
-            let ended = match database.write_fenced::<(Uuid,)>("complete runs", statement(completions)).await {
-                Ok(rows) => rows.into_iter().map(|row| row.0).collect::<HashSet<_>>(),
-                Err(error) => {
-                    let error = &error as &dyn std::error::Error;
-                    tracing::debug!(runs = ids.len(), error, "failed to complete runs together");
-                    HashSet::new()
-                }
-            };
-            ids.iter().map(|id| ended.contains(id).then_some(())).collect()
+            let ended: Vec<(Uuid,)> = database.write_fenced("complete runs", statement(&completions)).await?;
+            let ended: HashSet<Uuid> = ended.into_iter().map(|(id,)| id).collect();
+            Ok(completions.iter().map(|completion| ended.contains(&completion.run_id).then_some(())).collect())
         }
     })
 }
 
 /// Returns the statement, whose fence returns the ids of the ended runs.
-fn statement(completions: Vec<Completion>) -> FencedWrites {
+fn statement(completions: &[Completion]) -> FencedWrites {
     let ending = Statement::new(
         "select * from unnest({array uuid:$1}, {array bigint:$2}, {array uuid:$3}, {array bigint:$4}, {array uuid:$5}, \
          {array text:$6}, {array bigint:$7}, {array timestamptz:$8}, {array jsonb:$9}, {array text:$10}, {array jsonb:$11}, \
          {array bigint:$12}, {array text:$13}) \
          as ending (run_id, attempt, conversation_id, position, message_id, text, bytes, created_at, usage, finish_reason, \
          parts, last_id, model)",
-        columns(&completions),
+        columns(completions),
     );
-    // A locked row would make all members wait, and perhaps for each other.
-    let free = "select c.id from chat_conversations c join ending e on e.conversation_id = c.id \
-                where c.last_position = e.position for no key update of c skip locked";
+    // A locked row would make all members wait, and perhaps for each other. A row that was written since the statement began
+    // is checked again when it is locked. Order matters: the conversation is locked before the run.
+    let free = "select r.id as run_id, c.id as conversation_id from ending e \
+                join chat_conversations c on c.id = e.conversation_id and c.last_position = e.position \
+                join agent_runs r on r.id = e.run_id and r.attempt = e.attempt \
+                where r.status = 'running' and r.superseded_at is null for no key update of c, r skip locked";
     let counted = concat!(
         "update chat_conversations c set last_position = c.last_position + 1, last_message_at = {now}, activity_at = {now}, ",
         "bytes = c.bytes + e.bytes + ",
         trace_bytes!("e.run_id"),
-        " from ending e join free on free.id = e.conversation_id where c.id = free.id and exists (select 1 from agent_runs r ",
-        "where r.id = e.run_id and r.attempt = e.attempt and r.status = 'running' and r.superseded_at is null) returning c.id"
+        " from ending e join free f on f.run_id = e.run_id where c.id = f.conversation_id returning c.id"
     );
     let fence = "update agent_runs r set status = 'completed', archived_to = e.last_id, usage = coalesce(e.usage, r.usage), \
                  finish_reason = coalesce(e.finish_reason, r.finish_reason), model = coalesce(e.model, r.model), parts = e.parts, finished_at = {now}, \
                  holder = null, lease_until = null, executing = false \
-                 from ending e join counted on counted.id = e.conversation_id \
-                 where r.id = e.run_id and r.attempt = e.attempt and r.status = 'running' and r.superseded_at is null \
-                 returning r.id, r.position, r.owner_id";
+                 from ending e join counted on counted.id = e.conversation_id join free f on f.run_id = e.run_id \
+                 where r.id = f.run_id returning r.id, r.position, r.owner_id";
     let answers = "insert into chat_messages (id, conversation_id, owner_id, run_id, position, turn, role, content, status, \
                    retrieval_context, created_at, finish_reason) \
                    select e.message_id, e.conversation_id, f.owner_id, f.id, f.position + 1, f.position, 'assistant', e.text, \

@@ -65,7 +65,7 @@ impl Storage {
             answer,
             ending,
         };
-        if let Some(events) = self.complete(claim, &closing).await {
+        if let Some(events) = self.complete(claim, &closing).await? {
             return Ok(FinishOutcome::Ended { events, next_waits: false });
         }
         let closed = match self.close(DOING, &closing, Spare::Together).await {
@@ -126,17 +126,17 @@ impl Storage {
 
     /// Ends the run with others, and returns its last events; `None` if the run needs a transaction. No other run waits for
     /// this end.
-    async fn complete(&self, claim: &Claim, closing: &RunEnd<'_>) -> Option<Vec<Event>> {
-        let group = self.groups.as_ref().filter(|_| *closing.ending == Ending::Completed)?;
+    async fn complete(&self, claim: &Claim, closing: &RunEnd<'_>) -> Result<Option<Vec<Event>>, Error> {
+        let (Some(groups), Ending::Completed) = (&self.groups, closing.ending) else { return Ok(None) };
         // The event carries the answer's time, so the statement cannot choose it.
         let created_at = claim.clock.now();
         let events = closing.events(Some(answer_of(closing, created_at)));
         let (chunk, parts) = (chunk_of(closing.tail, &events), closing.parts(&events));
         if chunk.body.len() > MAX_BYTES {
-            return None;
+            return Ok(None);
         }
         let completion = Completion::new(claim, closing, created_at, parts, chunk);
-        group.completions.write(completion).await.map(|()| events)
+        Ok(groups.completions.write(completion).await?.map(|()| events))
     }
 }
 

@@ -3,8 +3,13 @@
 //! While one commit is under way, the next group gathers, and a lone write waits for no other. `tests/model/src/group.rs`
 //! has the rules: each member has its own fence, a group leaves out locked rows, and a refused group is split. The second
 //! and the third leave members to be written alone.
+//!
+//! A group that loses its connection may be committed, so its members fail as a lone write does then. The members that
+//! wait behind it fail with it, because each group would wait for the same database in turn.
 
 use tokio::sync::{mpsc, oneshot};
+
+use crate::storage::Error;
 
 /// Most members of a group, so that its statement holds locks for a short time.
 const MAX_MEMBERS: usize = 32;
@@ -14,8 +19,12 @@ pub const MAX_BYTES: usize = 128 * 1024;
 
 /// A writer that groups its members; cheap to clone.
 pub struct Group<T, R> {
-    pending: mpsc::UnboundedSender<(T, oneshot::Sender<Option<R>>)>,
+    /// Each waiting caller has one member here, and requests are limited before they write.
+    pending: mpsc::UnboundedSender<Member<T, R>>,
 }
+
+/// A write and its caller. `None` for the caller means that it writes the member alone.
+type Member<T, R> = (T, oneshot::Sender<Result<Option<R>, Error>>);
 
 impl<T, R> Clone for Group<T, R> {
     fn clone(&self) -> Self {
@@ -25,32 +34,54 @@ impl<T, R> Clone for Group<T, R> {
 
 impl<T: Send + 'static, R: Send + 'static> Group<T, R> {
     /// Starts the writer, which ends with the last clone. `write` writes a group, and returns the result of each member;
-    /// `None` for members that are to be written alone.
+    /// `None` for members that it left out.
     pub fn start<F>(write: impl Fn(Vec<T>) -> F + Send + 'static) -> Self
     where
-        F: Future<Output = Vec<Option<R>>> + Send,
+        F: Future<Output = Result<Vec<Option<R>>, Error>> + Send + 'static,
     {
-        let (pending, mut members) = mpsc::unbounded_channel::<(T, oneshot::Sender<Option<R>>)>();
-        tokio::spawn(async move {
-            let mut gathered = Vec::new();
-            while members.recv_many(&mut gathered, MAX_MEMBERS).await > 0 {
-                let (group, callers): (Vec<_>, Vec<_>) = gathered.drain(..).unzip();
-                for (result, caller) in write(group).await.into_iter().zip(callers) {
-                    // A caller that has given up needs no result.
-                    let _ = caller.send(result);
-                }
-            }
-        });
+        let (pending, members) = mpsc::unbounded_channel();
+        tokio::spawn(write_groups(write, members));
         Self { pending }
     }
 
-    /// Writes a member with its group. If it returns `None`, the member is perhaps not written. Its caller writes it alone,
-    /// and finds its own work if there is some.
-    pub async fn write(&self, member: T) -> Option<R> {
+    /// Writes a member with its group. If it returns `None`, the member is not written, and its caller writes it alone.
+    /// Fails like a lone write: the member may be written if the database was lost.
+    pub async fn write(&self, member: T) -> Result<Option<R>, Error> {
         let (caller, result) = oneshot::channel();
         // The writer ends only with the process.
         let _ = self.pending.send((member, caller));
-        result.await.ok().flatten()
+        result.await.unwrap_or(Ok(None))
+    }
+}
+
+async fn write_groups<T, R, F>(write: impl Fn(Vec<T>) -> F, mut members: mpsc::UnboundedReceiver<Member<T, R>>)
+where
+    F: Future<Output = Result<Vec<Option<R>>, Error>>,
+{
+    let mut gathered = Vec::new();
+    while members.recv_many(&mut gathered, MAX_MEMBERS).await > 0 {
+        let (group, mut callers): (Vec<_>, Vec<_>) = gathered.drain(..).unzip();
+        // A caller that has given up needs no result, so a failed send is none.
+        match write(group).await {
+            Ok(results) => {
+                for (result, caller) in results.into_iter().zip(callers) {
+                    let _ = caller.send(Ok(result));
+                }
+            }
+            Err(error) if error.is_rolled_back() => {
+                let error = &error as &dyn std::error::Error;
+                tracing::debug!(
+                    members = callers.len(),
+                    error,
+                    "failed to write a group; its members are written alone"
+                );
+                callers.into_iter().for_each(|caller| drop(caller.send(Ok(None))));
+            }
+            Err(error) => {
+                callers.extend(std::iter::from_fn(|| members.try_recv().ok()).map(|(_, caller)| caller));
+                callers.into_iter().for_each(|caller| drop(caller.send(Err(error.for_another_caller()))));
+            }
+        }
     }
 }
 
@@ -58,39 +89,81 @@ impl<T: Send + 'static, R: Send + 'static> Group<T, R> {
 mod tests {
     use std::sync::{Arc, Mutex};
 
-    use tokio::sync::Notify;
+    use tokio::{sync::Notify, task::JoinHandle};
 
     use super::Group;
 
+    use crate::storage::Error;
+
+    type Results = Result<Vec<Option<u32>>, Error>;
+
+    /// A group that stores the members of each write, and waits for `commit` before it returns the results.
+    struct TestGroup {
+        group: Group<u32, u32>,
+        written: Arc<Mutex<Vec<Vec<u32>>>>,
+        commit: Arc<Notify>,
+    }
+
+    impl TestGroup {
+        fn start(results: fn(&[u32]) -> Results) -> Self {
+            let (written, commit) = (Arc::new(Mutex::new(Vec::new())), Arc::new(Notify::new()));
+            let (groups, committed) = (Arc::clone(&written), Arc::clone(&commit));
+            let group = Group::start(move |members: Vec<u32>| {
+                let (groups, committed) = (Arc::clone(&groups), Arc::clone(&committed));
+                async move {
+                    let results = results(&members);
+                    groups.lock().unwrap().push(members);
+                    committed.notified().await;
+                    results
+                }
+            });
+            Self { group, written, commit }
+        }
+
+        fn write(&self, member: u32) -> JoinHandle<Result<Option<u32>, Error>> {
+            let group = self.group.clone();
+            tokio::spawn(async move { group.write(member).await })
+        }
+
+        /// Returns the members of all groups so far.
+        fn groups(&self) -> Vec<Vec<u32>> {
+            self.written.lock().unwrap().clone()
+        }
+    }
+
+    async fn until(condition: impl Fn() -> bool) {
+        while !condition() {
+            tokio::task::yield_now().await;
+        }
+    }
+
     #[tokio::test]
     async fn members_gather_while_a_group_is_written_and_a_lone_one_waits_for_none() {
-        let (groups, commit) = (Arc::new(Mutex::new(Vec::new())), Arc::new(Notify::new()));
-        let (written, committed) = (Arc::clone(&groups), Arc::clone(&commit));
-        let group = Group::start(move |members: Vec<u32>| {
-            let (written, committed) = (Arc::clone(&written), Arc::clone(&committed));
-            async move {
-                let results = members.iter().map(|member| (member % 2 == 0).then_some(*member)).collect();
-                written.lock().unwrap().push(members);
-                committed.notified().await;
-                results
-            }
-        });
-        let write = |member| {
-            let group = group.clone();
-            tokio::spawn(async move { group.write(member).await })
-        };
-        let first = write(0);
-        while groups.lock().unwrap().is_empty() {
-            tokio::task::yield_now().await;
+        let group = TestGroup::start(|members| Ok(members.iter().map(|one| (one % 2 == 0).then_some(*one)).collect()));
+        let first = group.write(0);
+        until(|| !group.groups().is_empty()).await;
+        let (second, third) = (group.write(1), group.write(2));
+        // Both are sent when their tasks have run once.
+        tokio::task::yield_now().await;
+        group.commit.notify_one();
+        until(|| group.groups().len() == 2).await;
+        group.commit.notify_one();
+        assert_eq!(first.await.unwrap().unwrap(), Some(0));
+        assert_eq!((second.await.unwrap().unwrap(), third.await.unwrap().unwrap()), (None, Some(2)));
+        assert_eq!(group.groups(), [vec![0], vec![1, 2]]);
+    }
+
+    #[tokio::test]
+    async fn members_of_a_lost_group_fail_together_with_those_that_wait() {
+        let group = TestGroup::start(|_| Err(Error::doing("test")(sqlx::Error::PoolTimedOut)));
+        let first = group.write(0);
+        until(|| !group.groups().is_empty()).await;
+        let others: Vec<_> = (1..100).map(|member| group.write(member)).collect();
+        tokio::task::yield_now().await;
+        group.commit.notify_one();
+        for member in others.into_iter().chain([first]) {
+            assert!(member.await.unwrap().unwrap_err().is_away());
         }
-        let (second, third) = (write(1), write(2));
-        while !second.is_finished() || !third.is_finished() {
-            commit.notify_one();
-            tokio::task::yield_now().await;
-        }
-        assert_eq!(first.await.unwrap(), Some(0));
-        assert_eq!((second.await.unwrap(), third.await.unwrap()), (None, Some(2)));
-        assert_eq!(groups.lock().unwrap()[0], [0]);
-        assert_eq!(groups.lock().unwrap().concat(), [0, 1, 2]);
+        assert_eq!(group.groups(), [[0]], "no other group waited for the database");
     }
 }

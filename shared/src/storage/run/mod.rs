@@ -32,7 +32,7 @@ mod release;
 mod retire;
 mod submit;
 mod summary;
-pub mod supersede;
+mod supersede;
 mod suspects;
 mod sweep;
 mod unfinished;
@@ -53,7 +53,7 @@ pub use self::{
     release::{Release, ReleaseOutcome},
     retire::RetireCounts,
     summary::Summary,
-    supersede::SupersedePoint,
+    supersede::{SupersedePoint, everything_from as supersede_from},
     suspects::{Room, Suspects},
     unfinished::{cancel_all, unfinished_runs},
 };

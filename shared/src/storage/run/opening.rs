@@ -83,17 +83,10 @@ pub fn start(database: Database) -> Group<Opening, DateTime<Utc>> {
         let database = database.clone();
         async move {
             openings.iter_mut().enumerate().for_each(|(n, opening)| opening.n = n);
-            let opened =
-                database.write_fenced::<(Uuid, DateTime<Utc>)>("open conversations", statement(&openings)).await;
-            let opened: HashMap<_, _> = match opened {
-                Ok(rows) => rows.into_iter().collect(),
-                Err(error) => {
-                    let error = &error as &dyn std::error::Error;
-                    tracing::debug!(messages = openings.len(), error, "failed to open conversations together");
-                    HashMap::new()
-                }
-            };
-            openings.iter().map(|opening| opened.get(&opening.conversation_id).copied()).collect()
+            let opened: Vec<(Uuid, DateTime<Utc>)> =
+                database.write_fenced("open conversations", statement(&openings)).await?;
+            let opened: HashMap<_, _> = opened.into_iter().collect();
+            Ok(openings.iter().map(|opening| opened.get(&opening.conversation_id).copied()).collect())
         }
     })
 }
@@ -107,25 +100,29 @@ fn statement(openings: &[Opening]) -> FencedWrites {
                    brings bigint, max_runs bigint, max_bytes bigint, run_id uuid, message_id uuid, output_message_id uuid, \
                    client_id text, content text, stream boolean, client_tools jsonb, metadata jsonb, max_duration_ms bigint, \
                    traceparent text, queued_id bigint, queued text) window of_owner as (partition by o.owner_id order by o.n)";
-    let fence = concat!(
-        "insert into chat_conversations (id, owner_id, agent_definition_id, last_position, created_at, last_message_at, activity_at, bytes) ",
-        "select o.conversation_id, o.owner_id, o.agent_id, 1, {now}, {now}, {now}, 256 + o.brings from opening o ",
-        "where (o.agent_id is null or exists (select 1 from agent_definitions a where a.id = o.agent_id and a.deleted_at is null)) ",
-        "and (o.max_runs is null or o.runs_before + (select count(*) from (select 1 from agent_runs r ",
-        "where r.owner_id = o.owner_id and r.finished_at is null limit o.max_runs) unfinished) < o.max_runs) ",
-        "and (o.max_bytes is null or 256 + o.brings + o.bytes_before + ",
+    // What an owner keeps is counted once, because many members may have one owner.
+    let owner = concat!(
+        "select o.owner_id, case when o.max_runs is null then 0 else (select count(*) from (select 1 from agent_runs r ",
+        "where r.owner_id = o.owner_id and r.finished_at is null limit o.max_runs) unfinished) end as unfinished, ",
+        "case when o.max_bytes is null then 0 else ",
         kept_bytes!("o.owner_id"),
-        " <= o.max_bytes) returning id, created_at"
-    );
-    let runs = concat!(
-        "insert into agent_runs (id, owner_id, conversation_id, agent_definition_id, position, status, input_message_id, ",
-        "output_message_id, archived_to, checkpoint, created_at, stream, client_tools, metadata, max_duration_ms, traceparent, ",
-        "agent_version, queue_round) select o.run_id, o.owner_id, f.id, o.agent_id, 1, 'queued', o.message_id, ",
-        "o.output_message_id, o.queued_id, o.queued_id, f.created_at, o.stream, o.client_tools, o.metadata, o.max_duration_ms, ",
-        "o.traceparent, (select a.version from agent_definitions a where a.id = o.agent_id), o.runs_before + ",
+        " end as kept, ",
         next_round!("o.owner_id"),
-        " from opening o join fence f on f.id = o.conversation_id"
+        " as round from (select owner_id, max(max_runs) as max_runs, max(max_bytes) as max_bytes ",
+        "from opening group by owner_id) o"
     );
+    let fence = "insert into chat_conversations (id, owner_id, agent_definition_id, last_position, created_at, last_message_at, activity_at, bytes) \
+                 select o.conversation_id, o.owner_id, o.agent_id, 1, {now}, {now}, {now}, 256 + o.brings \
+                 from opening o join owner w on w.owner_id = o.owner_id \
+                 where (o.agent_id is null or exists (select 1 from agent_definitions a where a.id = o.agent_id and a.deleted_at is null)) \
+                 and (o.max_runs is null or o.runs_before + w.unfinished < o.max_runs) \
+                 and (o.max_bytes is null or 256 + o.brings + o.bytes_before + w.kept <= o.max_bytes) returning id, created_at";
+    let runs = "insert into agent_runs (id, owner_id, conversation_id, agent_definition_id, position, status, input_message_id, \
+                output_message_id, archived_to, checkpoint, created_at, stream, client_tools, metadata, max_duration_ms, traceparent, \
+                agent_version, queue_round) select o.run_id, o.owner_id, f.id, o.agent_id, 1, 'queued', o.message_id, \
+                o.output_message_id, o.queued_id, o.queued_id, f.created_at, o.stream, o.client_tools, o.metadata, o.max_duration_ms, \
+                o.traceparent, (select a.version from agent_definitions a where a.id = o.agent_id), o.runs_before + w.round \
+                from opening o join fence f on f.id = o.conversation_id join owner w on w.owner_id = o.owner_id";
     let messages = "insert into chat_messages (id, conversation_id, owner_id, run_id, position, turn, role, content, client_id, status, created_at) \
                     select o.message_id, f.id, o.owner_id, o.run_id, 1, 1, 'user', o.content, o.client_id, 'complete', f.created_at \
                     from opening o join fence f on f.id = o.conversation_id";
@@ -134,4 +131,5 @@ fn statement(openings: &[Opening]) -> FencedWrites {
     let writes = [runs, messages, events].map(|sql| Statement::new(sql, args![])).into();
     FencedWrites::new(Statement::new(fence, args![]), writes)
         .after("opening", Statement::new(opening, args![json!(openings)]))
+        .after("owner", Statement::new(owner, args![]))
 }

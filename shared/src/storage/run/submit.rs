@@ -117,7 +117,7 @@ impl Storage {
         let conversation = match &self.groups {
             Some(groups) => {
                 let Some(opening) = Opening::of(&acceptance, share) else { return Ok(None) };
-                groups.openings.write(opening).await.map(|created_at| opened(id, agent_id, created_at))
+                groups.openings.write(opening).await?.map(|created_at| opened(id, agent_id, created_at))
             }
             None => {
                 let opening = acceptance.after_creation(creation(id, owner, None, agent_id, share));

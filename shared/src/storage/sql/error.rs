@@ -144,6 +144,25 @@ impl Error {
         }
     }
 
+    /// Returns whether the server refused the statement, so nothing of it was committed.
+    pub fn is_rolled_back(&self) -> bool {
+        // Lost connections and an operator's end of one leave a commit uncertain.
+        self.code().is_some_and(|code| !code.starts_with("57P") && !code.starts_with("08"))
+    }
+
+    /// Returns the same failure for another caller whose write was in the statement.
+    pub fn for_another_caller(&self) -> Self {
+        let (doing, cause) = match self {
+            Self::Database { doing, source } => (*doing, source),
+            _ => return Self::TooSlow { doing: "write with others" },
+        };
+        let kind = match cause {
+            sqlx::Error::Io(error) => error.kind(),
+            _ => std::io::ErrorKind::Other,
+        };
+        Self::Database { doing, source: sqlx::Error::Io(std::io::Error::new(kind, cause.to_string())) }
+    }
+
     /// Returns whether the database works but refuses a row, by a constraint, a trigger, or the row's data.
     pub fn refuses_row(&self) -> bool {
         self.code().is_some_and(|code| is_refusal(&code))

@@ -48,8 +48,13 @@ impl Database {
             Ok(Commit(result)) => tx.settle("commit").await.map(|()| result),
             Ok(RollBack(result)) => tx.settle("rollback").await.map(|()| result),
             // Dropping the transaction closes its connection, which a refusal need not cost.
-            Err(error) if !error.is_away() => tx.settle("rollback").await.and(Err(error)),
-            Err(error) => Err(error),
+            Err(error) => {
+                if !error.is_away() {
+                    // The first error has the cause, whatever the rollback says.
+                    let _ = tx.settle("rollback").await;
+                }
+                Err(error)
+            }
         }
     }
 
