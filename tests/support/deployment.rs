@@ -25,8 +25,8 @@ macro_rules! in_both_modes {
     };
 }
 
-/// Makes one test of an async function that takes a `Deployment`, for a fact with which the mode has nothing to do:
-/// what a request may say, how a wire writes a frame, what a tool's outcome is.
+/// Makes one test of an async function that takes a `Deployment`, for a fact that the mode cannot change, such as a rule for
+/// requests, a frame of a wire or the outcome of a tool.
 #[macro_export]
 macro_rules! in_either_mode {
     ($($fact:ident),+ $(,)?) => {

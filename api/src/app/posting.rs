@@ -1,4 +1,4 @@
-//! Posting a message: what every route says of it, and the three ways to wait for its run.
+//! Posting a message: the fields that a route fills in, and the three ways to wait for its run.
 
 use std::sync::Arc;
 

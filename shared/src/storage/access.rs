@@ -32,7 +32,7 @@ impl Storage {
         let sql = select_access!("where a.id = $1");
         let row = self
             .database
-            .fetch_optional::<(Option<Json<Access>>,)>("read whom an agent admits", sql, args![id])
+            .fetch_optional::<(Option<Json<Access>>,)>("read the access of an agent", sql, args![id])
             .await?;
         Ok(access(row))
     }
@@ -40,7 +40,7 @@ impl Storage {
     /// Returns the access of each agent that a run of this target could have: the conversation's agent, and the agent
     /// of a new conversation.
     pub async fn access_of_target(&self, owner: &str, target: &Target) -> Result<Vec<Access>, Error> {
-        const DOING: &str = "read whom a conversation's agent admits";
+        const DOING: &str = "read the access of a conversation's agent";
         let (of_conversation, named) = match target {
             Target::New { agent_id } => (None, *agent_id),
             Target::Existing(id) => {
@@ -79,7 +79,7 @@ impl Storage {
                    where r.id = $1";
         let row = self
             .database
-            .fetch_optional::<(String, Option<Json<Approvers>>)>("read who answers for a run", sql, args![run_id])
+            .fetch_optional::<(String, Option<Json<Approvers>>)>("read the approvers of a run", sql, args![run_id])
             .await?;
         Ok(row.map(|(owner, approvers)| AskedRun {
             owner,

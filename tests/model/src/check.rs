@@ -28,3 +28,16 @@ where
     let path = checker.discovery(promise).unwrap_or_else(|| panic!("without its rule, this still holds: {promise}"));
     path.into_actions().iter().map(|action| format!("{action:?}\n")).collect()
 }
+
+/// Makes a test for each rule, which shows that a promise needs it: the snapshot is a way to break the promise in a model
+/// `$without` the rule.
+macro_rules! needed {
+    ($without:path; $($rule:ident: $promise:literal $(, $faults:expr)?;)+) => {
+        $(#[test]
+        fn $rule() {
+            let model = $without(|rules| rules.$rule = false $(, $faults)?);
+            insta::assert_snapshot!(stringify!($rule), crate::check::counterexample(model, $promise));
+        })+
+    };
+}
+pub(crate) use needed;

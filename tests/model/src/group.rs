@@ -267,26 +267,20 @@ impl Worker {
 #[cfg(test)]
 mod tests {
     use super::{GroupModel, Rules};
-    use crate::check::{counterexample, holds};
+    use crate::check::{holds, needed};
 
     #[test]
     fn the_members_of_a_group_do_not_harm_each_other() {
         holds(GroupModel { lost_commits: 2, ..GroupModel::default() });
     }
 
-    /// Shows that the promise needs the rule: the snapshot is a way to break it.
-    macro_rules! needed {
-        ($($rule:ident: $promise:literal;)+) => {
-            $(#[test]
-            fn $rule() {
-                let mut rules = Rules::default();
-                rules.$rule = false;
-                insta::assert_snapshot!(stringify!($rule), counterexample(GroupModel { rules, lost_commits: 1 }, $promise));
-            })+
-        };
+    fn without(remove: impl FnOnce(&mut Rules)) -> GroupModel {
+        let mut rules = Rules::default();
+        remove(&mut rules);
+        GroupModel { rules, lost_commits: 1 }
     }
 
-    needed! {
+    needed! { without;
         each_member_is_fenced: "a fenced attempt writes nothing";
         a_refused_group_is_split: "one refused write harms no other";
         locked_rows_are_skipped: "no write waits forever";

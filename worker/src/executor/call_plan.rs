@@ -16,7 +16,7 @@ pub enum CallPlan {
     Nothing,
     /// The call gets this outcome without being made.
     Refuse(ToolError),
-    /// The same, because there is no such tool.
+    /// The call gets the outcome that there is no such tool.
     RefuseUnknown,
     /// The tool is called with these arguments.
     Call(Value),

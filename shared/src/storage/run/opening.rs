@@ -100,7 +100,7 @@ fn statement(openings: &[Opening]) -> FencedWrites {
                    brings bigint, max_runs bigint, max_bytes bigint, run_id uuid, message_id uuid, output_message_id uuid, \
                    client_id text, content text, stream boolean, client_tools jsonb, metadata jsonb, max_duration_ms bigint, \
                    traceparent text, queued_id bigint, queued text) window of_owner as (partition by o.owner_id order by o.n)";
-    // What an owner keeps is counted once, because many members may have one owner.
+    // The statement counts each owner once, because many members may have one owner.
     let owner = concat!(
         "select o.owner_id, case when o.max_runs is null then 0 else (select count(*) from (select 1 from agent_runs r ",
         "where r.owner_id = o.owner_id and r.finished_at is null limit o.max_runs) unfinished) end as unfinished, ",

@@ -4,7 +4,12 @@ use std::collections::BTreeSet;
 
 use stateright::{Model, Property};
 
-use super::{Attempt, RunModel, Stage, Status, World};
+use super::{
+    RunModel,
+    database::Status,
+    worker::{Attempt, Stage},
+    world::World,
+};
 use crate::event::{Event, EventId, Text, clients, follows, follows_without_base, id};
 
 /// Returns all promises.
@@ -33,9 +38,9 @@ pub fn all() -> Vec<Property<RunModel>> {
                 .iter()
                 .all(|(cursor, _)| world.newest_after(*cursor) >= id(live.number, live.logged as u8))
         }),
-        Property::always("nobody but a human repeats a call", |_, world: &World| world.calls <= 1 + world.repeats),
+        Property::always("only a human repeats a call", |_, world: &World| world.calls <= 1 + world.repeats),
         Property::always("only a death is charged", |_, world: &World| world.row.crashes <= world.deaths),
-        Property::always("a cancelled run waits for nobody", |_, world: &World| {
+        Property::always("a cancelled run does not wait", |_, world: &World| {
             !(world.row.status == Status::Waiting && world.row.is_cancel_requested)
         }),
         Property::always("no run is stranded", |model: &RunModel, world: &World| {

@@ -1,7 +1,7 @@
 //! The protocol keeps its promises, and each rule is needed.
 
 use super::{Faults, Rules, RunModel};
-use crate::check::{counterexample, holds};
+use crate::check::{holds, needed};
 
 fn with(faults: Faults) -> RunModel {
     RunModel { faults, ..RunModel::default() }
@@ -44,17 +44,6 @@ fn a_run_that_kills_its_workers_at_once_ends() {
     holds(with(Faults { is_deadly: true, lost_commits: 1, ..Faults::default() }));
 }
 
-/// Shows that the promise needs the rule: the snapshot is a way to break it.
-macro_rules! needed {
-    ($($rule:ident: $promise:literal, $faults:expr;)+) => {
-        $(#[test]
-        fn $rule() {
-            let model = without(|rules| rules.$rule = false, $faults);
-            insta::assert_snapshot!(stringify!($rule), counterexample(model, $promise));
-        })+
-    };
-}
-
 const NONE: Faults = Faults {
     kills: 0,
     freezes: 0,
@@ -66,13 +55,13 @@ const NONE: Faults = Faults {
     is_deadly: false,
 };
 
-needed! {
+needed! { without;
     attempts_fence_the_database: "a client's text is the stored message", Faults { freezes: 1, ..NONE };
     every_writer_takes_an_attempt: "an id has one content", Faults { cancels: 1, ..NONE };
     ends_are_committed_first: "a visible end is the only one and is committed", NONE;
-    intents_are_committed_first: "nobody but a human repeats a call", Faults { kills: 1, ..NONE };
+    intents_are_committed_first: "only a human repeats a call", Faults { kills: 1, ..NONE };
     writes_find_their_own_work: "only a death is charged", Faults { lost_commits: 1, ..NONE };
-    leaves_check_cancels: "a cancelled run waits for nobody", Faults { kills: 1, cancels: 1, ..NONE };
+    leaves_check_cancels: "a cancelled run does not wait", Faults { kills: 1, cancels: 1, ..NONE };
     answers_move_the_checkpoint: "a client's text is the stored message", Faults { kills: 1, ..NONE };
     gaps_are_flushed_first: "an appended event reaches every cursor", Faults { log_losses: 1, ..NONE };
     clients_check_bases: "a client's text is the stored message", Faults { freezes: 1, log_losses: 1, ..NONE };
