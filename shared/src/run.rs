@@ -20,7 +20,7 @@ pub struct Run {
     pub status: RunStatus,
     /// Number of the newest attempt; 0 before the first claim. Each attempt is one worker's try, or an API's write.
     pub attempt: u32,
-    /// The model that answers, as `provider/name`; null before a worker begins.
+    /// The model that answers, as `provider/name`; null until the run's first flush, at most 2 s after its start.
     pub model: Option<String>,
     /// The message that the run answers.
     pub input_message_id: Uuid,
