@@ -135,7 +135,7 @@ export async function sees_the_dots_in_forced_colours({ person }) {
     await tab.say("[approval=send the report] [tokens=5] hello");
     await tab.page.getByRole("group", { name: "Allow approval?" }).waitFor();
     await tab.button("New chat", tab.list).click();
-    await tab.say("[tokens=5000] [delay=20] something newer");
+    await tab.say("[tokens=1500] [delay=50] something newer");
     for (const name of ["needs you", "in progress"]) {
       const dot = tab.list.getByRole("link").getByRole("img", { name }).first();
       await dot.waitFor();

@@ -131,7 +131,7 @@ export async function goes_through_versions({ person }) {
   await shows(other.answer, "Version 1 of 2");
 
   // A stopped answer is a version, too, and the reader cannot switch while it streams.
-  await edit("[tokens=5000] [delay=20] third");
+  await edit("[tokens=1500] [delay=50] third");
   await tab.reads(20);
   assert.equal(await versions(tab.page).count(), 0);
   await tab.stop.click();
@@ -257,7 +257,7 @@ async function inView(locator) {
 /** Each message tells when it was said: how long ago, and the moment itself for the pointer and for ears. */
 export async function tells_the_time({ person }) {
   const tab = await (await person({ withClock: true })).open();
-  await tab.say("[tokens=5000] [delay=20] hello");
+  await tab.say("[tokens=1500] [delay=50] hello");
   await tab.reads(20);
   const times = tab.log.getByRole("time");
   const told = (message) => message.locator("time [aria-hidden]");

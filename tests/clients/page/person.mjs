@@ -111,12 +111,14 @@ export class Tab {
 
   /** Waits until a word of the scripted model's newest answer is there: each carries its number. */
   async reads(count, answer = this.answer) {
+    this.step("reads");
     const paragraph = answer.getByRole("paragraph").filter({ hasText: new RegExp(`[a-z]${count}\\b`) });
     await paragraph.first().waitFor();
   }
 
   /** Waits until the newest answer is whole: then one may do something with it. */
   async readsToTheEnd() {
+    this.step("reads to the end");
     await this.answer.getByRole("group", { name: "Message actions" }).waitFor();
     await this.stop.waitFor({ state: "detached" });
   }

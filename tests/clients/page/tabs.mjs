@@ -1,8 +1,8 @@
 // Pages that are left and come back, and several of them at once.
 import assert from "node:assert/strict";
 
-/** An answer so long that only a stop ends it during the scenario. */
-const ENDLESS = "[think] [tokens=5000] [delay=20] hello";
+/** An answer so long that only a stop ends it during the scenario, and short enough for the context of the next one. */
+const ENDLESS = "[think] [tokens=1500] [delay=50] hello";
 
 /** A reload in the middle shows the answer so far, and continues. */
 export async function reloads({ person }) {

@@ -73,7 +73,7 @@ export async function uses_the_keyboard_alone({ person }) {
   const { keyboard } = tab.page;
   // A reader can write at once.
   await tab.page.waitForFunction(() => document.activeElement?.id === "compose");
-  await keyboard.type("[tokens=5000] [delay=20] first");
+  await keyboard.type("[tokens=1500] [delay=50] first");
   await keyboard.press("Enter");
   await tab.reads(15);
   // Esc leaves the message field and stops nothing; only outside of it, it stops the answer.
@@ -105,7 +105,7 @@ export async function uses_the_keyboard_alone({ person }) {
   await tab.page.waitForURL(`/c/${first}`);
   await keyboard.press("k");
   await tab.page.waitForURL(`/c/${second}`);
-  await tabTo(tab, "[tokens=5000] [delay=20] first");
+  await tabTo(tab, "[tokens=1500] [delay=50] first");
   await keyboard.press("Enter");
   await tab.page.waitForURL(`/c/${first}`);
   await tab.page.waitForFunction(() => document.activeElement?.id === "compose");
@@ -119,7 +119,7 @@ export async function uses_the_keyboard_alone({ person }) {
   await keyboard.press("s");
   await tab.page.waitForFunction(() => document.activeElement?.type === "search");
   await keyboard.type("third");
-  await tab.list.getByRole("link", { name: "[tokens=5000] [delay=20] first" }).waitFor({ state: "detached" });
+  await tab.list.getByRole("link", { name: "[tokens=1500] [delay=50] first" }).waitFor({ state: "detached" });
   // In a field, letters are letters.
   assert.equal(await tab.page.getByRole("searchbox").inputValue(), "third");
   await keyboard.press("Escape");
@@ -131,7 +131,7 @@ export async function uses_the_keyboard_alone({ person }) {
 /** Enter while an answer is made says what becomes of the message, and sends nothing. */
 export async function presses_enter_too_early({ person }) {
   const tab = await (await person()).open();
-  await tab.say("[tokens=5000] [delay=20] first");
+  await tab.say("[tokens=1500] [delay=50] first");
   await tab.reads(20);
   await tab.text("Answering. Enter sends when the answer is complete.").waitFor();
   await tab.field.fill("[tokens=5] second");
