@@ -1,4 +1,5 @@
-//! A gate in front of PostgreSQL. It forwards connections, accepts them and hangs up, or drops their startup options.
+//! A gate in front of PostgreSQL. It forwards connections, accepts them and hangs up, drops their startup options, or
+//! falls silent.
 
 use std::sync::Arc;
 
@@ -16,6 +17,8 @@ pub enum GateMode {
     Closed,
     /// Drops the startup parameter `options`, as a pooler does if its settings say so.
     WithoutOptions,
+    /// Carries nothing, and leaves the connections open, as a network does that has lost the server's host.
+    Silent,
 }
 
 pub struct Gate {
@@ -49,7 +52,7 @@ impl Gate {
         &self.url
     }
 
-    /// Hangs up on every connection, and uses the mode for new ones.
+    /// Hangs up on every connection unless the mode is silent, and uses the mode for new ones.
     pub fn set_mode(&self, mode: GateMode) {
         self.mode.send_replace(mode);
     }
@@ -57,6 +60,9 @@ impl Gate {
 
 async fn carry(mut client: TcpStream, server: String, mut modes: watch::Receiver<GateMode>) -> Option<()> {
     let mode = *modes.borrow_and_update();
+    if mode == GateMode::Silent {
+        modes.changed().await.ok()?;
+    }
     if mode == GateMode::Closed {
         return None;
     }
@@ -69,7 +75,11 @@ async fn carry(mut client: TcpStream, server: String, mut modes: watch::Receiver
     };
     tokio::select! {
         _ = copying => {}
-        _ = modes.changed() => {}
+        _ = modes.changed() => {
+            if *modes.borrow_and_update() == GateMode::Silent {
+                modes.changed().await.ok()?;
+            }
+        }
     }
     None
 }

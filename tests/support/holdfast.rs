@@ -258,16 +258,17 @@ pub struct ScaledOut {
 impl ScaledOut {
     pub fn new() -> Self {
         let database = Postgres::migrated_database(|url| migrate(&mut on_stores(url, NO_REDIS)));
-        Self::with_schema(database.url().to_owned(), Some(database))
+        Self::as_it_is(database.url().to_owned(), Some(database))
     }
 
     /// Returns a deployment on a given database, also of another server than the shared one.
     pub fn on(database_url: String, database: Option<TestDatabase>) -> Self {
         migrate(&mut on_stores(&database_url, NO_REDIS));
-        Self::with_schema(database_url, database)
+        Self::as_it_is(database_url, database)
     }
 
-    fn with_schema(database_url: String, database: Option<TestDatabase>) -> Self {
+    /// Returns a deployment on a database as it is, with or without the schema.
+    pub fn as_it_is(database_url: String, database: Option<TestDatabase>) -> Self {
         let settings = vec![("HOLDFAST_LEASE_MS", "1500".to_owned()), ("HOLDFAST_SWEEP_MS", "250".to_owned())];
         Self { database_url, redis: Redis::start(), settings, _database: database }
     }

@@ -9,14 +9,13 @@ use std::{
 
 use secrecy::{ExposeSecret, SecretString};
 use sqlx::{
-    Connection as _, PgConnection, SqlitePool,
-    postgres::PgConnectOptions,
+    AssertSqlSafe, Connection as _, Row as _, SqlitePool,
     sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous},
 };
 
 use super::{
     Caution, Error, Storage, data_folder, run,
-    sql::{self, ACQUIRE, Database, PostgresPool, SqliteWriter},
+    sql::{self, ACQUIRE, Database, PostgresPool, Servers, SqliteWriter},
 };
 use crate::config::{Stores, StoresConfig};
 
@@ -92,10 +91,17 @@ async fn prepare(stores: &Stores, config: &StoresConfig, settings: &[(&str, &str
 async fn open(stores: &Stores, config: &StoresConfig, settings: &[(&str, &str)]) -> Result<Storage, Error> {
     match stores {
         Stores::ScaledOut { database_url, .. } => {
-            let options = postgres(database_url, settings).await?;
-            let grouped = PostgresPool::new(options.clone().options(GROUP_SETTINGS), 2);
+            let servers = postgres(database_url, settings).await?;
+            sql::refuse_confusing_pooler(&servers).await?;
+            let with_settings = servers.clone().with_settings(&GROUP_SETTINGS);
+            let has_settings = setting(&with_settings, "enable_seqscan").await? == "off";
+            let grouped = if has_settings {
+                PostgresPool::new(with_settings, GROUP_POOL, BEGIN)
+            } else {
+                PostgresPool::new(servers.clone(), GROUP_POOL, BEGIN_GROUP)
+            };
             Ok(Storage {
-                database: Database::Postgres(PostgresPool::new(options, config.database_pool)),
+                database: Database::Postgres(PostgresPool::new(servers, config.database_pool, BEGIN)),
                 _folder: None,
                 _keeper: None,
                 caution: None,
@@ -155,31 +161,39 @@ const GROUP_SETTINGS: [(&str, &str); 4] = [
     ("enable_mergejoin", "off"),
 ];
 
-/// Returns the options of each connection. Fails if the server refuses one.
-async fn postgres(url: &SecretString, settings: &[(&str, &str)]) -> Result<PgConnectOptions, Error> {
-    let options = PgConnectOptions::from_str(url.expose_secret()).map_err(Error::doing("read DATABASE_URL"))?;
-    let options = options.application_name("holdfast").options(settings.iter().copied());
-    // A pool retries and hides its error. A single connection reports it at once.
-    let path = try_once(&options).await.map_err(Error::doing("connect to the database that DATABASE_URL names"))?;
+/// Begins a transaction with those settings, for a pooler that drops the settings of a connection.
+const BEGIN_GROUP: &str = "begin; set local plan_cache_mode = force_generic_plan; set local enable_seqscan = off; \
+     set local enable_hashjoin = off; set local enable_mergejoin = off";
+const BEGIN: &str = "begin";
+
+/// Connections for groups: one for those of opening messages, one for those of ends.
+const GROUP_POOL: usize = 2;
+
+/// Returns the servers, with the settings of each connection. Fails if the server refuses a connection.
+async fn postgres(url: &SecretString, settings: &[(&str, &str)]) -> Result<Servers, Error> {
+    let servers = Servers::read(url.expose_secret()).map_err(Error::doing("read DATABASE_URL"))?;
+    let servers = servers.with_name("holdfast").with_settings(settings);
+    let path = setting(&servers, "search_path").await?;
     // Without the search path, PostgreSQL would use tables in `public`.
     match path.split(',').next().map(str::trim) {
-        Some("kb") => Ok(options),
+        Some("kb") => Ok(servers),
         _ => Err(Error::NoSearchPath),
     }
 }
 
-/// Connects once, and returns the server's search path.
-async fn try_once(options: &PgConnectOptions) -> Result<String, sqlx::Error> {
+/// Connects once, and returns a setting of that connection. A pool would retry and hide its error.
+async fn setting(servers: &Servers, name: &'static str) -> Result<String, Error> {
     let connection = async {
-        let mut connection = PgConnection::connect_with(options).await?;
-        let path = sqlx::query_scalar("select current_setting('search_path')").fetch_one(&mut connection).await?;
+        let mut connection = servers.connect().await?;
+        let setting = sqlx::raw_sql(AssertSqlSafe(format!("show {name}"))).fetch_one(&mut connection).await?;
         connection.close().await?;
-        Ok(path)
+        setting.try_get(0)
     };
-    match tokio::time::timeout(ACQUIRE, connection).await {
-        Ok(tried) => tried,
+    let setting = match tokio::time::timeout(ACQUIRE, connection).await {
+        Ok(setting) => setting,
         Err(_) => Err(io::Error::new(io::ErrorKind::TimedOut, "no answer in time").into()),
-    }
+    };
+    setting.map_err(Error::doing("connect to the database that DATABASE_URL names"))
 }
 
 async fn sqlite(options: SqliteConnectOptions, connections: u32) -> Result<SqlitePool, Error> {
@@ -197,5 +211,16 @@ fn of_file(error: Error, stores: &Stores) -> Error {
     match stores {
         Stores::Embedded { data_dir } => error.of_file(&file_in(data_dir)),
         _ => error,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_group_has_the_same_settings_by_its_connection_or_its_transaction() {
+        let settings = GROUP_SETTINGS.map(|(name, value)| format!("; set local {name} = {value}"));
+        assert_eq!(BEGIN_GROUP, format!("{BEGIN}{}", settings.concat()));
     }
 }

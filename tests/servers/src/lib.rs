@@ -1,4 +1,4 @@
-//! Private PostgreSQL, Redis, nginx and MCP processes for the tests, on free ports and in temporary folders. They end with the
+//! Private PostgreSQL, PgBouncer, Redis, nginx and MCP processes for the tests, on free ports and in temporary folders. They end with the
 //! test process, also if it is killed. The tests use no server that already runs on the machine. This crate also installs
 //! third-party client programs, and runs promtool.
 
@@ -7,6 +7,7 @@ pub mod clients;
 mod installation;
 pub mod mcp;
 mod nginx;
+mod pgbouncer;
 mod postgres;
 mod promtool;
 mod redis;
@@ -14,6 +15,7 @@ mod supervised;
 
 pub use certificates::{CLIENT, Certificates};
 pub use nginx::Nginx;
+pub use pgbouncer::{PgBouncer, PgBouncerVersion};
 pub use postgres::{Postgres, TestDatabase};
 pub use promtool::promtool;
 pub use redis::Redis;

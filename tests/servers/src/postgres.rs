@@ -20,6 +20,8 @@ pub struct Postgres {
     port: u16,
     certificates: Option<Certificates>,
     folder: TempDir,
+    /// Whether it is one of a pair of primary and standby.
+    is_of_a_pair: bool,
     server: Option<SupervisedChild>,
 }
 
@@ -93,6 +95,42 @@ impl Postgres {
         Self::start_with(None)
     }
 
+    /// Starts a primary, and a standby that has each commit before the primary acknowledges it.
+    pub fn start_with_standby() -> (Self, Self) {
+        let primary = Self::start_as(None, true);
+        let folder = tempfile::tempdir().expect("a temporary folder can be made");
+        let data = folder.path().join("data").display().to_string();
+        if is_root() {
+            run(Command::new("chown").arg(unprivileged_user()).arg(folder.path()));
+        }
+        let port = primary.port.to_string();
+        let backup = [&binary("pg_basebackup"), "-D", &data, "-h", "127.0.0.1", "-p", &port, "-U", "postgres", "-R"];
+        let backup = as_unprivileged(backup.map(str::to_owned).into_iter().chain(["--no-sync".to_owned()]).collect());
+        run(Command::new(&backup[0]).args(&backup[1..]).current_dir("/"));
+        let mut standby = Self { port: free_port(), certificates: None, folder, is_of_a_pair: true, server: None };
+        let server = standby.launch();
+        server.wait_until(|| standby.psql("select 1").status.success());
+        standby.server = Some(server);
+        let is_synchronous = "select 1 / count(*) from pg_stat_replication where sync_state = 'sync'";
+        let waits = "alter system set synchronous_standby_names = '*'";
+        for sql in [waits, "select pg_reload_conf()"] {
+            assert!(primary.psql(sql).status.success(), "{sql}");
+        }
+        let server = primary.server.as_ref().expect("it runs");
+        server.wait_until(|| primary.psql(is_synchronous).status.success());
+        (primary, standby)
+    }
+
+    /// Makes a standby the primary.
+    pub fn promote(&self) {
+        let promoted = self.psql("select pg_promote()");
+        assert!(promoted.status.success(), "pg_promote: {}", String::from_utf8_lossy(&promoted.stderr));
+    }
+
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
     /// Starts a server that refuses the user `CLIENT` without TLS and a certificate.
     pub fn start_with_tls() -> Self {
         let postgres = Self::start_with(Some(Certificates::make()));
@@ -108,6 +146,10 @@ impl Postgres {
     }
 
     fn start_with(certificates: Option<Certificates>) -> Self {
+        Self::start_as(certificates, false)
+    }
+
+    fn start_as(certificates: Option<Certificates>, is_of_a_pair: bool) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder can be made");
         let data = folder.path().join("data");
         fs::create_dir(&data).expect("a folder can be made in the temporary folder");
@@ -132,7 +174,7 @@ impl Postgres {
                 run(Command::new("chown").arg("-R").arg(unprivileged_user()).arg(&data));
             }
         }
-        let mut postgres = Self { port: free_port(), certificates, folder, server: None };
+        let mut postgres = Self { port: free_port(), certificates, folder, is_of_a_pair, server: None };
         postgres.restart();
         postgres
     }
@@ -165,9 +207,9 @@ impl Postgres {
         let mut command =
             vec![binary("postgres"), "-D".into(), data.display().to_string(), "-p".into(), self.port.to_string()];
         let socket_folder = format!("unix_socket_directories={}", data.display());
-        for setting in
-            ["listen_addresses=127.0.0.1", &socket_folder, "max_connections=500", "fsync=off", "hot_standby=off"]
-        {
+        // A standby of a pair accepts connections and refuses writes; one that recovers refuses connections.
+        let hot_standby = if self.is_of_a_pair { "hot_standby=on" } else { "hot_standby=off" };
+        for setting in ["listen_addresses=127.0.0.1", &socket_folder, "max_connections=500", "fsync=off", hot_standby] {
             command.extend(["-c".to_owned(), setting.to_owned()]);
         }
         if self.certificates.is_some() {
@@ -219,13 +261,13 @@ fn is_root() -> bool {
     id.stdout.starts_with(b"0")
 }
 
-/// PostgreSQL refuses to run as root.
+/// PostgreSQL and PgBouncer refuse to run as root.
 fn unprivileged_user() -> &'static str {
     let has_postgres_user = Command::new("id").arg("postgres").output().is_ok_and(|id| id.status.success());
     if has_postgres_user { "postgres" } else { "nobody" }
 }
 
-fn as_unprivileged(command: Vec<String>) -> Vec<String> {
+pub fn as_unprivileged(command: Vec<String>) -> Vec<String> {
     if !is_root() {
         return command;
     }

@@ -70,6 +70,12 @@ pub enum Error {
     )]
     NoSearchPath,
 
+    /// A pooler shares connections between transactions, and leaves the names of prepared statements as they are.
+    #[error(
+        "the pooler before the database confuses the prepared statements of its clients: use PgBouncer 1.21 or later with max_prepared_statements above 0, set pool_mode = session, or connect directly"
+    )]
+    SharedStatements,
+
     /// The owner's quota refused a write.
     #[error("could not {doing}: {exceeded}")]
     Quota {

@@ -9,7 +9,9 @@ mod dialect;
 mod error;
 mod outages;
 mod pool;
+mod pooler;
 mod schema;
+mod servers;
 mod transaction;
 mod value;
 mod writer;
@@ -20,7 +22,9 @@ pub use self::{
     error::Error,
     outages::within as was_away_within,
     pool::{ACQUIRE, Connections, PostgresPool},
+    pooler::refuse_confusing_pooler,
     schema::{check, is_empty, migrate},
+    servers::Servers,
     transaction::{Commit, RollBack, Settle, Tx},
     value::Value,
     writer::{SqliteWriter, closing_unsettled},

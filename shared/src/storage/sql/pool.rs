@@ -9,13 +9,9 @@ use std::{
 };
 
 use deadpool::managed::{self, Metrics, Object, QueueMode, RecycleError, RecycleResult};
-use sqlx::{
-    Connection as _, PgConnection, Postgres,
-    postgres::{PgArguments, PgConnectOptions},
-    query::QueryAs,
-};
+use sqlx::{Connection as _, PgConnection, Postgres, postgres::PgArguments, query::QueryAs};
 
-use super::{outages, value::Row};
+use super::{outages, servers::Servers, value::Row};
 
 /// Time-out of getting a connection. A slower database counts as away.
 pub const ACQUIRE: Duration = Duration::from_secs(3);
@@ -47,13 +43,16 @@ pub struct Connections {
 }
 
 #[derive(Clone)]
-pub struct PostgresPool(managed::Pool<ConnectionManager>);
+pub struct PostgresPool {
+    pool: managed::Pool<ConnectionManager>,
+    begin: &'static str,
+}
 
 /// A statement with its parameters and the type of its rows.
 pub type PgQuery<'q, T> = QueryAs<'q, Postgres, T, PgArguments>;
 
 /// Opens connections, and checks those that will be used again.
-struct ConnectionManager(PgConnectOptions);
+struct ConnectionManager(Servers);
 
 struct ManagedConnection {
     connection: PgConnection,
@@ -65,9 +64,10 @@ struct ManagedConnection {
 pub struct PooledConnection(Option<Object<ConnectionManager>>);
 
 impl PostgresPool {
-    pub fn new(options: PgConnectOptions, size: usize) -> Self {
+    /// Makes a pool of at most `size` connections, which begins each transaction with this statement.
+    pub fn new(servers: Servers, size: usize, begin: &'static str) -> Self {
         // The last used connection is the next one, so that unneeded ones stay idle.
-        let builder = managed::Pool::builder(ConnectionManager(options)).max_size(size).queue_mode(QueueMode::Lifo);
+        let builder = managed::Pool::builder(ConnectionManager(servers)).max_size(size).queue_mode(QueueMode::Lifo);
         let pool = builder.build().expect("a pool without timeouts needs no runtime");
         let watched = pool.weak();
         tokio::spawn(async move {
@@ -82,12 +82,12 @@ impl PostgresPool {
                 });
             }
         });
-        Self(pool)
+        Self { pool, begin }
     }
 
     /// Returns a connection, as soon as there is one.
     pub async fn acquire(&self) -> Result<PooledConnection, sqlx::Error> {
-        match tokio::time::timeout(ACQUIRE, self.0.get()).await {
+        match tokio::time::timeout(ACQUIRE, self.pool.get()).await {
             Ok(Ok(managed)) => Ok(PooledConnection(Some(managed))),
             Ok(Err(managed::PoolError::Backend(error))) => Err(error),
             Ok(Err(other)) => Err(sqlx::Error::Io(io::Error::other(other.to_string()))),
@@ -102,8 +102,13 @@ impl PostgresPool {
         connection.release(rows)
     }
 
+    /// Returns the statement that begins a transaction.
+    pub fn begin(&self) -> &'static str {
+        self.begin
+    }
+
     pub fn connections(&self) -> Connections {
-        let status = self.0.status();
+        let status = self.pool.status();
         let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
         Connections {
             used: number(status.size - status.available),
@@ -119,7 +124,7 @@ impl managed::Manager for ConnectionManager {
 
     async fn create(&self) -> Result<ManagedConnection, sqlx::Error> {
         loop {
-            match PgConnection::connect_with(&self.0).await {
+            match self.0.connect().await {
                 Ok(connection) => {
                     return Ok(ManagedConnection {
                         connection,
@@ -127,7 +132,7 @@ impl managed::Manager for ConnectionManager {
                         returned_at: Instant::now(),
                     });
                 }
-                Err(error) if is_starting(&error) => {
+                Err(error) if is_starting(&error) || self.0.are_several() && is_read_only(&error) => {
                     outages::note(&error);
                     tokio::time::sleep(STARTING).await;
                 }
@@ -158,6 +163,11 @@ fn is_starting(error: &sqlx::Error) -> bool {
         sqlx::Error::Database(error) => error.is_transient_in_connect_phase(),
         _ => false,
     }
+}
+
+/// A standby that will be promoted.
+fn is_read_only(error: &sqlx::Error) -> bool {
+    matches!(error, sqlx::Error::Io(error) if error.kind() == io::ErrorKind::ReadOnlyFilesystem)
 }
 
 impl PooledConnection {

@@ -6,6 +6,11 @@ use sqlx::migrate::Migrator;
 
 use super::{Database, Error};
 
+/// One of several concurrent processes migrates. The driver's own lock is of a connection, and a pooler may share that, so
+/// a transaction of another connection has the lock until the migration ends.
+const LOCK: &str = "begin; set local idle_in_transaction_session_timeout = 0; set local statement_timeout = 0; \
+     set local lock_timeout = 0; select pg_advisory_xact_lock(7306082915)";
+
 static POSTGRES: Migrator = sqlx::migrate!("../migrations/postgres");
 static SQLITE: Migrator = sqlx::migrate!("../migrations/sqlite");
 
@@ -13,13 +18,13 @@ static SQLITE: Migrator = sqlx::migrate!("../migrations/sqlite");
 pub async fn migrate(database: &Database) -> Result<(), Error> {
     match database {
         Database::Postgres(pool) => {
+            let mut lock = pool.acquire().await.map_err(Error::doing("connect to migrate"))?;
             let mut connection = pool.acquire().await.map_err(Error::doing("connect to migrate"))?;
-            // One of several concurrent processes creates the schema. The lock ends with the transaction, so it also
-            // works with a pooler.
-            let create = "begin; select pg_advisory_xact_lock(7306082915); create schema if not exists kb; commit";
-            let created = sqlx::raw_sql(create).execute(connection.connection()).await;
+            sqlx::raw_sql(LOCK).execute(lock.connection()).await.map_err(Error::doing("lock the schema"))?;
+            let created = sqlx::raw_sql("create schema if not exists kb").execute(connection.connection()).await;
             created.map_err(Error::doing("create the schema kb"))?;
-            POSTGRES.run(connection.connection()).await?;
+            let mut migrations = Migrator { migrations: POSTGRES.migrations.clone(), ..Migrator::DEFAULT };
+            migrations.set_locking(false).run(connection.connection()).await?;
         }
         Database::Sqlite { writer, .. } => SQLITE.run(writer.pool()).await?,
     }

@@ -63,7 +63,7 @@ impl Database {
             Ok(match self {
                 Self::Postgres(pool) => {
                     let mut connection = pool.acquire().await?;
-                    sqlx::raw_sql("begin").execute(connection.connection()).await?;
+                    sqlx::raw_sql(pool.begin()).execute(connection.connection()).await?;
                     TxConnection::Postgres(connection)
                 }
                 Self::Sqlite { writer, .. } => TxConnection::Sqlite(writer.begin().await?),
