@@ -39,6 +39,7 @@ mod proxied;
 mod queueing;
 mod rate_limit;
 mod redis;
+mod redis_failover;
 mod resume;
 mod run_limits;
 mod search;

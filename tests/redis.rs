@@ -153,6 +153,55 @@ async fn a_redis_that_stops_and_resumes_is_used_again() {
     assert_eq!(client.run(&run_id).await["output_message"]["content"], fold(&frames));
 }
 
+/// The rights of `docs/operations/stores.md`.
+const RIGHTS: &str = "~holdfast:* &holdfast:* -@all +ping +del +unlink +xadd +xlen +xrange +xrevrange +pexpire \
+     +lpush +ltrim +blpop +get +set +time +evalsha +script|load +publish +spublish +subscribe +unsubscribe +ssubscribe \
+     +sunsubscribe +hello +role +cluster|slots";
+
+#[tokio::test]
+async fn a_user_with_the_documented_rights_is_enough() {
+    let scaled = ScaledOut::new();
+    let url = scaled.redis.url().replace("redis://", "redis://holdfast:secret@");
+    let made = scaled.redis.call(&format!("ACL SETUSER holdfast on >secret {RIGHTS}")).unwrap();
+    assert_eq!(made, "+OK");
+    scaled.redis.call("ACL SETUSER default off").unwrap();
+    let scaled = scaled.with("REDIS_URL", url).with("HOLDFAST_LOOK_MS", 60_000).with("HOLDFAST_FLUSH_MS", 60_000);
+    let (mut api, mut worker) = (scaled.api(), scaled.worker());
+    let client = api.client();
+    let mut cancelled = client.stream("[tokens=5000] [delay=20] hi").await;
+    cancelled.up_to_nth("message.delta", 20).await;
+    client.cancel(&cancelled.run_id).await;
+    assert_eq!(cancelled.rest().await.last().unwrap().event, "run.cancelled");
+    assert!(is_ready(&client).await);
+    for process in [&mut api, &mut worker] {
+        let log = process.log_so_far();
+        assert!(!log.contains("NOPERM"), "{log}");
+    }
+}
+
+#[tokio::test]
+async fn a_full_redis_counts_as_away_until_it_has_room() {
+    let scaled = ScaledOut::new();
+    let (mut api, _worker) = (scaled.api(), scaled.worker());
+    let client = api.client();
+    let mut stream = client.stream("[tokens=300] [delay=20] hi").await;
+    let run_id = stream.run_id.clone();
+    let mut frames = stream.up_to_nth("message.delta", 20).await;
+    scaled.redis.call("CONFIG SET maxmemory 1").unwrap();
+    until("Redis is full", async || (!is_ready(&client).await).then_some(())).await;
+    // The stream continues from the archive, and messages are taken.
+    frames.extend(stream.up_to_nth("message.delta", 60).await);
+    let submission = client.start("[tokens=5] hi").await;
+    assert_eq!(client.wait_for_run(submission["run"]["id"].as_str().unwrap()).await["status"], "completed");
+    scaled.redis.call("CONFIG SET maxmemory 0").unwrap();
+    let room = Instant::now();
+    until("Redis is ready", async || is_ready(&client).await.then_some(())).await;
+    assert!(room.elapsed() < REPLACED, "it took {:?}", room.elapsed());
+    frames.extend(stream.rest().await);
+    assert_eq!(frames.iter().filter(|frame| frame.event == "message.delta").count(), 300);
+    assert_eq!(client.run(&run_id).await["output_message"]["content"], fold(&frames));
+}
+
 #[tokio::test]
 async fn a_redis_that_answers_ping_and_refuses_all_else_is_not_ready() {
     let scaled = ScaledOut::new();

@@ -23,6 +23,7 @@ pub mod event_id;
 pub mod excerpt;
 pub mod finish_reason;
 pub mod hidden;
+mod hosts;
 pub mod idempotency;
 mod lenient;
 pub mod message;

@@ -26,7 +26,7 @@ pub struct StoresConfig {
     #[arg(long, env = "MONGO_URI", hide = true, hide_env_values = true)]
     pub mongo_uri: Option<SecretString>,
 
-    /// Redis of the scaled-out mode, as redis://host:port; needs DATABASE_URL too.
+    /// Redis of the scaled-out mode, as redis://host:port, redis-sentinel://host,host#master or redis-cluster://host,host; needs DATABASE_URL too.
     #[arg(long, env = "REDIS_URL", hide_env_values = true)]
     pub redis_url: Option<SecretString>,
 
@@ -86,7 +86,7 @@ pub enum Stores {
     ScaledOut {
         /// Begins with `postgres://` or `postgresql://`.
         database_url: SecretString,
-        /// Begins with `redis://`, `rediss://` or `unix://`.
+        /// Begins with one of `REDIS_SCHEMES`.
         redis_url: SecretString,
     },
 }
@@ -119,7 +119,7 @@ impl StoresConfig {
             }
         };
         expect_scheme(variable, database_url, &["postgres://", "postgresql://"])?;
-        expect_scheme("REDIS_URL", redis_url, &["redis://", "rediss://", "unix://"])?;
+        expect_scheme("REDIS_URL", redis_url, &REDIS_SCHEMES)?;
         if !matches!(self.memory_backend, None | Some(MemoryBackend::Postgres)) {
             return Err(Error::new(
                 "CHAT_MEMORY_BACKEND",
@@ -160,6 +160,17 @@ impl StoresConfig {
         }
     }
 }
+
+/// One server, the master that Sentinels name, or a Cluster.
+const REDIS_SCHEMES: [&str; 7] = [
+    "redis://",
+    "rediss://",
+    "unix://",
+    "redis-sentinel://",
+    "rediss-sentinel://",
+    "redis-cluster://",
+    "rediss-cluster://",
+];
 
 fn expect_scheme(variable: &'static str, url: &SecretString, schemes: &[&str]) -> Result<(), Error> {
     if schemes.iter().any(|scheme| url.expose_secret().starts_with(scheme)) {

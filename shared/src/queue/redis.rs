@@ -63,7 +63,7 @@ impl RedisQueue {
     }
 
     pub async fn signal_cancel(&self, run_id: Uuid) -> Result<(), Error> {
-        let mut publish = redis::cmd("PUBLISH");
+        let mut publish = redis::cmd(self.commands.publish_command());
         publish.arg(CANCEL_CHANNEL).arg(run_id.to_string());
         within(SIGNAL_LIMIT, publish.query_async(&mut self.commands.clone())).await.map_err(doing("signal a cancel"))
     }
@@ -97,7 +97,9 @@ fn doing(doing: &'static str) -> impl FnOnce(RedisError) -> Error {
 
 fn run_of(info: &PushInfo) -> Option<Uuid> {
     match (&info.kind, info.data.get(1)) {
-        (PushKind::Message, Some(Value::BulkString(run_id))) => std::str::from_utf8(run_id).ok()?.parse().ok(),
+        (PushKind::Message | PushKind::SMessage, Some(Value::BulkString(run_id))) => {
+            std::str::from_utf8(run_id).ok()?.parse().ok()
+        }
         _ => None,
     }
 }

@@ -1,14 +1,14 @@
 //! The keeper of one connection to Redis. It detects a failed connection and replaces it.
 //!
 //! A connection to a vanished server accepts each command and answers none, for minutes. So the keeper sends
-//! heartbeats: a command that only a master accepts.
+//! heartbeats: a command that only a master accepts, and each master of a Cluster.
 
 use std::{sync::Arc, time::Duration};
 
-use redis::{AsyncConnectionConfig, Client, RedisError, aio::MultiplexedConnection};
+use redis::RedisError;
 use tokio::{sync::watch, time::sleep};
 
-use super::{CONNECT_LIMIT, LinkState, Use, refuses_writes, within};
+use super::{CONNECT_LIMIT, LinkState, Use, connection::RedisConnection, refuses_writes, server::Server, within};
 use crate::backoff::Backoff;
 
 /// Pause between two heartbeats.
@@ -21,13 +21,8 @@ const BEAT_LIMIT: Duration = Duration::from_millis(1500);
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 
-/// A key that never exists. Its deletion is a write, which changes nothing and which a replica refuses.
-const NO_KEY: &str = "holdfast:beat";
-
-/// Opens connections with one configuration.
 pub(super) struct Keeper {
-    client: Client,
-    config: AsyncConnectionConfig,
+    server: Server,
     used_for: Use,
     shared: Arc<LinkState>,
 }
@@ -35,12 +30,11 @@ pub(super) struct Keeper {
 impl Keeper {
     /// Connects once, and keeps the connection until the last receiver is dropped.
     pub(super) async fn start(
-        client: Client,
-        config: AsyncConnectionConfig,
+        server: Server,
         used_for: Use,
         shared: Arc<LinkState>,
-    ) -> Result<watch::Receiver<Option<MultiplexedConnection>>, RedisError> {
-        let keeper = Self { client, config, used_for, shared };
+    ) -> Result<watch::Receiver<Option<RedisConnection>>, RedisError> {
+        let mut keeper = Self { server, used_for, shared };
         let connection = keeper.connect().await?;
         let (current, receiver) = watch::channel(Some(connection.clone()));
         tokio::spawn(async move {
@@ -53,16 +47,19 @@ impl Keeper {
         Ok(receiver)
     }
 
-    async fn keep(self, mut connection: MultiplexedConnection, current: watch::Sender<Option<MultiplexedConnection>>) {
+    async fn keep(mut self, mut connection: RedisConnection, current: watch::Sender<Option<RedisConnection>>) {
         loop {
             self.until_lost(&mut connection).await;
-            current.send_replace(None);
+            // The other masters of a Cluster still answer.
+            if !self.server.is_cluster() {
+                current.send_replace(None);
+            }
             connection = self.reconnect().await;
             current.send_replace(Some(connection.clone()));
         }
     }
 
-    async fn until_lost(&self, connection: &mut MultiplexedConnection) {
+    async fn until_lost(&self, connection: &mut RedisConnection) {
         loop {
             let beat = async {
                 sleep(BEAT).await;
@@ -78,7 +75,7 @@ impl Keeper {
         }
     }
 
-    async fn reconnect(&self) -> MultiplexedConnection {
+    async fn reconnect(&mut self) -> RedisConnection {
         let mut backoff = Backoff::new(FIRST_PAUSE, LONGEST_PAUSE);
         loop {
             match self.connect().await {
@@ -89,10 +86,11 @@ impl Keeper {
     }
 
     /// Connects once. The connection has all subscriptions before a caller uses it.
-    async fn connect(&self) -> Result<MultiplexedConnection, RedisError> {
-        let connecting = self.client.get_multiplexed_async_connection_with_config(&self.config);
-        let mut connection = within(CONNECT_LIMIT, connecting).await?;
-        if let Err(refused) = beat(&mut connection).await
+    async fn connect(&mut self) -> Result<RedisConnection, RedisError> {
+        let mut connection = self.server.connect().await?;
+        // A Cluster without one of its masters is better than none.
+        if !self.server.is_cluster()
+            && let Err(refused) = beat(&mut connection).await
             && (refused.is_io_error() || refuses_writes(&refused))
         {
             return Err(refused);
@@ -106,13 +104,13 @@ impl Keeper {
 }
 
 /// Returns whether the server lives and is the master. An error of a full Redis, for one, is a sign of life.
-async fn is_alive(connection: &mut MultiplexedConnection) -> bool {
+async fn is_alive(connection: &mut RedisConnection) -> bool {
     match beat(connection).await {
         Ok(()) => true,
         Err(error) => !error.is_io_error() && !error.is_unrecoverable_error() && !refuses_writes(&error),
     }
 }
 
-async fn beat(connection: &mut MultiplexedConnection) -> Result<(), RedisError> {
-    within(BEAT_LIMIT, redis::cmd("DEL").arg(NO_KEY).exec_async(connection)).await
+async fn beat(connection: &mut RedisConnection) -> Result<(), RedisError> {
+    within(BEAT_LIMIT, connection.beat()).await
 }

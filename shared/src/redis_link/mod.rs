@@ -1,10 +1,11 @@
 //! Connections to Redis, for run log, queue and rate limit.
 //!
 //! `Link` is one connection with a keeper. The keeper replaces a connection that is dead, silent, or leads to a
-//! read-only server. `client` reads the URL and its certificates. Each wait for Redis has a time-out (`within`).
+//! read-only server. `server` reads the URL and its certificates. Each wait for Redis has a time-out (`within`).
 
-mod client;
+mod connection;
 mod keeper;
+mod server;
 
 use std::{
     collections::BTreeSet,
@@ -15,14 +16,15 @@ use std::{
 };
 
 use redis::{
-    AsyncConnectionConfig, Cmd, ErrorKind, Pipeline, PushInfo, PushKind, RedisError, RedisFuture, RedisResult,
-    ServerErrorKind, Value,
-    aio::{ConnectionLike, MultiplexedConnection},
+    Cmd, ErrorKind, FromRedisValue, Pipeline, PushInfo, PushKind, RedisError, RedisFuture, RedisResult,
+    ServerErrorKind, Value, aio::ConnectionLike,
 };
 use secrecy::SecretString;
 use tokio::sync::{Notify, watch};
 
+use connection::RedisConnection;
 use keeper::Keeper;
+use server::Server;
 
 /// Time-out of one attempt to connect.
 const CONNECT_LIMIT: Duration = Duration::from_secs(2);
@@ -42,7 +44,8 @@ pub enum Use {
 /// A connection that its keeper replaces after a failure; cheap to clone.
 #[derive(Clone)]
 pub struct Link {
-    current: watch::Receiver<Option<MultiplexedConnection>>,
+    current: watch::Receiver<Option<RedisConnection>>,
+    is_cluster: bool,
     shared: Arc<LinkState>,
 }
 
@@ -61,23 +64,17 @@ impl Link {
         used_for: Use,
         on_push: impl Fn(PushInfo) + Send + Sync + 'static,
     ) -> Result<Self, RedisError> {
-        let client = client::read(url)?;
         let doubts = Arc::new(Notify::new());
         let doubted = Arc::clone(&doubts);
-        let config = AsyncConnectionConfig::new()
-            .set_connection_timeout(Some(CONNECT_LIMIT))
-            .set_response_timeout((used_for == Use::Prompt).then_some(RESPONSE_LIMIT))
-            .set_push_sender(move |info: PushInfo| -> Result<(), redis::aio::SendError> {
-                if info.kind == PushKind::Disconnection {
-                    doubted.notify_one();
-                } else {
-                    on_push(info);
-                }
-                Ok(())
-            });
+        let receive = move |info: PushInfo| match info.kind {
+            PushKind::Disconnection => doubted.notify_one(),
+            _ => on_push(info),
+        };
+        let server = Server::read(url, used_for, Arc::new(receive))?;
+        let is_cluster = server.is_cluster();
         let shared = Arc::new(LinkState { doubts, channels: Mutex::default() });
-        let current = Keeper::start(client, config, used_for, Arc::clone(&shared)).await?;
-        Ok(Self { current, shared })
+        let current = Keeper::start(server, used_for, Arc::clone(&shared)).await?;
+        Ok(Self { current, is_cluster, shared })
     }
 
     /// Has the keeper replace the connection.
@@ -88,7 +85,7 @@ impl Link {
     /// Subscribes to a channel, on each later connection too.
     pub async fn subscribe(&self, channel: String) -> Result<(), RedisError> {
         self.shared.channels().insert(channel.clone());
-        self.connection().await?.subscribe(channel).await
+        self.connection().await?.subscribe(vec![channel]).await
     }
 
     /// Ends a subscription.
@@ -97,8 +94,19 @@ impl Link {
         self.connection().await?.unsubscribe(channel).await
     }
 
+    /// Returns the command that publishes to a channel.
+    pub fn publish_command(&self) -> &'static str {
+        if self.is_cluster { "SPUBLISH" } else { "PUBLISH" }
+    }
+
+    /// Sends commands at once, each with a key of its own. Returns the answer to each. The pipeline ignores errors.
+    pub async fn send_all<T: FromRedisValue>(&self, commands: &Pipeline) -> RedisResult<Vec<RedisResult<T>>> {
+        let answers = self.connection().await?.send_all(commands).await;
+        self.note(answers, |answers| answers.iter().any(|answer| answer.as_ref().is_err_and(refuses_writes)))
+    }
+
     /// Returns the connection, as soon as there is one.
-    async fn connection(&self) -> Result<MultiplexedConnection, RedisError> {
+    async fn connection(&self) -> Result<RedisConnection, RedisError> {
         let mut current = self.current.clone();
         let connected = current.wait_for(Option::is_some).await.map(|connection| connection.clone());
         connected.ok().flatten().ok_or_else(|| (ErrorKind::Io, "the process ends").into())
@@ -109,7 +117,7 @@ impl Link {
             Ok(values) => is_refused(values),
             Err(error) => error.is_unrecoverable_error() || refuses_writes(error),
         };
-        if is_lost {
+        if is_lost && !self.is_cluster {
             self.doubt();
         }
         answer
@@ -162,6 +170,11 @@ pub fn is_away(error: &RedisError) -> bool {
         // A refused certificate will be refused again.
         ErrorKind::Io => !is_refused_certificate(error),
         ErrorKind::Server(ServerErrorKind::BusyLoading | ServerErrorKind::ReadOnly) => true,
+        // A Cluster during a failover.
+        ErrorKind::ClusterConnectionNotFound => true,
+        ErrorKind::Server(ServerErrorKind::ClusterDown | ServerErrorKind::MasterDown | ServerErrorKind::TryAgain) => {
+            true
+        }
         _ => false,
     }
 }

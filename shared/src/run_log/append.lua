@@ -2,14 +2,14 @@
 -- KEYS[1]: the run's stream, which is also the name of its channel.
 -- ARGV[1], [2] and [3]: attempt, first and last. ARGV[4]: "archived" or "refuse". ARGV[5]: the lines.
 -- ARGV[6]: the expiry in ms. ARGV[7]: the number of entries after which first is next, or "".
--- ARGV[8]: "renew" to set the expiry again.
+-- ARGV[8]: "renew" to set the expiry again. ARGV[9]: the command that publishes.
 -- Returns the number of entries, "stored" if the stream has the events, "fenced" or "behind".
 -- There is one key only, because Redis can lose two keys separately.
 local id, lines = ARGV[1] .. '-' .. ARGV[3], ARGV[5]
 -- A writer that finds the number of entries of its last append need not read them.
 if redis.call('XLEN', KEYS[1]) == tonumber(ARGV[7]) and not redis.pcall('XADD', KEYS[1], id, 'e', lines).err then
   if ARGV[8] == 'renew' then redis.call('PEXPIRE', KEYS[1], ARGV[6]) end
-  redis.call('PUBLISH', KEYS[1], lines)
+  redis.call(ARGV[9], KEYS[1], lines)
   return ARGV[7] + 1
 end
 local attempt, first, last = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
@@ -30,5 +30,5 @@ for _ = first, next_n - 1 do
 end
 redis.call('XADD', KEYS[1], id, 'e', lines)
 redis.call('PEXPIRE', KEYS[1], ARGV[6])
-redis.call('PUBLISH', KEYS[1], lines)
+redis.call(ARGV[9], KEYS[1], lines)
 return redis.call('XLEN', KEYS[1])

@@ -23,6 +23,7 @@ const MAX_BATCH: usize = 256;
 /// Sends appends to Redis; cheap to clone.
 #[derive(Clone)]
 pub struct AppendBatcher {
+    publish: &'static str,
     pending: mpsc::UnboundedSender<PendingAppend>,
 }
 
@@ -44,8 +45,9 @@ impl AppendBatcher {
     /// Starts the batcher, which ends with the last clone.
     pub fn start(connection: Link) -> Self {
         let (pending, appends) = mpsc::unbounded_channel();
+        let publish = connection.publish_command();
         tokio::spawn(send_batches(appends, connection));
-        Self { pending }
+        Self { publish, pending }
     }
 
     /// Appends a batch to the stream of this name, after this number of entries if it is known. Returns the script's
@@ -63,7 +65,7 @@ impl AppendBatcher {
         append.arg(if gap == Gap::Archived { "archived" } else { "refuse" });
         append.arg(&batch.lines[..]).arg(expiry.after.as_millis() as u64);
         append.arg(entries.map_or_else(String::new, |entries| entries.to_string()));
-        append.arg(if expiry.renew { "renew" } else { "keep" });
+        append.arg(if expiry.renew { "renew" } else { "keep" }).arg(self.publish);
         let (answer, response) = oneshot::channel();
         // The batcher ends only with the process, so a failed send needs no report.
         let _ = self.pending.send(PendingAppend { append, answer });
@@ -98,11 +100,11 @@ async fn write(batch: Vec<PendingAppend>, mut connection: Link) {
         pipe.add_command(append);
         pending.push(answer);
     }
-    let mut answers = pipe.query_async::<Vec<RedisResult<String>>>(&mut connection).await;
+    let mut answers = connection.send_all::<String>(&pipe).await;
     // Redis was restarted, or its scripts were flushed.
     if answers.as_ref().is_ok_and(|answers| answers.iter().any(is_unknown)) {
         answers = match APPEND.prepare_invoke().load_async(&mut connection).await {
-            Ok(_) => pipe.query_async(&mut connection).await,
+            Ok(_) => connection.send_all(&pipe).await,
             Err(error) => Err(error),
         };
     }

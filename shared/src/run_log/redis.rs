@@ -111,7 +111,8 @@ impl RedisLog {
 
     pub async fn ready(&self) -> Result<(), Error> {
         let mut commands = self.commands.clone();
-        let ready = READY.key(READY_KEY);
+        let mut ready = READY.key(READY_KEY);
+        ready.arg(commands.publish_command());
         within(REQUEST_LIMIT, ready.invoke_async::<()>(&mut commands)).await.map_err(doing("append to a log"))
     }
 }
@@ -134,7 +135,7 @@ fn name(run_id: Uuid) -> String {
 }
 
 fn push_of(info: PushInfo) -> Option<Push> {
-    if info.kind != PushKind::Message {
+    if !matches!(info.kind, PushKind::Message | PushKind::SMessage) {
         return None;
     }
     let mut data = info.data.into_iter();

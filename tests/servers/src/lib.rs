@@ -11,6 +11,8 @@ mod pgbouncer;
 mod postgres;
 mod promtool;
 mod redis;
+mod redis_cluster;
+mod sentinels;
 mod supervised;
 
 pub use certificates::{CLIENT, Certificates};
@@ -19,6 +21,8 @@ pub use pgbouncer::{PgBouncer, PgBouncerVersion};
 pub use postgres::{Postgres, TestDatabase};
 pub use promtool::promtool;
 pub use redis::Redis;
+pub use redis_cluster::RedisCluster;
+pub use sentinels::Sentinels;
 
 use std::{env, net::TcpListener};
 

@@ -3,6 +3,7 @@
 use std::{
     io::{BufRead, BufReader, Write},
     net::TcpStream,
+    process::Command,
 };
 
 use tempfile::TempDir;
@@ -13,6 +14,8 @@ use crate::{Certificates, free_port, is_installed, supervised::SupervisedChild};
 pub struct Redis {
     port: u16,
     tls: Option<Tls>,
+    /// More options of the command.
+    options: Vec<String>,
     folder: TempDir,
     server: Option<SupervisedChild>,
 }
@@ -25,17 +28,28 @@ struct Tls {
 
 impl Redis {
     pub fn start() -> Self {
-        Self::start_with(None)
+        Self::start_with(None, &[])
+    }
+
+    /// Starts a copy of another server, which refuses writes.
+    pub fn start_replica_of(master: &Self) -> Self {
+        Self::start_with(None, &["--replicaof", "127.0.0.1", &master.port.to_string()])
+    }
+
+    /// Starts a server of a Cluster, without slots.
+    pub(crate) fn start_for_cluster() -> Self {
+        Self::start_with(None, &["--cluster-enabled", "yes", "--cluster-node-timeout", "1000"])
     }
 
     /// Starts a server that speaks TLS at `tls_url`.
     pub fn start_with_tls() -> Self {
-        Self::start_with(Some(Tls { port: free_port(), certificates: Certificates::make() }))
+        Self::start_with(Some(Tls { port: free_port(), certificates: Certificates::make() }), &[])
     }
 
-    fn start_with(tls: Option<Tls>) -> Self {
+    fn start_with(tls: Option<Tls>, options: &[&str]) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder can be made");
-        let mut redis = Self { port: free_port(), tls, folder, server: None };
+        let options = options.iter().copied().map(str::to_owned).collect();
+        let mut redis = Self { port: free_port(), tls, options, folder, server: None };
         redis.restart();
         redis
     }
@@ -53,6 +67,10 @@ impl Redis {
 
     pub fn url(&self) -> String {
         format!("redis://127.0.0.1:{}", self.port)
+    }
+
+    pub(crate) fn port(&self) -> u16 {
+        self.port
     }
 
     /// Kills the server, as a crash does.
@@ -73,7 +91,7 @@ impl Redis {
         let port = self.port.to_string();
         let command = ["redis-server", "--port", &port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"];
         let command = command.map(str::to_owned).into_iter().chain(["--dir".to_owned(), folder.display().to_string()]);
-        let mut command: Vec<String> = command.collect();
+        let mut command: Vec<String> = command.chain(self.options.iter().cloned()).collect();
         if let Some(Tls { port, certificates }) = &self.tls {
             command.extend(["--tls-port".to_owned(), port.to_string()]);
             for (option, file) in [
@@ -89,6 +107,12 @@ impl Redis {
         self.server = Some(server);
     }
 
+    /// Returns the number of keys.
+    pub fn keys(&self) -> u64 {
+        let keys = redis_cli(self.port, "DBSIZE");
+        keys.trim().parse().expect("Redis counts its keys")
+    }
+
     /// Removes all data by FLUSHALL.
     pub fn flush_all(&self) {
         self.call("FLUSHALL").expect("Redis answers");
@@ -102,4 +126,12 @@ impl Redis {
         BufReader::new(socket).read_line(&mut answer).ok()?;
         (!answer.is_empty()).then(|| answer.trim_end().to_owned())
     }
+}
+
+/// Sends a command to a server of Redis; returns the whole answer, which is empty if the server is away.
+pub(crate) fn redis_cli(port: u16, command: &str) -> String {
+    let mut client = Command::new("redis-cli");
+    client.args(["-p", &port.to_string()]).args(command.split(' '));
+    let output = client.output().expect("redis-cli comes with redis-server");
+    String::from_utf8_lossy(&output.stdout).into_owned()
 }

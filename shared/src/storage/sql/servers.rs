@@ -13,6 +13,7 @@ use std::{
 use sqlx::{Connection as _, PgConnection, Row as _, postgres::PgConnectOptions};
 
 use super::outages;
+use crate::hosts::one_url_per_host;
 
 /// Time-out of an attempt to connect to one of several servers. A host that has vanished answers nothing, and the others
 /// must be asked within `ACQUIRE`.
@@ -104,30 +105,12 @@ fn without_target(url: &str) -> Result<String, sqlx::Error> {
     Ok(if kept.is_empty() { address.to_owned() } else { format!("{address}?{}", kept.join("&")) })
 }
 
-/// Returns the URL once for each of the hosts in its authority.
-fn one_url_per_host(url: &str) -> Vec<String> {
-    let start = url.find("://").map_or(0, |at| at + 3);
-    let end = url[start..].find(['/', '?']).map_or(url.len(), |at| start + at);
-    // A password may contain an encoded comma only.
-    let hosts = url[start..end].rfind('@').map_or(start, |at| start + at + 1);
-    let each = url[hosts..end].split(',');
-    each.map(|host| format!("{}{host}{}", &url[..hosts], &url[end..])).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn a_url_names_several_hosts_each_with_its_own_port() {
-        let urls = one_url_per_host("postgres://me:a%2Cb@db1,db2:6000,[::1]:7000/runs?sslmode=require");
-        let expected = [
-            "postgres://me:a%2Cb@db1/runs?sslmode=require",
-            "postgres://me:a%2Cb@db2:6000/runs?sslmode=require",
-            "postgres://me:a%2Cb@[::1]:7000/runs?sslmode=require",
-        ];
-        assert_eq!(urls, expected);
-        assert_eq!(one_url_per_host("postgres:///runs?host=/tmp"), ["postgres:///runs?host=/tmp"]);
+    fn a_failover_needs_several_hosts() {
         assert!(Servers::read("postgres://db1,db2/runs").expect("it is a URL").are_several());
         assert!(!Servers::read("postgres://db1/runs").expect("it is a URL").are_several());
     }
