@@ -153,6 +153,7 @@ const PROTOCOL: &[&str] = &[
     "deaths",
     "flush",
     "release",
+    "blocked",
     "closing",
     "durable",
     "end",

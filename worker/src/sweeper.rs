@@ -45,6 +45,14 @@ async fn sweep_once(shared: &WorkerState) {
         }
         Err(error) => tracing::warn!(error = &error as &dyn Error, "failed to end runs whose worker is gone"),
     }
+    match worker.storage.unblock_forgotten().await {
+        Ok(0) => {}
+        Ok(runs) => {
+            tracing::info!(runs, "unblocked runs of an earlier version");
+            let _ = worker.queue.wake().await;
+        }
+        Err(error) => tracing::warn!(error = &error as &dyn Error, "failed to unblock runs"),
+    }
     match worker.storage.expire_questions().await {
         Ok(answered) => {
             for run in answered {

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod backends;
+mod blocked;
 mod briefings;
 mod conversations;
 mod dropped_requests;

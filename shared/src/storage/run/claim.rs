@@ -214,8 +214,8 @@ pub(in crate::storage) use take;
 impl Storage {
     /// Claims up to `limit` queued runs, only the first of each conversation. The order is priority, then the owner
     /// with fewer running runs (up to 100), then the owner's turn, then age. The claim reads only the head of the
-    /// queue, in which owners take turns (`queue_round`). So it costs the same with 100,000 queued runs as with a
-    /// hundred.
+    /// queue, in which owners take turns (`queue_round`), and no blocked run. So it costs the same with 100,000 queued
+    /// runs as with a hundred.
     pub async fn claim_queued(&self, terms: &ClaimTerms, limit: usize) -> Result<Vec<Claim>, Error> {
         // PostgreSQL plans a worker's statements without their parameters. The constant limit of 2048 makes it read the
         // queue by its index; for an unknown limit it would sort the whole queue. The offset prevents a join of all
@@ -224,7 +224,7 @@ impl Storage {
         let sql = take!(
             "with head as materialized ( \
              select * from (select r.id, r.owner_id, r.priority, r.queue_round from agent_runs r \
-             where r.status = 'queued' and r.crashes < $5 and r.crashes < $4 and not exists ( \
+             where r.status = 'queued' and not r.blocked and r.crashes < $5 and r.crashes < $4 and not exists ( \
              select 1 from agent_runs earlier where earlier.conversation_id = r.conversation_id and earlier.position < r.position \
              and earlier.status in ('queued', 'running', 'waiting') limit 1 offset 0) \
              order by r.priority desc, r.queue_round, r.id limit 2048) longest limit $3 * 4 + 64), \

@@ -5,6 +5,7 @@ use uuid::Uuid;
 
 use super::{
     ArchiveChunk,
+    blocked::unblock_next,
     chunk::{chunk_of, writes_of},
     flush::log_refused_checkpoint,
 };
@@ -147,6 +148,9 @@ pub async fn write_closing(
     let fenced = FencedWrites::new(Statement::new(sql, args), writes_of(closing.run_id, &chunk));
     let written = tx.write_spares::<(Uuid, bool)>(fenced, spare).await?;
     let Some((_, next_waits)) = written.rows.into_iter().next() else { return Ok(None) };
+    if next_waits {
+        unblock_next(tx, closing.conversation_id).await?;
+    }
     if let Some(refusal) = &written.refused {
         log_refused_checkpoint(closing.run_id, refusal);
     }

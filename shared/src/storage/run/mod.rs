@@ -13,6 +13,7 @@ mod accept;
 mod answer;
 mod attempt;
 mod begin;
+mod blocked;
 mod cancel;
 mod chunk;
 mod claim;
