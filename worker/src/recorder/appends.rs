@@ -42,19 +42,34 @@ pub struct Appends {
     first: u32,
     /// The newest number that was pushed.
     last: u32,
-    in_flight: Option<(EventBatch, BoxFuture<'static, AppendResult>)>,
+    state: AppendState,
     mark: Option<Mark>,
     gap: Gap,
-    /// Blocks appends until a flush has proved that the run is still held.
-    needs_archive: bool,
-    /// The next append must not start earlier.
-    not_before: Option<Instant>,
     last_start: Option<Instant>,
     /// Consecutive appends that started right after the previous one.
     rapid: u32,
     backoff: Backoff,
     spans: AppendSpans,
-    /// When the append in flight started, if its run is traced.
+}
+
+/// Whether an append may start.
+enum AppendState {
+    /// As soon as an event waits.
+    Ready,
+    /// From this moment on: under load, or after a failure.
+    Paused(Instant),
+    /// When the one in flight has ended.
+    InFlight(AppendInFlight),
+    /// The log has lost earlier events. A flush must prove first that the run is still held.
+    NeedsArchive,
+}
+
+struct AppendInFlight {
+    batch: EventBatch,
+    append: BoxFuture<'static, AppendResult>,
+    /// The pause after it, unless it fails.
+    pause: Option<Instant>,
+    /// When it started, if its run is traced.
     started_at: Option<SystemTime>,
 }
 
@@ -82,16 +97,13 @@ impl Appends {
             waiting: Vec::new(),
             first: 1,
             last: 0,
-            in_flight: None,
+            state: AppendState::Ready,
             mark: None,
             gap: Gap::Refuse,
-            needs_archive: false,
-            not_before: None,
             last_start: None,
             rapid: 0,
             backoff: Backoff::new(FIRST_PAUSE, LONGEST_PAUSE),
             spans,
-            started_at: None,
         }
     }
 
@@ -107,13 +119,16 @@ impl Appends {
     /// Marks everything up to `archived_to` as durable: a log that lost it may continue after it.
     pub fn set_archived_to(&mut self, archived_to: EventId) {
         self.spans.close();
-        let failing = self.needs_archive || !self.backoff.is_fresh();
+        let failing = match self.state {
+            AppendState::NeedsArchive => true,
+            AppendState::Ready | AppendState::Paused(_) => !self.backoff.is_fresh(),
+            AppendState::InFlight(_) => false,
+        };
         let reaches = archived_to >= EventId::new(self.attempt, self.first.saturating_sub(1));
-        if !failing || !reaches || self.in_flight.is_some() {
+        if !failing || !reaches {
             return;
         }
-        self.needs_archive = false;
-        self.gap = Gap::Archived;
+        self.continue_after_gap();
         // Durable events need not pass through the log any more, but the last event must, because the log continues
         // from it.
         let durable = archived_to.n.min(self.last.saturating_sub(1));
@@ -127,46 +142,46 @@ impl Appends {
 
     /// Marks all events as durable: the log may have any gap from here on.
     pub fn mark_all_archived(&mut self) {
-        self.needs_archive = false;
+        self.continue_after_gap();
+    }
+
+    fn continue_after_gap(&mut self) {
+        if let AppendState::NeedsArchive = self.state {
+            self.state = AppendState::Ready;
+        }
         self.gap = Gap::Archived;
     }
 
     /// Returns whether no event waits and no append is in flight.
     pub fn is_idle(&self) -> bool {
-        self.waiting.is_empty() && self.in_flight.is_none()
+        self.waiting.is_empty() && !matches!(self.state, AppendState::InFlight(_))
     }
 
     /// Starts the next append when it is due, and resolves when one has ended. Cancel-safe.
     pub async fn step(&mut self) -> Result<AppendStep, LeaseLost> {
-        if self.in_flight.is_none() {
-            self.due().await;
-            self.begin();
-        }
-        let (_, append) = self.in_flight.as_mut().expect("an append was just started");
-        let (appended, mark) = append.await;
-        self.mark = mark;
-        let (batch, _) = self.in_flight.take().expect("the append that has just ended");
-        self.settle(batch, appended)
-    }
-
-    /// Resolves when the next append may start.
-    async fn due(&mut self) {
-        if self.waiting.is_empty() || self.needs_archive {
-            return std::future::pending().await;
-        }
-        if let Some(not_before) = self.not_before {
-            tokio::time::sleep_until(not_before).await;
-            self.not_before = None;
+        loop {
+            match &mut self.state {
+                AppendState::InFlight(in_flight) => {
+                    let (appended, mark) = (&mut in_flight.append).await;
+                    self.mark = mark;
+                    return self.settle(appended);
+                }
+                AppendState::NeedsArchive => std::future::pending().await,
+                _ if self.waiting.is_empty() => std::future::pending().await,
+                AppendState::Paused(until) => {
+                    tokio::time::sleep_until(*until).await;
+                    self.state = AppendState::Ready;
+                }
+                AppendState::Ready => self.state = AppendState::InFlight(self.begin()),
+            }
         }
     }
 
-    fn begin(&mut self) {
+    fn begin(&mut self) -> AppendInFlight {
         let now = Instant::now();
         let rapid = self.last_start.replace(now).is_some_and(|last| now.duration_since(last) <= 2 * LINGER);
         self.rapid = if rapid { self.rapid + 1 } else { 0 };
-        // The first events after a pause go at once; only a run that appends again and again lingers.
-        self.not_before = (self.rapid >= RAPID_APPENDS).then_some(now + LINGER);
-        self.started_at = self.spans.begin();
+        let started_at = self.spans.begin();
         let batch = self.next_batch();
         let (run_log, run_id, gap, sent) = (self.run_log.clone(), self.run_id, self.gap, batch.clone());
         let mut mark = self.mark.take();
@@ -174,7 +189,9 @@ impl Appends {
             let appended = run_log.append_next(run_id, &sent, gap, &mut mark).await;
             (appended, mark)
         };
-        self.in_flight = Some((batch, Box::pin(append)));
+        // The first events after a pause go at once; only a run that appends again and again lingers.
+        let pause = (self.rapid >= RAPID_APPENDS).then_some(now + LINGER);
+        AppendInFlight { batch, append: Box::pin(append), pause, started_at }
     }
 
     /// Takes the waiting lines, or as many of them as one append should carry.
@@ -198,20 +215,26 @@ impl Appends {
         EventBatch { attempt, first, last, lines }
     }
 
-    fn settle(&mut self, batch: EventBatch, appended: Result<AppendOutcome, Error>) -> Result<AppendStep, LeaseLost> {
-        let stored = matches!(appended, Ok(AppendOutcome::Stored)).then(|| batch.last + 1 - batch.first);
-        self.spans.add(self.started_at.take(), stored);
+    /// Leaves the state of an append in flight, which has ended with this result.
+    fn settle(&mut self, appended: Result<AppendOutcome, Error>) -> Result<AppendStep, LeaseLost> {
+        let AppendState::InFlight(in_flight) = std::mem::replace(&mut self.state, AppendState::Ready) else {
+            unreachable!("only an append in flight ends");
+        };
+        let AppendInFlight { batch, pause, started_at, .. } = in_flight;
+        let events = batch.last + 1 - batch.first;
+        self.spans.add(started_at, matches!(appended, Ok(AppendOutcome::Stored)).then_some(events));
         match appended {
             Ok(AppendOutcome::Stored) => {
-                metrics::counter!("holdfast_events_appended_total").increment(u64::from(batch.last + 1 - batch.first));
+                metrics::counter!("holdfast_events_appended_total").increment(u64::from(events));
                 self.gap = Gap::Refuse;
                 self.backoff.reset();
+                self.state = pause.map_or(AppendState::Ready, AppendState::Paused);
                 Ok(AppendStep::Stored)
             }
             Ok(AppendOutcome::Fenced) => Err(LeaseLost),
             Ok(AppendOutcome::Behind) => {
                 self.put_back(batch);
-                self.needs_archive = true;
+                self.state = AppendState::NeedsArchive;
                 Ok(AppendStep::NeedsFlush)
             }
             Err(error) => {
@@ -221,7 +244,7 @@ impl Appends {
                     "failed to append to the run log; clients receive events from the archive"
                 );
                 self.put_back(batch);
-                self.not_before = Some(Instant::now() + self.backoff.next_pause());
+                self.state = AppendState::Paused(Instant::now() + self.backoff.next_pause());
                 Ok(AppendStep::Failed)
             }
         }
