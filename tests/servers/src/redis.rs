@@ -38,7 +38,9 @@ impl Redis {
 
     /// Starts a server of a Cluster, without slots.
     pub(crate) fn start_for_cluster() -> Self {
-        Self::start_with(None, &["--cluster-enabled", "yes", "--cluster-node-timeout", "1000"])
+        // The other servers talk to a port of its own, which is 10,000 higher by default, and perhaps taken.
+        let bus = free_port().to_string();
+        Self::start_with(None, &["--cluster-enabled", "yes", "--cluster-node-timeout", "1000", "--cluster-port", &bus])
     }
 
     /// Starts a server that speaks TLS at `tls_url`.
