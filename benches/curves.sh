@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The cost of a run as things grow: workers, conversations, logs, watchers. Prints tables and draws docs/plots/*.svg.
 # All or some:
-#   benches/curves.sh [workers|conversations|logs|watchers]
+#   benches/curves.sh [workers|conversations|logs|watchers|streams]
 # Results: target/bench/curves.jsonl. More settings: services.sh. Measure on a quiet machine.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -10,46 +10,58 @@ out=${BENCH_OUT:-$PWD/target/bench/curves.jsonl}
 
 workers() {
   who=workers
-  for count in 1 2 4; do
+  for count in 1 2 4 8; do
     start_holdfast "$count"
     measure "$count" throughput --runs 64 --n "$(size 4000)" --tokens 20
   done
 }
 
 # An equal number of runs, spread over more and more conversations. Eight at a time, because runs of one conversation
-# wait for each other.
+# wait for each other. Then runs in new conversations, beside the ten ended runs of each existing one.
 conversations() {
-  who=conversations
   local made=0
-  for count in 10 100 1000 10000; do
+  for count in 10 100 1000 10000 100000; do
+    who=conversations
     sql holdfast -v from="$made" -v to="$count" -f benches/conversations.sql
     made=$count
     start_holdfast
     target+=(--conversations "$count" --start-path '/v1/conversations/{conversation}/messages' --start-body '{"content":"{msg}"}')
     measure "$count" throughput --runs 8 --n "$(size 4000)" --tokens 20
+    who=ended
+    start_holdfast
+    measure "$((count * 10))" jobs --n "$(size 8000)" --concurrency 64
   done
 }
 
 # Runs of more and more events, 100,000 events in all at each point; then replays, 1,000,000 events in all.
 logs() {
   who=logs
-  for events in 100 1000 10000 50000; do
+  for events in 100 1000 10000 50000 200000; do
     start_holdfast
-    measure "$events" replay --tokens "$events" --runs "$(size $((100000 / events)))" --reads "$(size $((1000000 / events)))" --clients 0
+    measure "$events" replay --tokens "$events" --runs "$(size $((events > 100000 ? 1 : 100000 / events)))" --reads "$(size $((1000000 / events)))" --clients 0
   done
 }
 
 watchers() {
   who=watchers
   start_holdfast
-  for count in 1 10 100 1000 5000; do
+  for count in 1 10 100 1000 5000 10000; do
     measure "$count" fanout --subscribers "$count" --tokens "$(size 100)" --lead-ms $((1000 + 2 * count))
+  done
+}
+
+# Runs with one watcher each, at 2 tokens/s.
+streams() {
+  who=streams
+  for count in 50 500 5000; do
+    start_holdfast
+    measure "$count" paced --runs "$count" --tokens 20 --interval-us 500000
   done
 }
 
 start_services
 names=("$@")
-[ $# -gt 0 ] || names=(workers conversations logs watchers)
+[ $# -gt 0 ] || names=(workers conversations logs watchers streams)
 for name in "${names[@]}"; do "$name"; done
 show_warnings
 python3 benches/table.py "$out"

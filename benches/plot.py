@@ -23,6 +23,8 @@ plt.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "holdfast", "font.s
 TITLES = {
     "workers": "Cost of a run, by workers (2 cores in all)",
     "conversations": "Cost of a run, by conversations that exist",
+    "ended": "Cost of a run, by ended runs of the database",
+    "streams": "Runs with one watcher each, by runs",
     "logs": "Cost of an event, by events of the run",
     "watchers": "One run, by its watchers",
 }
@@ -48,7 +50,7 @@ def draw(name, points, file):
         else:
             panel.set_ylim(0, 1.12 * max(values))
         panel.minorticks_off()
-        panel.set_xlabel(name if name != "logs" else "events")
+        panel.set_xlabel({"logs": "events", "ended": "ended runs", "streams": "runs"}.get(name, name))
         panel.set_title(what, fontsize=9)
         panel.grid(axis="y", color="#e4e4e4", linewidth=0.7)
         panel.spines[["top", "right"]].set_visible(False)

@@ -60,6 +60,12 @@ CPU_PER_RUN = ("CPU ms per run", lambda r: r["servers_cpu_s"] * 1e3 / r["complet
 CURVES = {
     "workers": [CPU_PER_RUN, ("runs/s", at("runs_per_s"))],
     "conversations": [CPU_PER_RUN, ("runs/s", at("runs_per_s")), ("first token p50 ms", at("first_delta", "p50_ms"))],
+    "ended": [CPU_PER_RUN, ("runs/s", at("runs_per_s"))],
+    "streams": [
+        ("delivery p50 ms", at("delivery", "p50_ms")),
+        ("delivery p99 ms", at("delivery", "p99_ms")),
+        ("CPU µs per token", at("servers_cpu_s_per_mtok")),
+    ],
     "logs": [
         ("µs per event made", at("made_us_per_event")),
         ("CPU µs per event made", at("making", "servers_cpu_s_per_mtok")),

@@ -156,7 +156,7 @@ async fn a_redis_that_stops_and_resumes_is_used_again() {
 /// The rights of `docs/operations/stores.md`.
 const RIGHTS: &str = "~holdfast:* &holdfast:* -@all +ping +del +unlink +xadd +xlen +xrange +xrevrange +pexpire \
      +lpush +ltrim +blpop +get +set +time +evalsha +script|load +publish +spublish +subscribe +unsubscribe +ssubscribe \
-     +sunsubscribe +hello +role +cluster|slots";
+     +sunsubscribe +hello +select +role +asking +cluster|slots";
 
 #[tokio::test]
 async fn a_user_with_the_documented_rights_is_enough() {

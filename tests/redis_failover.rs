@@ -10,6 +10,9 @@ use crate::support::{Client, EventStream, ScaledOut, fold, until};
 /// Longest time from a fault until Redis is ready again, with the failover.
 const READY_AGAIN: Duration = Duration::from_secs(10);
 
+/// Longest time from a fault until all streams are whole: five seconds of answers, and the failover.
+const WHOLE: Duration = Duration::from_secs(30);
+
 /// Returns a deployment on this Redis, which only wake-ups and pushes inform.
 fn on(redis_url: String) -> ScaledOut {
     let scaled = ScaledOut::new().with("REDIS_URL", redis_url);
@@ -48,6 +51,8 @@ async fn streams_survive(redis_url: String, fault: impl AsyncFnOnce()) {
         assert_eq!(client.run(&run_id).await["output_message"]["content"], fold(&frames));
     };
     join_all(streams.into_iter().zip(begun).map(rest)).await;
+    // A stream whose pushes do not come again would find its events after a minute.
+    assert!(since.elapsed() < WHOLE, "it took {:?}", since.elapsed());
     works_at_once(&client).await;
 }
 
@@ -91,6 +96,13 @@ async fn a_cluster_carries_wake_ups_pushes_and_cancels() {
     works_at_once(&api.client()).await;
     let lengths = cluster.masters().into_iter().map(Redis::keys);
     assert!(lengths.clone().all(|keys| keys > 0), "runs are on every shard: {:?}", lengths.collect::<Vec<_>>());
+}
+
+/// The old masters stay, and end the subscriptions of their slots.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_failover_of_all_masters_of_a_cluster_is_followed() {
+    let cluster = RedisCluster::start();
+    streams_survive(cluster.url(), async || cluster.fail_over()).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

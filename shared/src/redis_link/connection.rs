@@ -1,15 +1,22 @@
 //! One connection: to a server, or to all servers of a Cluster.
 
+use std::time::Duration;
+
 use futures::future::join_all;
 use redis::{
-    Cmd, FromRedisValue, Pipeline, RedisError, RedisFuture, RedisResult, Value,
+    Cmd, Pipeline, RedisError, RedisFuture, Value,
     aio::{ConnectionLike, MultiplexedConnection},
     cluster_async::ClusterConnection,
     cluster_routing::{MultipleNodeRoutingInfo, ResponsePolicy, RoutingInfo},
 };
 
+use super::{CONNECT_LIMIT, within};
+
 /// A key that never exists. Its deletion is a write, which changes nothing and which a replica refuses.
 const NO_KEY: &str = "holdfast:beat";
+
+/// Time-out of a subscription in a Cluster. The other channels must not wait for one whose server is away.
+const CHANNEL_LIMIT: Duration = Duration::from_millis(500);
 
 /// A connection; cheap to clone.
 #[derive(Clone)]
@@ -32,18 +39,19 @@ impl RedisConnection {
     }
 
     /// Subscribes to channels. Those of a Cluster are sharded: only the servers of a channel's slot carry its messages.
-    /// A master that is away has none; its channels come with the next connection.
-    pub(super) async fn subscribe(&mut self, channels: Vec<String>) -> Result<(), RedisError> {
+    /// Returns the channels whose server is away.
+    pub(super) async fn subscribe(&mut self, channels: Vec<String>) -> Result<Vec<String>, RedisError> {
         match self {
-            Self::One(connection) => connection.subscribe(channels).await,
+            Self::One(connection) => within(CONNECT_LIMIT, connection.subscribe(channels)).await.map(|()| Vec::new()),
             Self::Cluster(connection) => {
                 let each = channels.into_iter().map(|channel| {
                     let mut connection = connection.clone();
-                    async move { connection.ssubscribe(channel).await }
+                    async move {
+                        let subscribed = within(CHANNEL_LIMIT, connection.ssubscribe(&channel)).await;
+                        subscribed.is_err().then_some(channel)
+                    }
                 });
-                let subscribed = join_all(each).await;
-                let is_one_there = subscribed.iter().any(Result::is_ok);
-                subscribed.into_iter().find(|result| !is_one_there && result.is_err()).unwrap_or(Ok(()))
+                Ok(join_all(each).await.into_iter().flatten().collect())
             }
         }
     }
@@ -52,24 +60,6 @@ impl RedisConnection {
         match self {
             Self::One(connection) => connection.unsubscribe(channel).await,
             Self::Cluster(connection) => connection.sunsubscribe(channel).await,
-        }
-    }
-
-    /// Sends commands at once, each with a key of its own. Returns the answer to each. The pipeline ignores errors.
-    pub(super) async fn send_all<T: FromRedisValue>(
-        &mut self,
-        commands: &Pipeline,
-    ) -> RedisResult<Vec<RedisResult<T>>> {
-        match self {
-            Self::One(connection) => commands.query_async(connection).await,
-            // A pipeline has one slot. The driver sends at once what is there at once, to each of the servers.
-            Self::Cluster(connection) => {
-                let each = commands.cmd_iter().map(|command| {
-                    let mut connection = connection.clone();
-                    async move { command.query_async(&mut connection).await }
-                });
-                Ok(join_all(each).await)
-            }
         }
     }
 }

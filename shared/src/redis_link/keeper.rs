@@ -3,12 +3,12 @@
 //! A connection to a vanished server accepts each command and answers none, for minutes. So the keeper sends
 //! heartbeats: a command that only a master accepts, and each master of a Cluster.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use redis::RedisError;
 use tokio::{sync::watch, time::sleep};
 
-use super::{CONNECT_LIMIT, LinkState, Use, connection::RedisConnection, refuses_writes, server::Server, within};
+use super::{LinkState, Use, connection::RedisConnection, refuses_writes, server::Server, within};
 use crate::backoff::Backoff;
 
 /// Pause between two heartbeats.
@@ -27,6 +27,12 @@ pub(super) struct Keeper {
     shared: Arc<LinkState>,
 }
 
+/// A new connection, with the channels that it is subscribed to.
+struct NewConnection {
+    connection: RedisConnection,
+    channels: BTreeSet<String>,
+}
+
 impl Keeper {
     /// Connects once, and keeps the connection until the last receiver is dropped.
     pub(super) async fn start(
@@ -35,7 +41,7 @@ impl Keeper {
         shared: Arc<LinkState>,
     ) -> Result<watch::Receiver<Option<RedisConnection>>, RedisError> {
         let mut keeper = Self { server, used_for, shared };
-        let connection = keeper.connect().await?;
+        let connection = keeper.connect().await?.connection;
         let (current, receiver) = watch::channel(Some(connection.clone()));
         tokio::spawn(async move {
             let closing = current.clone();
@@ -48,19 +54,31 @@ impl Keeper {
     }
 
     async fn keep(mut self, mut connection: RedisConnection, current: watch::Sender<Option<RedisConnection>>) {
+        let mut missing = Vec::new();
         loop {
-            self.until_lost(&mut connection).await;
+            self.until_lost(&mut connection, missing).await;
             // The other masters of a Cluster still answer.
             if !self.server.is_cluster() {
                 current.send_replace(None);
             }
-            connection = self.reconnect().await;
+            let new = self.reconnect().await;
+            connection = new.connection;
             current.send_replace(Some(connection.clone()));
+            // A caller may have subscribed on the connection that was in use meanwhile.
+            missing = self.shared.channels().difference(&new.channels).cloned().collect();
         }
     }
 
-    async fn until_lost(&self, connection: &mut RedisConnection) {
+    /// Returns when the connection must be replaced. Until then it subscribes to the channels that are missing, as soon as
+    /// their server is back.
+    async fn until_lost(&self, connection: &mut RedisConnection, mut missing: Vec<String>) {
         loop {
+            if !missing.is_empty() {
+                match connection.subscribe(missing).await {
+                    Ok(still) => missing = still,
+                    Err(_) => return,
+                }
+            }
             let beat = async {
                 sleep(BEAT).await;
                 match self.used_for {
@@ -75,18 +93,18 @@ impl Keeper {
         }
     }
 
-    async fn reconnect(&mut self) -> RedisConnection {
+    async fn reconnect(&mut self) -> NewConnection {
         let mut backoff = Backoff::new(FIRST_PAUSE, LONGEST_PAUSE);
         loop {
             match self.connect().await {
-                Ok(connection) => return connection,
+                Ok(new) => return new,
                 Err(_) => backoff.pause().await,
             }
         }
     }
 
-    /// Connects once. The connection has all subscriptions before a caller uses it.
-    async fn connect(&mut self) -> Result<RedisConnection, RedisError> {
+    /// Connects once. The connection has all subscriptions before a caller uses it, but those whose server is away.
+    async fn connect(&mut self) -> Result<NewConnection, RedisError> {
         let mut connection = self.server.connect().await?;
         // A Cluster without one of its masters is better than none.
         if !self.server.is_cluster()
@@ -95,11 +113,13 @@ impl Keeper {
         {
             return Err(refused);
         }
-        let channels: Vec<String> = self.shared.channels().iter().cloned().collect();
+        let mut channels = self.shared.channels().clone();
         if !channels.is_empty() {
-            within(CONNECT_LIMIT, connection.subscribe(channels)).await?;
+            for missing in connection.subscribe(channels.iter().cloned().collect()).await? {
+                channels.remove(&missing);
+            }
         }
-        Ok(connection)
+        Ok(NewConnection { connection, channels })
     }
 }
 

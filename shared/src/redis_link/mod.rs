@@ -16,8 +16,8 @@ use std::{
 };
 
 use redis::{
-    Cmd, ErrorKind, FromRedisValue, Pipeline, PushInfo, PushKind, RedisError, RedisFuture, RedisResult,
-    ServerErrorKind, Value, aio::ConnectionLike,
+    Cmd, ErrorKind, Pipeline, PushInfo, PushKind, RedisError, RedisFuture, RedisResult, ServerErrorKind, Value,
+    aio::ConnectionLike,
 };
 use secrecy::SecretString;
 use tokio::sync::{Notify, watch};
@@ -52,7 +52,7 @@ pub struct Link {
 /// The state that a link and its keeper share.
 struct LinkState {
     /// Wakes the keeper, which then replaces the connection.
-    doubts: Arc<Notify>,
+    doubts: Notify,
     /// The channels that each new connection subscribes to.
     channels: Mutex<BTreeSet<String>>,
 }
@@ -64,15 +64,16 @@ impl Link {
         used_for: Use,
         on_push: impl Fn(PushInfo) + Send + Sync + 'static,
     ) -> Result<Self, RedisError> {
-        let doubts = Arc::new(Notify::new());
-        let doubted = Arc::clone(&doubts);
+        let shared = Arc::new(LinkState { doubts: Notify::new(), channels: Mutex::default() });
+        let state = Arc::clone(&shared);
         let receive = move |info: PushInfo| match info.kind {
-            PushKind::Disconnection => doubted.notify_one(),
+            PushKind::Disconnection => state.doubts.notify_one(),
+            // The channel's slot has another server now, and the driver has forgotten the channel.
+            PushKind::SUnsubscribe if state.has_channel_of(&info) => state.doubts.notify_one(),
             _ => on_push(info),
         };
         let server = Server::read(url, used_for, Arc::new(receive))?;
         let is_cluster = server.is_cluster();
-        let shared = Arc::new(LinkState { doubts, channels: Mutex::default() });
         let current = Keeper::start(server, used_for, Arc::clone(&shared)).await?;
         Ok(Self { current, is_cluster, shared })
     }
@@ -85,7 +86,11 @@ impl Link {
     /// Subscribes to a channel, on each later connection too.
     pub async fn subscribe(&self, channel: String) -> Result<(), RedisError> {
         self.shared.channels().insert(channel.clone());
-        self.connection().await?.subscribe(vec![channel]).await
+        let missing = self.connection().await?.subscribe(vec![channel]).await?;
+        if missing.is_empty() {
+            return Ok(());
+        }
+        Err((ErrorKind::ClusterConnectionNotFound, "the channel's server is away").into())
     }
 
     /// Ends a subscription.
@@ -99,10 +104,9 @@ impl Link {
         if self.is_cluster { "SPUBLISH" } else { "PUBLISH" }
     }
 
-    /// Sends commands at once, each with a key of its own. Returns the answer to each. The pipeline ignores errors.
-    pub async fn send_all<T: FromRedisValue>(&self, commands: &Pipeline) -> RedisResult<Vec<RedisResult<T>>> {
-        let answers = self.connection().await?.send_all(commands).await;
-        self.note(answers, |answers| answers.iter().any(|answer| answer.as_ref().is_err_and(refuses_writes)))
+    /// Returns the most commands with keys of their own that one pipeline carries. A Cluster's has one slot.
+    pub fn most_in_pipeline(&self) -> usize {
+        if self.is_cluster { 1 } else { usize::MAX }
     }
 
     /// Returns the connection, as soon as there is one.
@@ -127,6 +131,15 @@ impl Link {
 impl LinkState {
     fn channels(&self) -> MutexGuard<'_, BTreeSet<String>> {
         self.channels.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns whether the push is about a channel that the link follows.
+    fn has_channel_of(&self, info: &PushInfo) -> bool {
+        let channel = match info.data.first() {
+            Some(Value::BulkString(channel)) => str::from_utf8(channel).ok(),
+            _ => None,
+        };
+        channel.is_some_and(|channel| self.channels().contains(channel))
     }
 }
 
@@ -170,8 +183,8 @@ pub fn is_away(error: &RedisError) -> bool {
         // A refused certificate will be refused again.
         ErrorKind::Io => !is_refused_certificate(error),
         ErrorKind::Server(ServerErrorKind::BusyLoading | ServerErrorKind::ReadOnly) => true,
-        // A Cluster during a failover.
-        ErrorKind::ClusterConnectionNotFound => true,
+        // A Cluster or Sentinels during a failover.
+        ErrorKind::ClusterConnectionNotFound | ErrorKind::MasterNameNotFoundBySentinel => true,
         ErrorKind::Server(ServerErrorKind::ClusterDown | ServerErrorKind::MasterDown | ServerErrorKind::TryAgain) => {
             true
         }

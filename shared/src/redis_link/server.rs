@@ -138,6 +138,9 @@ impl RedisUrl {
             RedisKind::One if hosts.len() > 1 => {
                 return Err(refused("several hosts are those of redis-sentinel:// or redis-cluster://"));
             }
+            RedisKind::Cluster if database(rest) != 0 => {
+                return Err(refused("a Cluster has the database 0 only"));
+            }
             RedisKind::Sentinels if master.is_empty() => {
                 return Err(refused("redis-sentinel:// ends with # and the name of the master, as in #mymaster"));
             }
@@ -211,6 +214,11 @@ const CLUSTER_CONNECT_LIMIT: Duration = Duration::from_millis(500);
 /// Times that the driver repeats a command that a Cluster redirects or refuses for a moment.
 const CLUSTER_RETRIES: u32 = 4;
 
+/// Returns the number of the database in the path of a URL without its scheme, which is 0 by default.
+fn database(rest: &str) -> u32 {
+    rest.split_once('/').and_then(|(_, path)| path.parse().ok()).unwrap_or(0)
+}
+
 /// Reads the URL of a Sentinel, whose default port and user are its own.
 fn sentinel(url: &str, user: &str) -> Result<ConnectionInfo, RedisError> {
     let (scheme, rest) = url.split_once("://").unwrap_or(("redis", url));
@@ -255,6 +263,7 @@ mod tests {
     fn an_error_says_which_urls_have_several_hosts_or_a_master() {
         assert!(refusal("redis://one,other").contains("redis-cluster://"));
         assert!(refusal("redis-sentinel://one,other").contains("#mymaster"));
+        assert!(refusal("redis-cluster://one,other/2").contains("database"));
     }
 
     #[test]

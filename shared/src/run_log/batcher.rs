@@ -3,7 +3,7 @@
 
 use std::{sync::LazyLock, time::Duration};
 
-use redis::{Cmd, ErrorKind, RedisResult, Script, ServerErrorKind};
+use redis::{Cmd, ErrorKind, Pipeline, RedisResult, Script, ServerErrorKind};
 use tokio::{
     sync::{mpsc, oneshot},
     time::Instant,
@@ -74,12 +74,13 @@ impl AppendBatcher {
 }
 
 async fn send_batches(mut appends: mpsc::UnboundedReceiver<PendingAppend>, connection: Link) {
+    let most = connection.most_in_pipeline().min(MAX_BATCH);
     let mut not_before = Instant::now();
     let mut batch = Vec::new();
     while let Some(first) = appends.recv().await {
         tokio::time::sleep_until(not_before).await;
         batch.push(first);
-        while batch.len() < MAX_BATCH
+        while batch.len() < most
             && let Ok(next) = appends.try_recv()
         {
             batch.push(next);
@@ -93,18 +94,18 @@ async fn send_batches(mut appends: mpsc::UnboundedReceiver<PendingAppend>, conne
 }
 
 async fn write(batch: Vec<PendingAppend>, mut connection: Link) {
-    let mut pipe = redis::Pipeline::with_capacity(batch.len());
+    let mut pipe = Pipeline::with_capacity(batch.len());
     pipe.ignore_errors();
     let mut pending = Vec::with_capacity(batch.len());
     for PendingAppend { append, answer } in batch {
         pipe.add_command(append);
         pending.push(answer);
     }
-    let mut answers = connection.send_all::<String>(&pipe).await;
+    let mut answers = send(&pipe, &mut connection).await;
     // Redis was restarted, or its scripts were flushed.
     if answers.as_ref().is_ok_and(|answers| answers.iter().any(is_unknown)) {
         answers = match APPEND.prepare_invoke().load_async(&mut connection).await {
-            Ok(_) => connection.send_all(&pipe).await,
+            Ok(_) => send(&pipe, &mut connection).await,
             Err(error) => Err(error),
         };
     }
@@ -112,6 +113,15 @@ async fn write(batch: Vec<PendingAppend>, mut connection: Link) {
     match answers {
         Ok(answers) => pending.into_iter().zip(answers).for_each(|(pending, answer)| drop(pending.send(answer))),
         Err(error) => pending.into_iter().for_each(|pending| drop(pending.send(Err(error.clone())))),
+    }
+}
+
+/// Sends the appends. A lone one is no pipeline, because a Cluster's driver follows the redirections of commands only.
+async fn send(pipe: &Pipeline, connection: &mut Link) -> RedisResult<Vec<RedisResult<String>>> {
+    let mut appends = pipe.cmd_iter();
+    match (appends.next(), appends.next()) {
+        (Some(only), None) => Ok(vec![only.query_async(connection).await]),
+        _ => pipe.query_async(connection).await,
     }
 }
 

@@ -69,7 +69,9 @@ pub async fn inspect(stores: &Stores, config: &StoresConfig) -> Result<SchemaSta
 /// Applies all missing migrations.
 pub async fn migrate(stores: &Stores, config: &StoresConfig) -> Result<(), Error> {
     let migrated = async {
-        let storage = open(stores, config, &SERVER_LIMITS[..1]).await?;
+        // One connection has the lock, and another one migrates.
+        let config = StoresConfig { database_pool: config.database_pool.max(2), ..config.clone() };
+        let storage = open(stores, &config, &SERVER_LIMITS[..1]).await?;
         sql::migrate(&storage.database).await
     };
     migrated.await.map_err(|error| of_file(error, stores))
@@ -92,16 +94,18 @@ async fn open(stores: &Stores, config: &StoresConfig, settings: &[(&str, &str)])
     match stores {
         Stores::ScaledOut { database_url, .. } => {
             let servers = postgres(database_url, settings).await?;
-            sql::refuse_confusing_pooler(&servers).await?;
+            let is_shared = sql::shares_connections(&servers).await?;
             let with_settings = servers.clone().with_settings(&GROUP_SETTINGS);
             let has_settings = setting(&with_settings, "enable_seqscan").await? == "off";
             let grouped = if has_settings {
-                PostgresPool::new(with_settings, GROUP_POOL, BEGIN)
+                PostgresPool::new(with_settings, GROUP_POOL)
             } else {
-                PostgresPool::new(servers.clone(), GROUP_POOL, BEGIN_GROUP)
+                PostgresPool::new(servers.clone(), GROUP_POOL).behind_pooler(BEGIN_GROUP)
             };
+            let pool = PostgresPool::new(servers, config.database_pool);
+            let pool = if is_shared { pool.behind_pooler(BEGIN) } else { pool };
             Ok(Storage {
-                database: Database::Postgres(PostgresPool::new(servers, config.database_pool, BEGIN)),
+                database: Database::Postgres(pool),
                 _folder: None,
                 _keeper: None,
                 caution: None,

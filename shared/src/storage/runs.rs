@@ -194,7 +194,7 @@ impl Storage {
             "select status, count(*) from agent_runs where status in ('queued', 'running', 'waiting') group by status";
         // A run of a later attempt has not waited since its submission, and a run after an unfinished one waits for
         // that one.
-        let oldest = "select {ms since:min(r.created_at)} from agent_runs r where r.status = 'queued' and not r.blocked and r.attempt = 0 \
+        let oldest = "select {ms since:min(r.created_at)} from agent_runs r where r.status = 'queued' and r.attempt = 0 \
                       and not exists (select 1 from agent_runs earlier where earlier.conversation_id = r.conversation_id \
                       and earlier.position < r.position and earlier.status in ('queued', 'running', 'waiting'))";
         let counts = self.database.fetch_all::<(String, i64)>(DOING, counts, args![]);

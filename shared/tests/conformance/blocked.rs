@@ -106,7 +106,7 @@ async fn a_run_without_its_mark_waits_for_the_one_before_it(backends: TestBacken
     let Some(mut raw) = backends.raw().await else { return };
     let (_, runs) = submit_all(&backends, 2).await;
     // An earlier version submits without the mark.
-    let sql = "update agent_runs set blocked = false";
+    let sql = "update agent_runs set priority = 0";
     raw.execute(sql, sql).await;
     assert_eq!(claimed(&backends).await.unwrap().run_id, runs[0]);
     assert!(claimed(&backends).await.is_none());

@@ -45,6 +45,17 @@ impl RedisCluster {
         self.servers.iter_mut().filter(|server| server.port() == port).for_each(Redis::kill);
     }
 
+    /// Has each replica replace its master, as an operator does before maintenance.
+    pub fn fail_over(&self) {
+        let masters: Vec<u16> = self.masters().iter().map(|master| master.port()).collect();
+        for server in self.servers.iter().filter(|server| !masters.contains(&server.port())) {
+            assert_eq!(redis_cli(server.port(), "CLUSTER FAILOVER"), "OK\n");
+        }
+        while self.masters().iter().any(|master| masters.contains(&master.port())) {
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+
     /// Returns the masters.
     pub fn masters(&self) -> Vec<&Redis> {
         self.servers.iter().filter(|server| redis_cli(server.port(), "ROLE").starts_with("master")).collect()

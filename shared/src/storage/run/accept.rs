@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use serde_json::json;
 use uuid::Uuid;
 
-use super::{ArchiveChunk, NewRun, blocked::is_busy, chunk::writes_of};
+use super::{ArchiveChunk, NewRun, blocked::priority_behind, chunk::writes_of};
 use crate::storage::sql::{FencedWrites, Statement, args};
 use crate::{
     event::{Event, EventBody, RunQueued},
@@ -43,8 +43,12 @@ macro_rules! next_round {
     ($owner:literal) => {
         concat!(
             "(select coalesce(max(place), 0) from (\
+         select min(place) as place from (\
          select * from (select first.queue_round as place from agent_runs first \
-         where first.status = 'queued' and not first.blocked and first.priority = 0 order by first.queue_round limit 1) reached \
+         where first.status = 'queued' and first.priority = 0 order by first.queue_round limit 1) free \
+         union all \
+         select * from (select first.queue_round as place from agent_runs first \
+         where first.status = 'queued' and first.priority = -1 order by first.queue_round limit 1) blocked) reached \
          union all \
          select * from (select own.queue_round + 1 as place from agent_runs own \
          where own.owner_id = ",
@@ -56,16 +60,16 @@ macro_rules! next_round {
 }
 pub(in crate::storage) use next_round;
 
-/// `$created_at` and `$blocked` are columns of the row that `$from` selects at the end of the text, or constants.
+/// `$created_at` and `$priority` are columns of the row that `$from` selects at the end of the text, or constants.
 macro_rules! insert_run {
-    ($created_at:literal, $blocked:expr, $from:literal) => {
+    ($created_at:literal, $priority:expr, $from:literal) => {
         concat!(
             "insert into agent_runs (id, owner_id, conversation_id, agent_definition_id, position, status, input_message_id, output_message_id, ",
             "archived_to, checkpoint, idempotency_key, idempotency_fingerprint, created_at, stream, client_tools, metadata, max_duration_ms, traceparent, ",
-            "version_of, branch, blocked, agent_version, queue_round) select $1, $2, $3, $4, $5, 'queued', $6, $7, $8, $8, $9, $10, ",
+            "version_of, branch, priority, agent_version, queue_round) select $1, $2, $3, $4, $5, 'queued', $6, $7, $8, $8, $9, $10, ",
             $created_at,
             ", $11, $12, $13, $14, $15, $16, $17, ",
-            $blocked,
+            $priority,
             ", (select version from agent_definitions where id = $4), ",
             next_round!("$2"),
             $from
@@ -130,15 +134,14 @@ impl<'a> Acceptance<'a> {
 
     /// Returns the writes for a conversation with a locked row. Their result is the run's time of creation.
     pub fn in_place(&self) -> FencedWrites {
-        let run = self.run_row(insert_run!("{now}", is_busy!("$3"), " returning created_at"));
+        let run = self.run_row(insert_run!("{now}", priority_behind!("$3"), " returning created_at"));
         let message = self.message_row(insert_message!("created_at", "{fence:agent_runs where id = $4}"));
         FencedWrites::new(run, message.into_iter().chain(self.first_event()).collect())
     }
 
     /// Returns the writes for a new conversation, after the statement that creates it and returns `last_message_at`.
     pub fn after_creation(&self, conversation: Statement) -> FencedWrites {
-        let run =
-            self.run_row(insert_run!("last_message_at", "false", " from {fence:chat_conversations where id = $3}"));
+        let run = self.run_row(insert_run!("last_message_at", "0", " from {fence:chat_conversations where id = $3}"));
         let message = self.message_row(insert_message!("last_message_at", "{fence:chat_conversations where id = $2}"));
         FencedWrites::new(conversation, [run].into_iter().chain(message).chain(self.first_event()).collect())
     }

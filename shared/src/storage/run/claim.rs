@@ -224,7 +224,7 @@ impl Storage {
         let sql = take!(
             "with head as materialized ( \
              select * from (select r.id, r.owner_id, r.priority, r.queue_round from agent_runs r \
-             where r.status = 'queued' and not r.blocked and r.crashes < $5 and r.crashes < $4 and not exists ( \
+             where r.status = 'queued' and r.priority >= 0 and r.crashes < $5 and r.crashes < $4 and not exists ( \
              select 1 from agent_runs earlier where earlier.conversation_id = r.conversation_id and earlier.position < r.position \
              and earlier.status in ('queued', 'running', 'waiting') limit 1 offset 0) \
              order by r.priority desc, r.queue_round, r.id limit 2048) longest limit $3 * 4 + 64), \

@@ -106,8 +106,10 @@ impl Database {
     /// Makes the writes in a separate transaction. Returns the rows of the fence.
     pub async fn write_fenced<T: Row>(&self, doing: &'static str, fenced: FencedWrites) -> Result<Vec<T>, Error> {
         match self {
-            Self::Postgres(pool) => within(pool.fetch_all(fenced.query())).await.map_err(Error::doing(doing)),
-            Self::Sqlite { .. } => self.transact(doing, async |tx| Ok(Commit(tx.write_fenced(fenced).await?))).await,
+            Self::Postgres(pool) if !pool.is_behind_pooler() => {
+                within(pool.fetch_all(fenced.query())).await.map_err(Error::doing(doing))
+            }
+            _ => self.transact(doing, async |tx| Ok(Commit(tx.write_fenced(fenced).await?))).await,
         }
     }
 

@@ -114,7 +114,10 @@ impl Database {
             Self::Sqlite { .. } => "select false",
         };
         match self.fetch_optional::<(bool,)>(PING, is_read_only, vec![]).await? {
-            Some((true,)) => Err(Error::doing(PING)(outages::read_only())),
+            Some((true,)) => {
+                outages::leave_earlier_connections();
+                Err(Error::doing(PING)(outages::read_only()))
+            }
             _ => Ok(()),
         }
     }

@@ -12,7 +12,7 @@
 //! - `{array type:$n}`: an array, for statements of PostgreSQL alone
 //! - `{fence:table where condition}`: the row of the fence, or none; SQLite finds it by the condition
 //! - `{lock name:$n}`: a lock on that name until the transaction ends; SQLite needs none
-//! - `{for update}`, `{skip locked}`: row locks; SQLite needs none, because its transactions run alone
+//! - `{for update}`, `{skip locked}`, `{skip locked of r}`: row locks; SQLite needs none, because its transactions run alone
 
 const SQLITE_TIME: &str = "'%Y-%m-%dT%H:%M:%f+00:00'";
 const POSTGRES_NOW: &str = "date_trunc('milliseconds', statement_timestamp())";
@@ -49,6 +49,7 @@ fn postgres_word(word: &str, parameter: &str) -> String {
         "lock name" => format!("pg_advisory_xact_lock(hashtextextended({parameter}, 0))"),
         "for update" => "for update".to_owned(),
         "skip locked" => "for update skip locked".to_owned(),
+        "skip locked of r" => "for update of r skip locked".to_owned(),
         _ => panic!("unknown word {{{word}}} in SQL"),
     }
 }
@@ -70,7 +71,7 @@ pub fn sqlite(sql: &'static str) -> String {
         "fence" => parameter.to_owned(),
         // SQLite refuses a parameter that no text names.
         "lock name" => format!("length({parameter})"),
-        "for update" | "skip locked" => String::new(),
+        "for update" | "skip locked" | "skip locked of r" => String::new(),
         _ => panic!("unknown word {{{word}}} in SQL"),
     })
 }

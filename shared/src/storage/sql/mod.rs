@@ -22,7 +22,7 @@ pub use self::{
     error::Error,
     outages::within as was_away_within,
     pool::{ACQUIRE, Connections, PostgresPool},
-    pooler::refuse_confusing_pooler,
+    pooler::shares_connections,
     schema::{check, is_empty, migrate},
     servers::Servers,
     transaction::{Commit, RollBack, Settle, Tx},

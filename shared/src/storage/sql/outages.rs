@@ -1,6 +1,6 @@
-//! The last loss of a connection, and the last read-only server. A restart of the server closes all connections, so the
-//! pool tests those that are idle since before a loss. A connection from before a read-only moment may lead to a
-//! demoted server.
+//! The last loss of a connection, and the last moment at which a server was found demoted or silent. A restart of the
+//! server closes all connections, so the pool tests those that are idle since before a loss. Connections from before the
+//! other moment may lead to a server that never answers or takes no write, so the pool closes them.
 
 use std::{
     sync::{Mutex, PoisonError},
@@ -11,7 +11,7 @@ use super::error::READ_ONLY;
 
 /// A process has one database.
 static LOST: Mutex<Option<Instant>> = Mutex::new(None);
-static WAS_READ_ONLY: Mutex<Option<Instant>> = Mutex::new(None);
+static UNFIT: Mutex<Option<Instant>> = Mutex::new(None);
 
 /// Stores the moment of an error that a lost connection causes.
 pub fn note(error: &sqlx::Error) {
@@ -22,7 +22,7 @@ pub fn note(error: &sqlx::Error) {
         _ => false,
     };
     if matches!(error, sqlx::Error::Database(error) if error.code().is_some_and(|code| code == READ_ONLY)) {
-        note_read_only();
+        leave_earlier_connections();
     }
     if is_lost {
         *LOST.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
@@ -34,17 +34,22 @@ pub fn within(time: Duration) -> bool {
     LOST.lock().unwrap_or_else(PoisonError::into_inner).is_some_and(|lost| lost.elapsed() <= time)
 }
 
-/// Returns the error of a read-only server, and stores the moment.
+/// Returns the error of a read-only server.
 pub fn read_only() -> sqlx::Error {
-    note_read_only();
     sqlx::Error::Io(std::io::Error::new(std::io::ErrorKind::ReadOnlyFilesystem, "the server is read-only"))
 }
 
-fn note_read_only() {
-    *WAS_READ_ONLY.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+/// Returns whether this is the error of a read-only server.
+pub fn is_read_only(error: &sqlx::Error) -> bool {
+    matches!(error, sqlx::Error::Io(error) if error.kind() == std::io::ErrorKind::ReadOnlyFilesystem)
 }
 
-/// Returns whether a server was read-only after this moment.
-pub fn was_read_only_since(moment: Instant) -> bool {
-    WAS_READ_ONLY.lock().unwrap_or_else(PoisonError::into_inner).is_some_and(|seen| seen >= moment)
+/// Has the pool close all connections that exist at this moment.
+pub fn leave_earlier_connections() {
+    *UNFIT.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+}
+
+/// Returns whether the connections of this moment lead to an unfit server.
+pub fn are_unfit_since(moment: Instant) -> bool {
+    UNFIT.lock().unwrap_or_else(PoisonError::into_inner).is_some_and(|seen| seen >= moment)
 }

@@ -22,6 +22,9 @@ const STARTING: Duration = Duration::from_millis(100);
 /// Idle time after which the pool tests a connection before its next use.
 const UNTRIED: Duration = Duration::from_secs(1);
 
+/// Time-out of that test.
+const PING: Duration = Duration::from_secs(1);
+
 /// Idle time after which the pool closes a connection.
 const IDLE: Duration = Duration::from_secs(600);
 
@@ -45,7 +48,10 @@ pub struct Connections {
 #[derive(Clone)]
 pub struct PostgresPool {
     pool: managed::Pool<ConnectionManager>,
+    /// The statement that begins a transaction.
     begin: &'static str,
+    /// Whether each statement needs a transaction.
+    is_behind_pooler: bool,
 }
 
 /// A statement with its parameters and the type of its rows.
@@ -64,8 +70,8 @@ struct ManagedConnection {
 pub struct PooledConnection(Option<Object<ConnectionManager>>);
 
 impl PostgresPool {
-    /// Makes a pool of at most `size` connections, which begins each transaction with this statement.
-    pub fn new(servers: Servers, size: usize, begin: &'static str) -> Self {
+    /// Makes a pool of at most `size` connections.
+    pub fn new(servers: Servers, size: usize) -> Self {
         // The last used connection is the next one, so that unneeded ones stay idle.
         let builder = managed::Pool::builder(ConnectionManager(servers)).max_size(size).queue_mode(QueueMode::Lifo);
         let pool = builder.build().expect("a pool without timeouts needs no runtime");
@@ -82,7 +88,17 @@ impl PostgresPool {
                 });
             }
         });
-        Self { pool, begin }
+        Self { pool, begin: "begin", is_behind_pooler: false }
+    }
+
+    /// Has every write begin a transaction with this statement, for a pooler that keeps a connection and its settings for
+    /// the time of a transaction only.
+    pub fn behind_pooler(self, begin: &'static str) -> Self {
+        Self { begin, is_behind_pooler: true, ..self }
+    }
+
+    pub fn is_behind_pooler(&self) -> bool {
+        self.is_behind_pooler
     }
 
     /// Returns a connection, as soon as there is one.
@@ -132,7 +148,8 @@ impl managed::Manager for ConnectionManager {
                         returned_at: Instant::now(),
                     });
                 }
-                Err(error) if is_starting(&error) || self.0.are_several() && is_read_only(&error) => {
+                // A standby will be promoted.
+                Err(error) if is_starting(&error) || self.0.are_several() && outages::is_read_only(&error) => {
                     outages::note(&error);
                     tokio::time::sleep(STARTING).await;
                 }
@@ -147,11 +164,18 @@ impl managed::Manager for ConnectionManager {
         if managed.connected_at.elapsed() > LIFETIME {
             return Err(RecycleError::message("it is too old"));
         }
-        if outages::was_read_only_since(managed.connected_at) {
-            return Err(RecycleError::message("the server may have been demoted"));
+        if outages::are_unfit_since(managed.connected_at) {
+            return Err(RecycleError::message("the server may have been demoted or cut off"));
         }
         if idle > UNTRIED || outages::within(idle) {
-            managed.connection.ping().await?;
+            match tokio::time::timeout(PING, managed.connection.ping()).await {
+                Ok(alive) => alive?,
+                // The other idle connections would be silent too, and cost as much time each.
+                Err(_) => {
+                    outages::leave_earlier_connections();
+                    return Err(RecycleError::message("the server does not answer"));
+                }
+            }
         }
         Ok(())
     }
@@ -163,11 +187,6 @@ fn is_starting(error: &sqlx::Error) -> bool {
         sqlx::Error::Database(error) => error.is_transient_in_connect_phase(),
         _ => false,
     }
-}
-
-/// A standby that will be promoted.
-fn is_read_only(error: &sqlx::Error) -> bool {
-    matches!(error, sqlx::Error::Io(error) if error.kind() == io::ErrorKind::ReadOnlyFilesystem)
 }
 
 impl PooledConnection {

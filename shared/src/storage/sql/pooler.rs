@@ -5,7 +5,8 @@
 //! Only connections tell, because a pooler looks like a server. The probes use the simple protocol, which prepares
 //! nothing.
 
-use sqlx::{Connection as _, PgConnection, Row as _};
+use sqlx::{AssertSqlSafe, Connection as _, PgConnection, Row as _};
+use uuid::Uuid;
 
 use super::{Error, database::within, servers::Servers};
 
@@ -14,17 +15,19 @@ const PROBE: &str = "look for a pooler before the database";
 /// Times that each of two connections is asked. Other clients may use the server's connections in between.
 const ROUNDS: usize = 5;
 
-/// Fails if a pooler shares the server's connections between transactions, and leaves the names of prepared statements as
-/// they are.
-pub async fn refuse_confusing_pooler(servers: &Servers) -> Result<(), Error> {
+/// Returns whether a pooler shares the server's connections between transactions. Fails if that pooler leaves the names of
+/// prepared statements as they are.
+pub async fn shares_connections(servers: &Servers) -> Result<bool, Error> {
     let probe = async {
         let (mut one, mut other) = (servers.connect().await?, servers.connect().await?);
-        let confuses = is_shared(&mut one, &mut other).await? && !replaces_names(&mut one).await?;
+        let is_shared = is_shared(&mut one, &mut other).await?;
+        let confuses = is_shared && !replaces_names(&mut one).await?;
         one.close().await?;
         other.close().await?;
-        Ok(confuses)
+        Ok((is_shared, confuses))
     };
-    if within(probe).await.map_err(Error::doing(PROBE))? { Err(Error::SharedStatements) } else { Ok(()) }
+    let (is_shared, confuses) = within(probe).await.map_err(Error::doing(PROBE))?;
+    if confuses { Err(Error::SharedStatements) } else { Ok(is_shared) }
 }
 
 /// A server gives each connection a process of its own, so two connections with one process share it.
@@ -45,11 +48,15 @@ async fn process(connection: &mut PgConnection) -> Result<i32, sqlx::Error> {
 /// Returns whether the server knows a prepared statement by another name than the driver does.
 async fn replaces_names(connection: &mut PgConnection) -> Result<bool, sqlx::Error> {
     sqlx::raw_sql("begin").execute(&mut *connection).await?;
-    let prepared = sqlx::query("select 'holdfast looks for a pooler'").execute(&mut *connection).await;
+    // The server may keep statements of earlier clients, so this one's text is unique.
+    let text = format!("select 'holdfast looks for a pooler {}'", Uuid::now_v7());
+    let prepared = sqlx::query(AssertSqlSafe(text.clone())).execute(&mut *connection).await;
     let replaces_names = match prepared {
         Ok(_) => {
-            let by_its_name = "select exists (select from pg_prepared_statements where name like 'sqlx%')";
-            !sqlx::raw_sql(by_its_name).fetch_one(&mut *connection).await?.try_get::<bool, _>(0)?
+            let by_its_name = format!(
+                "select exists (select from pg_prepared_statements where name like 'sqlx%' and statement = $${text}$$)"
+            );
+            !sqlx::raw_sql(AssertSqlSafe(by_its_name)).fetch_one(&mut *connection).await?.try_get::<bool, _>(0)?
         }
         Err(sqlx::Error::Database(error)) if error.code().as_deref() == Some(DUPLICATE_STATEMENT) => false,
         Err(error) => return Err(error),

@@ -1,15 +1,19 @@
 //! The schema's version: forward only, one numbered file per step and dialect in `migrations/`.
 
-use std::collections::HashSet;
+use std::{collections::HashSet, time::Duration};
 
-use sqlx::migrate::Migrator;
+use sqlx::{Row as _, migrate::Migrator};
 
-use super::{Database, Error};
+use super::{Database, Error, pool::PooledConnection};
 
 /// One of several concurrent processes migrates. The driver's own lock is of a connection, and a pooler may share that, so
-/// a transaction of another connection has the lock until the migration ends.
-const LOCK: &str = "begin; set local idle_in_transaction_session_timeout = 0; set local statement_timeout = 0; \
-     set local lock_timeout = 0; select pg_advisory_xact_lock(7306082915)";
+/// a transaction of another connection has the lock until the migration ends. The others wait without a transaction,
+/// which would keep a connection of the pooler.
+const TRY_LOCK: &str =
+    "begin; set local idle_in_transaction_session_timeout = 0; select pg_try_advisory_xact_lock(7306082915)";
+
+/// Pause between two tries.
+const ANOTHER_TRY: Duration = Duration::from_millis(200);
 
 static POSTGRES: Migrator = sqlx::migrate!("../migrations/postgres");
 static SQLITE: Migrator = sqlx::migrate!("../migrations/sqlite");
@@ -20,7 +24,9 @@ pub async fn migrate(database: &Database) -> Result<(), Error> {
         Database::Postgres(pool) => {
             let mut lock = pool.acquire().await.map_err(Error::doing("connect to migrate"))?;
             let mut connection = pool.acquire().await.map_err(Error::doing("connect to migrate"))?;
-            sqlx::raw_sql(LOCK).execute(lock.connection()).await.map_err(Error::doing("lock the schema"))?;
+            while !try_lock(&mut lock).await.map_err(Error::doing("lock the schema"))? {
+                tokio::time::sleep(ANOTHER_TRY).await;
+            }
             let created = sqlx::raw_sql("create schema if not exists kb").execute(connection.connection()).await;
             created.map_err(Error::doing("create the schema kb"))?;
             let mut migrations = Migrator { migrations: POSTGRES.migrations.clone(), ..Migrator::DEFAULT };
@@ -29,6 +35,14 @@ pub async fn migrate(database: &Database) -> Result<(), Error> {
         Database::Sqlite { writer, .. } => SQLITE.run(writer.pool()).await?,
     }
     Ok(())
+}
+
+async fn try_lock(lock: &mut PooledConnection) -> Result<bool, sqlx::Error> {
+    let is_locked: bool = sqlx::raw_sql(TRY_LOCK).fetch_one(lock.connection()).await?.try_get(0)?;
+    if !is_locked {
+        sqlx::raw_sql("rollback").execute(lock.connection()).await?;
+    }
+    Ok(is_locked)
 }
 
 /// Refuses a database that lacks a migration. One with more migrations is of a newer version, which keeps it readable.

@@ -7,17 +7,12 @@ use std::{
         Arc,
         atomic::{AtomicUsize, Ordering},
     },
-    time::Duration,
 };
 
 use sqlx::{Connection as _, PgConnection, Row as _, postgres::PgConnectOptions};
 
-use super::outages;
+use super::{outages, pool::ACQUIRE};
 use crate::hosts::one_url_per_host;
-
-/// Time-out of an attempt to connect to one of several servers. A host that has vanished answers nothing, and the others
-/// must be asked within `ACQUIRE`.
-const ATTEMPT: Duration = Duration::from_secs(1);
 
 /// The servers, in the order of the URL; cheap to clone.
 #[derive(Debug, Clone)]
@@ -55,16 +50,24 @@ impl Servers {
         if let [only] = &self.each[..] {
             return PgConnection::connect_with(only).await;
         }
+        // A host that has vanished answers nothing, and the others must be asked too.
+        let limit = ACQUIRE / (self.each.len() as u32 + 1);
         let first = self.current.load(Ordering::Relaxed);
         let mut refused = None;
         for index in (0..self.each.len()).map(|next| (first + next) % self.each.len()) {
-            let attempt = tokio::time::timeout(ATTEMPT, connect_to_write(&self.each[index])).await;
+            let attempt = tokio::time::timeout(limit, connect_to_write(&self.each[index])).await;
             match attempt.unwrap_or_else(|_| Err(io::Error::from(io::ErrorKind::TimedOut).into())) {
                 Ok(connection) => {
                     self.current.store(index, Ordering::Relaxed);
                     return Ok(connection);
                 }
-                Err(error) => refused = refused.or(Some(error)),
+                Err(error) => {
+                    // The server that took writes was demoted. Any other one may have been a standby all the time.
+                    if index == first && outages::is_read_only(&error) {
+                        outages::leave_earlier_connections();
+                    }
+                    refused = refused.or(Some(error));
+                }
             }
         }
         Err(refused.expect("a URL names at least one host"))
