@@ -14,7 +14,9 @@ use sqlx::{
 };
 
 use super::{
-    Caution, Error, Storage, data_folder, run,
+    Caution, Error, Storage, data_folder,
+    roomy_owners::RoomyOwners,
+    run,
     sql::{self, ACQUIRE, Database, PostgresPool, Servers, SqliteWriter},
 };
 use crate::config::{Stores, StoresConfig};
@@ -110,6 +112,7 @@ async fn open(stores: &Stores, config: &StoresConfig, settings: &[(&str, &str)])
                 _keeper: None,
                 caution: None,
                 groups: Some(run::Groups::start(Database::Postgres(grouped))),
+                roomy_owners: RoomyOwners::default(),
             })
         }
         Stores::Embedded { data_dir } => {
@@ -125,6 +128,7 @@ async fn open(stores: &Stores, config: &StoresConfig, settings: &[(&str, &str)])
                 _keeper: None,
                 caution: None,
                 groups: None,
+                roomy_owners: RoomyOwners::default(),
             })
         }
         Stores::EmbeddedInMemory => {
@@ -138,15 +142,17 @@ async fn open(stores: &Stores, config: &StoresConfig, settings: &[(&str, &str)])
                 _keeper: Some(keeper),
                 caution: None,
                 groups: None,
+                roomy_owners: RoomyOwners::default(),
             })
         }
     }
 }
 
 /// Limits that free the locks of a lost process. The server ends statements, waits and transactions that take too long,
-/// and detects dead connections. Migrations use the first entry only.
-const SERVER_LIMITS: [(&str, &str); 8] = [
+/// and detects dead connections. No statement is worth a compilation, which takes 0.8 s. Migrations use the first entry only.
+const SERVER_LIMITS: [(&str, &str); 9] = [
     ("search_path", "kb"),
+    ("jit", "off"),
     ("statement_timeout", "10s"),
     ("lock_timeout", "5s"),
     ("idle_in_transaction_session_timeout", "10s"),
@@ -158,7 +164,8 @@ const SERVER_LIMITS: [(&str, &str); 8] = [
 
 /// Settings of the connection for groups. Its statements find each member's rows by their ids. PostgreSQL plans them once,
 /// perhaps when the tables are still small, and would read whole tables from then on.
-const GROUP_SETTINGS: [(&str, &str); 4] = [
+const GROUP_SETTINGS: [(&str, &str); 5] = [
+    ("jit", "off"),
     ("plan_cache_mode", "force_generic_plan"),
     ("enable_seqscan", "off"),
     ("enable_hashjoin", "off"),
@@ -166,7 +173,7 @@ const GROUP_SETTINGS: [(&str, &str); 4] = [
 ];
 
 /// Begins a transaction with those settings, for a pooler that drops the settings of a connection.
-const BEGIN_GROUP: &str = "begin; set local plan_cache_mode = force_generic_plan; set local enable_seqscan = off; \
+const BEGIN_GROUP: &str = "begin; set local jit = off; set local plan_cache_mode = force_generic_plan; set local enable_seqscan = off; \
      set local enable_hashjoin = off; set local enable_mergejoin = off";
 const BEGIN: &str = "begin";
 

@@ -26,6 +26,7 @@ mod owners;
 mod pages;
 mod position;
 mod quota;
+mod roomy_owners;
 mod rows;
 mod run;
 mod runs;
@@ -68,6 +69,7 @@ pub struct Storage {
     caution: Option<Caution>,
     /// The writes that share transactions; PostgreSQL alone gains by it.
     groups: Option<run::Groups>,
+    roomy_owners: roomy_owners::RoomyOwners,
 }
 
 /// The kind of database.

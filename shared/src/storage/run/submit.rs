@@ -77,6 +77,7 @@ impl Storage {
 
     /// Commits message and run, or returns the refusal. A repeated request returns the first run, despite all quotas.
     pub async fn submit(&self, owner: &str, quotas: &Quotas, new: &NewRun) -> Result<SubmitOutcome, Error> {
+        let quotas = &self.quotas_to_check(owner, *quotas, new.bytes()).await?;
         match self.try_submit(owner, quotas, new).await {
             // Another request with this key was faster by a moment, and its run is visible now.
             Err(error) if error.is_unique_violation() => match self.try_submit(owner, quotas, new).await {
