@@ -24,12 +24,29 @@ pub use redis::Redis;
 pub use redis_cluster::RedisCluster;
 pub use sentinels::Sentinels;
 
-use std::{env, net::TcpListener};
+use std::{
+    env,
+    net::TcpListener,
+    ops::Range,
+    sync::atomic::{AtomicU32, Ordering},
+};
 
-/// Returns a port on which no process listens at this moment.
+/// Ports below those that the system gives to clients, which would take a port before its server starts.
+const PORTS: Range<u32> = 10_000..32_000;
+
+static PORTS_TAKEN: AtomicU32 = AtomicU32::new(0);
+
+/// Returns a port on which no process listens at this moment, and which this process has not returned lately. Each test
+/// process begins elsewhere.
 pub fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has a free port");
-    listener.local_addr().expect("a bound socket has an address").port()
+    let first = std::process::id().wrapping_mul(997);
+    loop {
+        let next = first.wrapping_add(PORTS_TAKEN.fetch_add(1, Ordering::Relaxed));
+        let port = (PORTS.start + next % (PORTS.end - PORTS.start)) as u16;
+        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            return port;
+        }
+    }
 }
 
 /// Returns whether the search path has a program of this name.
