@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use futures::future::join_all;
 use test_servers::{Redis, RedisCluster, Sentinels};
 
-use crate::support::{Client, EventStream, ScaledOut, fold, until};
+use crate::support::{Client, EventFrame, EventStream, ScaledOut, fold, until};
 
 /// Longest time from a fault until Redis is ready again, with the failover.
 const READY_AGAIN: Duration = Duration::from_secs(10);
@@ -43,10 +43,7 @@ async fn streams_survive(redis_url: String, fault: impl AsyncFnOnce()) {
     let rest = async |(stream, mut frames): (EventStream, Vec<_>)| {
         let run_id = stream.run_id.clone();
         frames.extend(stream.rest().await);
-        assert_eq!(
-            frames.iter().filter(|frame: &&crate::support::EventFrame| frame.event == "message.delta").count(),
-            250
-        );
+        assert_eq!(frames.iter().filter(|frame: &&EventFrame| frame.event == "message.delta").count(), 250);
         assert_eq!(client.run(&run_id).await["output_message"]["content"], fold(&frames));
     };
     join_all(streams.into_iter().zip(begun).map(rest)).await;

@@ -187,6 +187,18 @@ mod tests {
     }
 
     #[test]
+    fn each_event_is_found_near_the_end_and_far_from_it() {
+        let batches = (2..40).step_by(2).map(|n| vec![delta(n), delta(n + 1)]).collect();
+        let buffer = buffer(batches);
+        for after in 1..39 {
+            let slice = buffer.slice(EventId::new(1, after)).expect("the buffer has events after the cursor");
+            assert_eq!(slice.first().id, EventId::new(1, after + 1));
+        }
+        assert!(buffer.slice(EventId::new(1, 0)).is_none());
+        assert!(buffer.slice(EventId::new(1, 39)).is_none());
+    }
+
+    #[test]
     fn reading_events_needs_no_frames() {
         let buffer = buffer(vec![vec![delta(2), delta(3)], vec![delta(4)]]);
         let after = |n| buffer.slice(EventId::new(1, n)).map(|slice| slice.events().count());

@@ -73,6 +73,8 @@ impl Keeper {
     /// their server is back.
     async fn until_lost(&self, connection: &mut RedisConnection, mut missing: Vec<String>) {
         loop {
+            // A caller may have ended a subscription meanwhile.
+            missing.retain(|channel| self.shared.channels().contains(channel));
             if !missing.is_empty() {
                 match connection.subscribe(missing).await {
                     Ok(still) => missing = still,

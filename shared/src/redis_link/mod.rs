@@ -104,7 +104,8 @@ impl Link {
         if self.is_cluster { "SPUBLISH" } else { "PUBLISH" }
     }
 
-    /// Returns the most commands with keys of their own that one pipeline carries. A Cluster's has one slot.
+    /// Returns the most commands with keys of their own that one pipeline carries. A Cluster's has one slot, so each
+    /// of its commands goes alone.
     pub fn most_in_pipeline(&self) -> usize {
         if self.is_cluster { 1 } else { usize::MAX }
     }

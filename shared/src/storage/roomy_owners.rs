@@ -1,5 +1,5 @@
 //! Owners with much room below their quota of bytes. Their messages need no sum of all that they keep, which takes longer
-//! the more that is: 100,000 conversations take 30 ms.
+//! the more that is: 130,000 conversations take 60 ms.
 //!
 //! A measurement holds for some seconds. Meanwhile each process admits a sixteenth of the room, so that several of them,
 //! and the answers of the runs, do not exceed it.

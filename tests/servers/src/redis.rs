@@ -71,6 +71,11 @@ impl Redis {
         format!("redis://127.0.0.1:{}", self.port)
     }
 
+    /// Polls until this holds. Panics if the server ends before.
+    pub(crate) fn wait_until(&self, holds: impl FnMut() -> bool) {
+        self.server.as_ref().expect("it runs").wait_until(holds);
+    }
+
     pub(crate) fn port(&self) -> u16 {
         self.port
     }

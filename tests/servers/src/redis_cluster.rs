@@ -1,6 +1,6 @@
 //! A Redis Cluster.
 
-use std::{process::Command, thread, time::Duration};
+use std::process::Command;
 
 use crate::{Redis, redis::redis_cli};
 
@@ -29,9 +29,7 @@ impl RedisCluster {
             let has_replica = |master: &&Redis| redis_cli(master.port(), "INFO replication").contains("state=online");
             is_ok && self.masters().iter().all(has_replica)
         };
-        while !self.servers.iter().all(is_whole) {
-            thread::sleep(Duration::from_millis(20));
-        }
+        self.servers.iter().for_each(|server| server.wait_until(|| is_whole(server)));
     }
 
     /// Returns a URL with two of the servers. The others are found through them.
@@ -51,9 +49,8 @@ impl RedisCluster {
         for server in self.servers.iter().filter(|server| !masters.contains(&server.port())) {
             assert_eq!(redis_cli(server.port(), "CLUSTER FAILOVER"), "OK\n");
         }
-        while self.masters().iter().any(|master| masters.contains(&master.port())) {
-            thread::sleep(Duration::from_millis(20));
-        }
+        let is_done = || self.masters().iter().all(|master| !masters.contains(&master.port()));
+        self.servers[0].wait_until(is_done);
     }
 
     /// Returns the masters.

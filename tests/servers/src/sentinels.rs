@@ -1,6 +1,6 @@
 //! A master of Redis with a replica, and three Sentinels that watch them.
 
-use std::{fs, thread, time::Duration};
+use std::fs;
 
 use tempfile::TempDir;
 
@@ -19,19 +19,15 @@ impl Sentinels {
         let master = Redis::start();
         let replica = Redis::start_replica_of(&master);
         let ports: Vec<u16> = (0..3).map(|_| free_port()).collect();
-        let servers = ports.iter().map(|port| start_sentinel(*port, master.port())).collect();
-        let sentinels = Self { master, replica, ports, _servers: servers };
+        let servers: Vec<_> = ports.iter().map(|port| start_sentinel(*port, master.port())).collect();
         // Each knows the replica and the other two by then.
-        for port in &sentinels.ports {
-            let knows_all = || {
+        for (port, (server, _)) in ports.iter().zip(&servers) {
+            server.wait_until(|| {
                 let known = redis_cli(*port, "SENTINEL MASTER main");
                 known.contains("num-slaves\n1\n") && known.contains("num-other-sentinels\n2\n")
-            };
-            while !knows_all() {
-                thread::sleep(Duration::from_millis(20));
-            }
+            });
         }
-        sentinels
+        Self { master, replica, ports, _servers: servers }
     }
 
     /// Has the Sentinels make the replica the master, as an operator does before maintenance.

@@ -50,7 +50,7 @@ pub struct PostgresPool {
     pool: managed::Pool<ConnectionManager>,
     /// The statement that begins a transaction.
     begin: &'static str,
-    /// Whether each statement needs a transaction.
+    /// Whether a fenced write needs a transaction, which brings the settings of `begin`.
     is_behind_pooler: bool,
 }
 
@@ -91,8 +91,8 @@ impl PostgresPool {
         Self { pool, begin: "begin", is_behind_pooler: false }
     }
 
-    /// Has every write begin a transaction with this statement, for a pooler that keeps a connection and its settings for
-    /// the time of a transaction only.
+    /// Has every fenced write begin a transaction with this statement, for a pooler that keeps a connection and its
+    /// settings for the time of a transaction only.
     pub fn behind_pooler(self, begin: &'static str) -> Self {
         Self { begin, is_behind_pooler: true, ..self }
     }
