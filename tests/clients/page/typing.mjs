@@ -99,6 +99,8 @@ export async function uses_the_keyboard_alone({ person }) {
   await keyboard.press("Enter");
   await tab.readsToTheEnd();
   const second = await tab.conversation();
+  // From a conversation that the list does not show yet, a step leads to the first of the list.
+  await tab.list.getByRole("link", { name: "[tokens=5] third" }).waitFor();
   // With letters, when one is not writing, and as links.
   await keyboard.press("Escape");
   await keyboard.press("j");
