@@ -49,6 +49,7 @@ mod start;
 mod stdio_servers;
 mod stores;
 mod streams;
+mod subagents;
 mod subscribers;
 mod takeover;
 mod tls;

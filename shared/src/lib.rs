@@ -39,6 +39,7 @@ pub mod schema;
 pub mod snapshot;
 pub mod storable;
 pub mod storage;
+pub mod subagent;
 pub mod telemetry;
 mod text_enum;
 pub mod timestamp;

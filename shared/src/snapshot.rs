@@ -62,6 +62,9 @@ pub struct CallSnapshot {
     pub input_text: Option<String>,
     /// The status by the events.
     pub status: ToolCallStatus,
+    /// The child run that answers the call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub child_run_id: Option<Uuid>,
     /// The text that the tool returned.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<String>,
@@ -133,6 +136,7 @@ impl SnapshotBuilder {
             EventBody::AttemptStarted(_)
             | EventBody::StepCompleted(_)
             | EventBody::ApprovalResolved(_)
+            | EventBody::SubagentStarted(_)
             | EventBody::RunCompleted(_)
             | EventBody::RunFailed(_)
             | EventBody::RunCancelled(_) => self.events.push(event.detached()),
@@ -140,6 +144,7 @@ impl SnapshotBuilder {
             | EventBody::AgentState(_)
             | EventBody::ContextUsage(_)
             | EventBody::WarningRaised(_)
+            | EventBody::SubagentCompleted(_)
             | EventBody::Unknown => {}
         }
     }
@@ -197,9 +202,17 @@ impl From<CallDraft> for CallSnapshot {
         // Arguments are an object, so an incomplete text of them is never valid JSON.
         let input = serde_json::from_str(&text).ok();
         let input_text = if input.is_none() { Some(text) } else { None };
-        let (output, error, expires_at) = (None, None, None);
-        let status = ToolCallStatus::Requested;
-        Self { call_id: call.call_id, name: call.name, input, input_text, status, output, error, expires_at }
+        Self {
+            call_id: call.call_id,
+            name: call.name,
+            input,
+            input_text,
+            status: ToolCallStatus::Requested,
+            child_run_id: None,
+            output: None,
+            error: None,
+            expires_at: None,
+        }
     }
 }
 
@@ -229,6 +242,11 @@ impl Snapshot {
         match body {
             EventBody::AttemptStarted(_) => self.status = RunStatus::Running,
             EventBody::ToolCallStarted(started) => self.start_call(started),
+            EventBody::SubagentStarted(started) => {
+                if let Some(call) = self.call(&started.call_id) {
+                    call.child_run_id = Some(started.child_run_id);
+                }
+            }
             EventBody::ToolCallCompleted(completed) => {
                 if let Some(call) = self.call(&completed.call_id) {
                     call.status = ToolCallStatus::Completed;
@@ -275,6 +293,7 @@ impl Snapshot {
             | EventBody::AgentState(_)
             | EventBody::ContextUsage(_)
             | EventBody::WarningRaised(_)
+            | EventBody::SubagentCompleted(_)
             | EventBody::Unknown => {}
         }
     }

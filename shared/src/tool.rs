@@ -154,6 +154,9 @@ pub struct ToolCall {
     pub effect: Effect,
     /// Tells how far the call has got.
     pub status: ToolCallStatus,
+    /// The child run that answers the call, for a tool that delegates.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub child_run_id: Option<Uuid>,
     /// Output of the tool, up to 256 KiB. The model reads fewer characters.
     pub output: Option<String>,
     /// Set where the call has no output.

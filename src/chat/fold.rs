@@ -88,6 +88,10 @@ impl Fold {
             EventBody::ToolCallStarted(call) => {
                 vec![DisplayItem::Notice(call::started(&call.name, &call.input.to_value()))]
             }
+            EventBody::SubagentStarted(child) => {
+                let notice = format!("{} works on it, as run {}", visible(&child.agent), child.child_run_id);
+                vec![DisplayItem::Notice(notice)]
+            }
             EventBody::ToolCallCompleted(call) => {
                 self.questions.retain(|question| question.call_id != call.call_id);
                 let result = match &call.error {
@@ -126,6 +130,7 @@ impl Fold {
             | EventBody::ToolCallDelta(_)
             | EventBody::AgentState(_)
             | EventBody::ContextUsage(_)
+            | EventBody::SubagentCompleted(_)
             | EventBody::Unknown => vec![],
         }
     }

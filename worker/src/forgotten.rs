@@ -33,7 +33,7 @@ async fn forget_owner(shared: &WorkerState, owner: &str, absence: Duration) -> R
     for _ in 0..STEPS {
         let erased = shared.worker.storage.erase_some(owner, Erasure::Forgotten(absence)).await?;
         for run in &erased.ended {
-            show(shared, run.run_id, &run.events).await;
+            show(shared, run.run_id, &run.closed.events).await;
         }
         if let Err(error) = shared.worker.run_log.remove(&erased.runs).await {
             tracing::debug!(

@@ -9,6 +9,7 @@
 mod agents;
 mod consumer;
 mod executor;
+mod family;
 mod forgotten;
 mod lease;
 pub mod model;

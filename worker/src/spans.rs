@@ -190,13 +190,13 @@ pub fn set_usage(span: &mut Span, usage: Usage) {
 }
 
 /// Sets the outcome of this attempt.
-pub fn set_end(span: &mut Span, outcome: RecorderOutcome) {
+pub fn set_end(span: &mut Span, outcome: &RecorderOutcome) {
     span.set(
         "run.status",
         match outcome {
             RecorderOutcome::Finished { status, .. } => status.as_str(),
             RecorderOutcome::Released(Release::Queued) => "queued",
-            RecorderOutcome::Released(Release::Waiting) => "waiting",
+            RecorderOutcome::Released(Release::Waiting | Release::WaitingForChildren) => "waiting",
             RecorderOutcome::Fenced => "fenced",
         },
     );

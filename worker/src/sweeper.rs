@@ -13,7 +13,7 @@ use holdfast_shared::{
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::{WorkerState, forgotten};
+use crate::{WorkerState, family, forgotten};
 
 /// Sweeps at each interval until `stop`.
 pub async fn sweep(shared: Arc<WorkerState>, stop: CancellationToken) {
@@ -37,10 +37,11 @@ async fn sweep_once(shared: &WorkerState) {
                     metrics::counter!("holdfast_run_failures_total", "code" => "max_attempts").increment(1);
                 }
                 tracing::warn!(run.id = %run.run_id, run.attempt = run.attempt, "ended a run whose worker is gone");
-                if run.next_waits {
+                if run.closed.next_waits {
                     let _ = worker.queue.wake().await;
                 }
-                show(shared, run.run_id, &run.events).await;
+                show(shared, run.run_id, &run.closed.events).await;
+                family::follow_up(shared, run.run_id, &run.closed).await;
             }
         }
         Err(error) => tracing::warn!(error = &error as &dyn Error, "failed to end runs whose worker is gone"),
@@ -57,16 +58,14 @@ async fn sweep_once(shared: &WorkerState) {
         Ok(answered) => {
             for run in answered {
                 tracing::info!(run.id = %run.run_id, "the question of a run expired");
-                if run.queued {
-                    let _ = worker.queue.wake().await;
-                }
-                show(shared, run.run_id, &[run.event]).await;
+                family::publish(shared, &run).await;
             }
         }
         Err(error) => {
             tracing::warn!(error = &error as &dyn Error, "failed to expire unanswered questions")
         }
     }
+    sweep_families(shared).await;
     match worker.storage.retire(worker.archive_retention, worker.config.sweep).await {
         Ok(retired) if retired.runs + retired.conversations > 0 => {
             tracing::info!(
@@ -79,6 +78,26 @@ async fn sweep_once(shared: &WorkerState) {
         Err(error) => tracing::warn!(error = &error as &dyn Error, "failed to remove data past its retention"),
     }
     forgotten::forget(shared).await;
+}
+
+/// Cancels children of ended runs, and answers the parents of ended children, where no other process did.
+async fn sweep_families(shared: &WorkerState) {
+    match shared.worker.storage.parents_of_orphans().await {
+        Ok(parents) => {
+            for parent in parents {
+                family::cancel_children(shared, parent).await;
+            }
+        }
+        Err(error) => tracing::warn!(error = &error as &dyn Error, "failed to find live children of ended runs"),
+    }
+    match shared.worker.storage.answer_forgotten().await {
+        Ok(answered) => {
+            for run in answered {
+                family::publish(shared, &run).await;
+            }
+        }
+        Err(error) => tracing::warn!(error = &error as &dyn Error, "failed to answer the parents of ended children"),
+    }
 }
 
 /// Appends archived events to the run log, so that clients receive them sooner.

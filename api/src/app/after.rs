@@ -49,10 +49,29 @@ impl App {
     /// Publishes the end of a run that this process has ended.
     pub(super) async fn publish_end(self: &Arc<Self>, ended: &EndedRun) {
         metrics::counter!("holdfast_runs_ended_total", "status" => ended.status.as_str()).increment(1);
-        if ended.next_waits {
+        if ended.closed.next_waits {
             self.wake();
         }
-        self.publish(ended.run_id, &ended.events).await;
+        self.publish(ended.run_id, &ended.closed.events).await;
+        if let Some(parent) = &ended.closed.answered {
+            if parent.queued {
+                self.wake();
+            }
+            self.publish(parent.run_id, &parent.events).await;
+        }
+        if ended.closed.has_children {
+            self.cancel_children(ended.run_id).await;
+        }
+    }
+
+    /// Cancels the live runs below an ended run. A failure costs time only: the sweeper does it again.
+    async fn cancel_children(self: &Arc<Self>, parent: Uuid) {
+        match self.storage.cancel_children(parent).await {
+            Ok((ended, requested)) => self.follow_up(ended, requested),
+            Err(error) => {
+                tracing::warn!(run.id = %parent, error = &error as &dyn Error, "failed to cancel the children of an ended run; the sweeper tries again");
+            }
+        }
     }
 
     /// Appends archived events to the run log, so that clients receive them sooner.

@@ -98,7 +98,7 @@ impl App {
                 self.wake();
             }
             let (app, run) = (Arc::clone(self), run.clone());
-            self.pending.spawn(async move { app.publish(run.run_id, &[run.event]).await });
+            self.pending.spawn(async move { app.publish(run.run_id, &run.events).await });
         }
         outcome
     }

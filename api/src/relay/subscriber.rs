@@ -236,7 +236,9 @@ const fn is_output(kind: EventKind) -> bool {
         | EventKind::ToolCallDelta
         | EventKind::ToolCallStarted
         | EventKind::ToolCallCompleted
-        | EventKind::ApprovalRequested => true,
+        | EventKind::ApprovalRequested
+        | EventKind::SubagentStarted
+        | EventKind::SubagentCompleted => true,
         EventKind::RunQueued
         | EventKind::AttemptStarted
         | EventKind::StepStarted

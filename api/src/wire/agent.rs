@@ -6,7 +6,7 @@
 use std::{borrow::Cow, io::Write as _};
 
 use holdfast_shared::{
-    event::{Event, EventBody, RawJson, ToolCallCompleted},
+    event::{Event, EventBody, RawJson, SubagentCompleted, ToolCallCompleted},
     event_id::EventId,
     finish_reason::FinishReason,
     usage::Usage,
@@ -50,6 +50,22 @@ enum AgentFrame<'a> {
         tokens: u64,
         budget: u64,
         compressed: bool,
+    },
+    #[serde(rename_all = "camelCase")]
+    ExecutorSpawned {
+        executor_id: Uuid,
+        run_id: Uuid,
+        task: Cow<'a, str>,
+    },
+    #[serde(rename_all = "camelCase")]
+    ExecutorResult {
+        executor_id: Uuid,
+        run_id: Uuid,
+        success: bool,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        result: Option<Cow<'a, str>>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        error: Option<Cow<'a, str>>,
     },
     Done {
         usage: TotalUsage,
@@ -136,6 +152,12 @@ fn event_frames<'a>(view: &'a View, body: EventBody<'a>) -> (Option<AgentFrame<'
         EventBody::ContextUsage(usage) => {
             AgentFrame::ContextUsage { tokens: usage.tokens, budget: usage.budget, compressed: usage.compressed }
         }
+        EventBody::SubagentStarted(started) => AgentFrame::ExecutorSpawned {
+            executor_id: started.child_run_id,
+            run_id: started.child_run_id,
+            task: started.task,
+        },
+        EventBody::SubagentCompleted(completed) => executor_result(completed),
         EventBody::RunFailed(end) => AgentFrame::Error { error: end.error.message.into() },
         EventBody::RunCompleted(end) => done(end.usage, end.finish_reason),
         EventBody::RunCancelled(end) => done(end.usage, None),
@@ -158,6 +180,16 @@ fn text(content: Cow<'_, str>) -> Option<AgentFrame<'_>> {
 fn done<'a>(usage: Usage, finish_reason: Option<FinishReason>) -> AgentFrame<'a> {
     let total_tokens = usage.input_tokens.saturating_add(usage.output_tokens);
     AgentFrame::Done { usage: TotalUsage { total_tokens }, finish_reason }
+}
+
+fn executor_result(completed: SubagentCompleted<'_>) -> AgentFrame<'_> {
+    AgentFrame::ExecutorResult {
+        executor_id: completed.child_run_id,
+        run_id: completed.child_run_id,
+        success: completed.error.is_none(),
+        result: completed.output,
+        error: completed.error.map(|error| error.message.into()),
+    }
 }
 
 fn session(view: &View, superseded: Option<SupersededMark>) -> AgentFrame<'_> {

@@ -103,6 +103,8 @@ fn event_frames<'a>(view: &View, event: &'a Event) -> (Option<ChatFrame<'a>>, Op
         | EventBody::AgentState(_)
         | EventBody::ContextUsage(_)
         | EventBody::WarningRaised(_)
+        | EventBody::SubagentStarted(_)
+        | EventBody::SubagentCompleted(_)
         | EventBody::Unknown => return (None, None),
     };
     (Some(frame), None)

@@ -144,6 +144,8 @@ impl Block {
             | EventKind::AgentState
             | EventKind::ContextUsage
             | EventKind::WarningRaised
+            | EventKind::SubagentStarted
+            | EventKind::SubagentCompleted
             | EventKind::RunCompleted
             | EventKind::RunFailed
             | EventKind::RunCancelled

@@ -18,7 +18,9 @@ pub fn visible_body<'a>(view: &View, event: &'a Event) -> EventBody<'a> {
         | EventKind::ToolCallStarted
         | EventKind::ToolCallCompleted
         | EventKind::AgentState
-        | EventKind::ContextUsage => view.detail != Detail::Messages,
+        | EventKind::ContextUsage
+        | EventKind::SubagentStarted
+        | EventKind::SubagentCompleted => view.detail != Detail::Messages,
         EventKind::RunQueued | EventKind::RunCompleted | EventKind::RunFailed | EventKind::RunCancelled => true,
         EventKind::AttemptStarted
         | EventKind::StepCompleted

@@ -47,6 +47,8 @@ pub fn frames(buffer: &mut Vec<u8>, view: &View, previous: EventId, event: &Even
         | EventBody::AgentState(_)
         | EventBody::ContextUsage(_)
         | EventBody::WarningRaised(_)
+        | EventBody::SubagentStarted(_)
+        | EventBody::SubagentCompleted(_)
         | EventBody::Unknown => {}
     }
 }

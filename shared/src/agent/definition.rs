@@ -9,6 +9,7 @@ use uuid::Uuid;
 use super::{Access, Approvers, InvalidDefinition, Limits, McpServer};
 use crate::{
     message::Language,
+    subagent::Subagent,
     tool::{ApprovalPolicy, ToolPolicy},
 };
 
@@ -80,6 +81,9 @@ pub struct AgentDefinition {
     /// The callers that decide about calls that need approval; the run's owner by default.
     #[serde(default, skip_serializing_if = "Approvers::is_default")]
     pub approvers: Approvers,
+    /// Agents to which the model may delegate, each by a tool `delegate_to_<name>`; at most 32.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub subagents: Vec<Subagent>,
     /// Limits of each run; the deployment's where absent.
     #[serde(default)]
     pub limits: Limits,
@@ -196,6 +200,7 @@ impl AgentDefinition {
         if let Some((tool, _)) = self.tools.iter().find(|(_, policy)| policy.timeout_ms == Some(0)) {
             return Err(InvalidDefinition::new(format!("tools.{tool}.timeout_ms"), "a time in ms above 0"));
         }
+        Subagent::check_all(&self.subagents)?;
         if self.history_limit.is_some_and(|limit| limit > MAX_HISTORY) {
             return Err(InvalidDefinition::new(
                 "history_limit",

@@ -34,7 +34,7 @@ pub fn without_quoted_text(error: &impl std::fmt::Display) -> String {
 }
 
 impl InvalidDefinition {
-    fn new(field: impl Into<String>, problem: impl Into<String>) -> Self {
+    pub(crate) fn new(field: impl Into<String>, problem: impl Into<String>) -> Self {
         Self { field: field.into(), problem: problem.into() }
     }
 }

@@ -74,6 +74,14 @@ pub struct ToolsConfig {
     #[arg(long, env = "HOLDFAST_MAX_TOOL_CALLS", default_value = "15", value_parser = calls)]
     pub max_tool_calls: u32,
 
+    /// Subagents that one run may start; further calls fail, and the model reads why.
+    #[arg(long, env = "HOLDFAST_MAX_SUBAGENTS", default_value = "32", value_parser = count)]
+    pub max_subagents: usize,
+
+    /// Runs below a run that a client started, one below the other; 0 for no subagents.
+    #[arg(long, env = "HOLDFAST_MAX_SUBAGENT_DEPTH", default_value = "3", value_parser = depth)]
+    pub max_subagent_depth: u32,
+
     /// Steps of one run, each a model call with its tool calls; the last one is without tools.
     #[arg(long, env = "HOLDFAST_MAX_STEPS", default_value = "50", value_parser = steps)]
     pub max_steps: u32,
@@ -160,6 +168,16 @@ fn wait(text: &str) -> Result<Duration, String> {
 
 fn calls(text: &str) -> Result<u32, String> {
     text.parse().map_err(|_| format!("a number of tool calls, 0 or more, not {text:?}"))
+}
+
+/// Deepest family that is useful. A tree of runs grows exponentially with its depth.
+const MAX_DEPTH: u32 = 10;
+
+fn depth(text: &str) -> Result<u32, String> {
+    match text.parse() {
+        Ok(depth) if depth <= MAX_DEPTH => Ok(depth),
+        _ => Err(format!("a depth from 0 to {MAX_DEPTH}, not {text:?}")),
+    }
 }
 
 fn steps(text: &str) -> Result<u32, String> {

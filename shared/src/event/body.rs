@@ -107,6 +107,8 @@ event_bodies! {
     ToolCallDelta(ToolCallDelta<'a>) = "tool_call.delta";
     ToolCallStarted(ToolCallStarted<'a>) = "tool_call.started";
     ToolCallCompleted(ToolCallCompleted<'a>) = "tool_call.completed";
+    SubagentStarted(SubagentStarted<'a>) = "subagent.started";
+    SubagentCompleted(SubagentCompleted<'a>) = "subagent.completed";
     ApprovalRequested(ApprovalRequested<'a>) = "approval.requested";
     ApprovalResolved(ApprovalResolved<'a>) = "approval.resolved";
     MessageCompleted(MessageCompleted) = "message.completed";

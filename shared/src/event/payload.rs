@@ -15,7 +15,8 @@ use crate::{
     finish_reason::FinishReason,
     lenient::{self, Growing},
     message::Message,
-    run::RunError,
+    run::{RunError, RunStatus},
+    subagent::SubagentRole,
     tool::ToolError,
     usage::Usage,
 };
@@ -160,6 +161,52 @@ pub struct ToolCallCompleted<'a> {
     /// How long the call took.
     #[serde(default)]
     pub duration_ms: u64,
+}
+
+/// A child run was started for a call. It has a log of its own.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct SubagentStarted<'a> {
+    /// The call that the child answers.
+    #[serde(borrow)]
+    pub call_id: Cow<'a, str>,
+    /// The child.
+    pub child_run_id: Uuid,
+    /// The name of the child's agent.
+    #[serde(borrow)]
+    pub agent: Cow<'a, str>,
+    /// The child's part in the work of its parent.
+    #[serde(deserialize_with = "lenient::word")]
+    pub role: SubagentRole,
+    /// The child's input.
+    #[serde(borrow)]
+    pub task: Cow<'a, str>,
+}
+
+/// A child run has ended. The outcome of its call follows.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct SubagentCompleted<'a> {
+    /// On an end during the parent's wait: this event supersedes all events after its base.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base: Option<EventId>,
+    /// The call that the child answers.
+    #[serde(borrow)]
+    pub call_id: Cow<'a, str>,
+    /// The child.
+    pub child_run_id: Uuid,
+    /// The child's part in the work of its parent.
+    #[serde(deserialize_with = "lenient::word")]
+    pub role: SubagentRole,
+    /// `completed`, `failed` or `cancelled`.
+    pub status: RunStatus,
+    /// The child's answer.
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<Cow<'a, str>>,
+    /// Why there is no output.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<ToolError>,
+    /// Tokens of the child and of its own children.
+    #[serde(default)]
+    pub usage: Usage,
 }
 
 /// A run waits for a human's decision about a call.

@@ -59,6 +59,8 @@ impl PartChange {
             | EventBody::ToolCallDelta(_)
             | EventBody::MessageCompleted(_)
             | EventBody::AgentState(_)
+            | EventBody::SubagentStarted(_)
+            | EventBody::SubagentCompleted(_)
             | EventBody::RunCompleted(_)
             | EventBody::RunFailed(_)
             | EventBody::RunCancelled(_)

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
 use serde_json::json;
-use sqlx::{FromRow, types::Json};
+use sqlx::{ColumnIndex, Decode, FromRow, Row, Type, types::Json};
 use uuid::Uuid;
 
 use super::{
@@ -37,16 +37,65 @@ struct AgentRow {
     origin: Origin,
     created_at: DateTime<Utc>,
     updated_at: DateTime<Utc>,
-    definition: Json<AgentDefinition>,
+    #[sqlx(flatten)]
+    stored: StoredDefinition,
+}
+
+/// A definition in two documents: the one that an earlier version of this program can read, and the fields that it does not
+/// know.
+struct StoredDefinition(AgentDefinition);
+
+/// The fields that have joined definitions since earlier versions read them strictly.
+const EXTENSION: [&str; 1] = ["subagents"];
+
+impl StoredDefinition {
+    /// Returns both documents; the second one is `None` if it is empty.
+    fn documents(definition: &AgentDefinition) -> (serde_json::Value, Option<serde_json::Value>) {
+        let mut document = storable_json(json!(definition));
+        let mut extension = serde_json::Map::new();
+        if let Some(fields) = document.as_object_mut() {
+            extension.extend(EXTENSION.iter().filter_map(|field| fields.remove_entry(*field)));
+        }
+        (document, (!extension.is_empty()).then_some(serde_json::Value::Object(extension)))
+    }
+}
+
+impl<'r, R: Row> FromRow<'r, R> for StoredDefinition
+where
+    &'static str: ColumnIndex<R>,
+    Json<serde_json::Value>: Decode<'r, R::Database> + Type<R::Database>,
+{
+    fn from_row(row: &'r R) -> Result<Self, sqlx::Error> {
+        let Json(mut document) = row.try_get::<Json<serde_json::Value>, _>("definition")?;
+        let extension = row.try_get::<Option<Json<serde_json::Value>>, _>("extension")?;
+        if let (Some(fields), Some(Json(serde_json::Value::Object(extension)))) = (document.as_object_mut(), extension)
+        {
+            fields.extend(extension);
+        }
+        let unreadable = |error| sqlx::Error::ColumnDecode { index: "definition".to_owned(), source: Box::new(error) };
+        serde_json::from_value(document).map(Self).map_err(unreadable)
+    }
 }
 
 /// Selects agents that are not deleted, with their newest definitions.
 macro_rules! select_agents {
     () => {
-        "select a.id, a.version, a.origin, a.created_at, coalesce(a.updated_at, a.created_at) as updated_at, v.definition, \
-         octet_length(cast(v.definition as text)) + 300 as page_bytes from agent_definitions a join agent_definition_versions v on v.agent_definition_id = a.id and v.version = a.version \
+        "select a.id, a.version, a.origin, a.created_at, coalesce(a.updated_at, a.created_at) as updated_at, v.definition, v.extension, \
+         octet_length(cast(v.definition as text)) + coalesce(octet_length(cast(v.extension as text)), 0) + 300 as page_bytes from agent_definitions a join agent_definition_versions v on v.agent_definition_id = a.id and v.version = a.version \
          where a.deleted_at is null "
     };
+}
+
+/// An agent that a definition names as a subagent.
+#[derive(Debug, Clone, FromRow)]
+pub struct FoundAgent {
+    wanted: String,
+    /// The agent.
+    pub id: Uuid,
+    /// Its name.
+    pub name: String,
+    /// Its description, if it has one.
+    pub description: Option<String>,
 }
 
 impl Storage {
@@ -157,12 +206,34 @@ impl Storage {
 
     /// Returns the definition of a run's submission, secrets included.
     pub async fn agent_definition(&self, id: Uuid, version: u32) -> Result<Option<AgentDefinition>, Error> {
-        let sql = "select definition from agent_definition_versions where agent_definition_id = $1 and version = $2";
-        let row = self
-            .database
-            .fetch_optional::<(Json<AgentDefinition>,)>("read an agent's definition", sql, args![id, version])
-            .await?;
-        Ok(row.map(|row| row.0.0))
+        let sql = "select definition, extension from agent_definition_versions where agent_definition_id = $1 and version = $2";
+        let row =
+            self.database.fetch_optional::<StoredDefinition>("read an agent's definition", sql, args![id, version]);
+        Ok(row.await?.map(|stored| stored.0))
+    }
+
+    /// Returns the agents that these texts name or whose ids they are, each with the text that found it. An agent with the
+    /// id comes before one with the name, and of several with one name the newest counts.
+    pub async fn agents_named(&self, names: &[String]) -> Result<BTreeMap<String, FoundAgent>, Error> {
+        let wanted: Vec<serde_json::Value> = names
+            .iter()
+            .map(|name| json!({"name": name, "id": name.parse::<Uuid>().ok().map(|id| id.simple().to_string())}))
+            .collect();
+        let sql = "select value->>'name' as wanted, a.id, a.name, v.definition->>'description' as description \
+                   from {each:$1} join agent_definitions a \
+                   on a.id = {uuid:value->>'id'} or a.name = value->>'name' \
+                   join agent_definition_versions v on v.agent_definition_id = a.id and v.version = a.version \
+                   where a.deleted_at is null order by a.id";
+        let rows =
+            self.database.fetch_all::<FoundAgent>("find the subagents of a run", sql, args![json!(wanted)]).await?;
+        let mut found = BTreeMap::<String, FoundAgent>::new();
+        for row in rows {
+            let is_better = |earlier: &FoundAgent| earlier.id.to_string() != row.wanted;
+            if found.get(&row.wanted).is_none_or(is_better) {
+                found.insert(row.wanted.clone(), row);
+            }
+        }
+        Ok(found)
     }
 }
 
@@ -173,8 +244,9 @@ async fn insert(tx: &mut Tx, id: Uuid, origin: Origin, definition: &AgentDefinit
 }
 
 async fn insert_version(tx: &mut Tx, id: Uuid, version: u32, definition: &AgentDefinition) -> Result<(), Error> {
-    let sql = "insert into agent_definition_versions (agent_definition_id, version, definition, created_at) values ($1, $2, $3, {now})";
-    tx.execute(sql, args![id, version, storable_json(json!(definition))]).await.map(drop)
+    let (document, extension) = StoredDefinition::documents(definition);
+    let sql = "insert into agent_definition_versions (agent_definition_id, version, definition, extension, created_at) values ($1, $2, $3, $4, {now})";
+    tx.execute(sql, args![id, version, document, extension]).await.map(drop)
 }
 
 async fn add_version(tx: &mut Tx, agent: &Agent, definition: &AgentDefinition) -> Result<(), Error> {
@@ -220,7 +292,7 @@ impl From<AgentRow> for Agent {
             origin: row.origin,
             created_at: row.created_at,
             updated_at: row.updated_at,
-            definition: row.definition.0,
+            definition: row.stored.0,
         }
     }
 }

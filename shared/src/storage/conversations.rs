@@ -132,7 +132,7 @@ impl Storage {
                 "select ",
                 conversation_columns!(),
                 " from chat_conversations c ",
-                "where c.owner_id = $1 and c.deleted_at is null and ($2 is null or (c.activity_at, c.id) < ($2, $3)) ",
+                "where c.owner_id = $1 and c.deleted_at is null and c.parent_run_id is null and ($2 is null or (c.activity_at, c.id) < ($2, $3)) ",
                 "and (not exists (select 1 from {each:$5} where not ",
                 has_word!("c.title"),
                 ") or exists (select 1 from chat_messages m where m.conversation_id = c.id and m.superseded_at is null and m.content_type = 'text' ",

@@ -36,7 +36,7 @@ mod trace;
 mod versions;
 
 pub use access::AskedRun;
-pub use agents::AgentChange;
+pub use agents::{AgentChange, FoundAgent};
 pub use archive::{ArchivePage, Position};
 pub use briefings::{NewBriefing, StoredBriefing};
 pub use caution::Caution;
@@ -46,10 +46,10 @@ pub use messages::MessageFilter;
 pub use owners::{Erasure, ErasureStep};
 pub use run::{
     Answer, AnswerOutcome, AnsweredRun, ArchiveChunk, BeginResult, CallState, CancelOutcome, Claim, ClaimTerms,
-    ClientResult, CommittedMessage, DecisionBy, EarlierMessage, EarlierResult, EndedRun, FinishOutcome, FlushOutcome,
-    History, Holder, InvalidInput, MessageInput, NewApproval, NewCheckpoint, NewRun, NewTraceMessage, Progress,
-    Release, ReleaseOutcome, RenewedLease, RetireCounts, Room, RunOptions, Start, SubmitOutcome, Summary, Suspects,
-    Target, Window,
+    ClientResult, Closed, CommittedMessage, DecisionBy, EarlierMessage, EarlierResult, EndedRun, FinishOutcome,
+    FlushOutcome, History, Holder, InvalidInput, MessageInput, NewApproval, NewCheckpoint, NewChild, NewRun,
+    NewTraceMessage, Progress, Release, ReleaseOutcome, RenewedLease, RetireCounts, Room, RunOptions, Start,
+    SubmitOutcome, Summary, Suspects, Target, Window,
 };
 pub use runs::{Backlog, RunFilter, StreamDefaults};
 pub use sql::{Connections, Error};

@@ -65,7 +65,7 @@ pub(super) use run_columns;
 /// The columns of a run without its answer, from `agent_runs r`.
 macro_rules! bare_run_columns {
     () => {
-        "r.id, r.conversation_id, r.agent_definition_id as agent_id, r.status, r.attempt, r.model, r.input_message_id, \
+        "r.id, r.conversation_id, r.agent_definition_id as agent_id, case when r.status = 'waiting' and r.awaits = 'children' then 'running' else r.status end as status, r.attempt, r.model, r.input_message_id, \
          r.output_message_id, r.usage, r.finish_reason, r.error_code, r.error_message, r.archived_to, r.metadata, r.traceparent, r.created_at, r.started_at, r.finished_at"
     };
 }

@@ -157,7 +157,7 @@ impl Storage {
                 "as page_bytes",
                 from_known_runs!(),
                 "where r.owner_id = $1 ",
-                "and ($2 is null or r.conversation_id = $2) and ($3 is null or r.status = $3) and ($4 is null or r.id < $4) ",
+                "and ($2 is null or r.conversation_id = $2) and ($3 is null or case when r.status = 'waiting' and r.awaits = 'children' then 'running' else r.status end = $3) and ($4 is null or r.id < $4) ",
                 "order by r.id desc limit $5"
             ),
             "id desc",
@@ -190,8 +190,8 @@ impl Storage {
     /// Returns the unfinished runs of the whole deployment.
     pub async fn backlog(&self) -> Result<Backlog, Error> {
         const DOING: &str = "count the unfinished runs";
-        let counts =
-            "select status, count(*) from agent_runs where status in ('queued', 'running', 'waiting') group by status";
+        let counts = "select case when status = 'waiting' and awaits = 'children' then 'running' else status end as shown, count(*) \
+             from agent_runs where status in ('queued', 'running', 'waiting') group by shown";
         // A run of a later attempt has not waited since its submission, and a run after an unfinished one waits for
         // that one.
         let oldest = "select {ms since:min(r.created_at)} from agent_runs r where r.status = 'queued' and r.attempt = 0 \

@@ -44,6 +44,7 @@ struct CallRow {
     effect: Effect,
     #[sqlx(try_from = "String")]
     status: ToolCallStatus,
+    child_run_id: Option<Uuid>,
     output: Option<String>,
     error: Option<Json<ToolError>>,
     duration_ms: Option<i64>,
@@ -76,7 +77,7 @@ impl Storage {
 
     /// Returns all tool calls of a run, in the order of the model's requests.
     pub async fn tool_calls(&self, run_id: Uuid) -> Result<Vec<ToolCall>, Error> {
-        let sql = "select run_id, call_id, step, name, input, effect, status, output, error, duration_ms, expires_at, created_at, completed_at \
+        let sql = "select run_id, call_id, step, name, input, effect, status, child_run_id, output, error, duration_ms, expires_at, created_at, completed_at \
                    from agent_run_tool_calls where run_id = $1 order by step, position";
         let rows = self.database.fetch_all::<CallRow>("read a run's tool calls", sql, args![run_id]).await?;
         Ok(rows.into_iter().map(ToolCall::from).collect())
@@ -125,7 +126,7 @@ impl Storage {
             after => after.flatten(),
         };
         let list = page_query!(
-            "select run_id, call_id, step, name, input, effect, status, output, error, duration_ms, expires_at, created_at, \
+            "select run_id, call_id, step, name, input, effect, status, child_run_id, output, error, duration_ms, expires_at, created_at, \
              completed_at, position, octet_length(cast(input as text)) + coalesce(octet_length(output), 0) \
              + coalesce(octet_length(cast(error as text)), 0) + 500 as page_bytes from agent_run_tool_calls \
              where run_id = $1 and ($2 is null or (step, position) > ($2, $3)) order by step, position limit $4",
@@ -248,6 +249,7 @@ impl From<CallRow> for ToolCall {
             input: row.input.0,
             effect: row.effect,
             status: row.status,
+            child_run_id: row.child_run_id,
             output: row.output,
             error: row.error.map(|error| error.0),
             duration_ms: row.duration_ms.map(|duration| duration as u64),

@@ -209,10 +209,29 @@ impl<'a> Attempt<'a> {
                 self.warn("mcp_server_unavailable", format!("The tools of {server} cannot be used now: {reason}."));
             }
         }
+        self.gather_subagents().await?;
         if self.chosen_model.choice.provider == Provider::Scripted {
             self.toolbox.add_scripted(self.shared.worker.tools.tool_timeout);
         }
         self.toolbox.add_client_tools(client_tools);
+        Ok(())
+    }
+
+    /// Adds a tool for each subagent of the definition.
+    async fn gather_subagents(&mut self) -> Result<(), Stop> {
+        if self.definition.subagents.is_empty() {
+            return Ok(());
+        }
+        let definition = Arc::clone(&self.definition);
+        let names: Vec<String> = definition.subagents.iter().map(|subagent| subagent.agent.clone()).collect();
+        let storage = &self.shared.worker.storage;
+        let mut found = retry_query(self.lease, self.recorder, || storage.agents_named(&names)).await?;
+        for subagent in &definition.subagents {
+            match found.remove(&subagent.agent) {
+                Some(agent) => self.toolbox.add_subagent(agent, subagent.description.clone()),
+                None => self.warn("subagent_unavailable", format!("There is no agent {} now.", subagent.agent)),
+            }
+        }
         Ok(())
     }
 

@@ -20,12 +20,16 @@ pub enum CallPlan {
     RefuseUnknown,
     /// The tool is called with these arguments.
     Call(Value),
+    /// A child run answers the call with these arguments.
+    Delegate(Value),
     /// A human must decide.
     Ask(ApprovalKind, Value),
     /// The client must execute the call.
     Client(Value),
     /// The question was asked earlier and is still open.
     Wait,
+    /// A child run was started earlier. Its outcome comes into the log while the run has no worker.
+    WaitForChild,
 }
 
 /// The facts about a call that its state does not have.
@@ -46,6 +50,8 @@ pub struct CallFacts {
 pub struct ToolFacts {
     /// Whether the client executes it.
     pub is_client_tool: bool,
+    /// Whether a child run answers its calls.
+    pub delegates: bool,
     /// Whether a human must approve each call.
     pub needs_approval: bool,
 }
@@ -59,6 +65,7 @@ pub fn plan(StepCall { state, approval }: &StepCall, facts: CallFacts) -> CallPl
     match state.status {
         ToolCallStatus::Completed | ToolCallStatus::Abandoned => CallPlan::Nothing,
         ToolCallStatus::Client => CallPlan::Wait,
+        ToolCallStatus::Called if state.child_run_id.is_some() => CallPlan::WaitForChild,
         ToolCallStatus::Called => match state.effect {
             Effect::ReadOnly | Effect::Idempotent => call(&state.input),
             Effect::Once => CallPlan::Ask(ApprovalKind::UnknownOutcome, state.input.clone()),
@@ -84,6 +91,7 @@ fn plan_fresh(state: &CallState, facts: CallFacts) -> CallPlan {
     match facts.invalid {
         Some(error) => CallPlan::Refuse(error),
         None if tool.is_client_tool => CallPlan::Client(state.input.clone()),
+        None if tool.delegates => CallPlan::Delegate(state.input.clone()),
         None if tool.needs_approval => CallPlan::Ask(ApprovalKind::Policy, state.input.clone()),
         None => CallPlan::Call(state.input.clone()),
     }
@@ -129,7 +137,7 @@ mod tests {
 
     use super::*;
 
-    const TOOL: ToolFacts = ToolFacts { is_client_tool: false, needs_approval: false };
+    const TOOL: ToolFacts = ToolFacts { is_client_tool: false, delegates: false, needs_approval: false };
     const FACTS: CallFacts = CallFacts { tool: Some(TOOL), calls_before: 0, most_calls: 2, invalid: None };
 
     fn call(status: ToolCallStatus, effect: Effect, approval: Option<Approval>) -> StepCall {
@@ -143,6 +151,7 @@ mod tests {
             status,
             schema: None,
             expires_at: None,
+            child_run_id: None,
             output: None,
             error: None,
             duration_ms: None,
@@ -178,7 +187,9 @@ mod tests {
             CallPlan::Call(input) => format!("call {input}"),
             CallPlan::Ask(kind, _) => format!("ask {}", kind.as_str()),
             CallPlan::Client(_) => "client".into(),
+            CallPlan::Delegate(input) => format!("delegate {input}"),
             CallPlan::Wait => "wait".into(),
+            CallPlan::WaitForChild => "wait for the child".into(),
         }
     }
 
@@ -222,6 +233,7 @@ mod tests {
     fn a_fresh_call_is_refused_left_to_the_client_or_asked_about() {
         let invalid = || Some(ToolError::new("invalid_arguments", "at /n"));
         let client = ToolFacts { is_client_tool: true, ..TOOL };
+        let delegating = ToolFacts { delegates: true, ..TOOL };
         let asked = ToolFacts { needs_approval: true, ..TOOL };
         for (facts, expected) in [
             (CallFacts { tool: None, ..FACTS }, "unknown tool"),
@@ -231,10 +243,21 @@ mod tests {
             (CallFacts { tool: Some(client), ..FACTS }, "client"),
             (CallFacts { tool: Some(client), invalid: invalid(), ..FACTS }, "invalid_arguments"),
             (CallFacts { tool: Some(asked), ..FACTS }, "ask policy"),
+            (CallFacts { tool: Some(delegating), ..FACTS }, r#"delegate {"n":1}"#),
+            (CallFacts { tool: Some(delegating), calls_before: 2, ..FACTS }, "limit_reached"),
         ] {
             let fresh = call(ToolCallStatus::Requested, Effect::Once, None);
             assert_eq!(outcome(&fresh, facts.clone()), expected, "{facts:?}");
         }
+    }
+
+    #[test]
+    fn a_call_with_a_child_waits_for_it() {
+        let mut delegated = call(ToolCallStatus::Called, Effect::Once, None);
+        delegated.state.child_run_id = Some(Uuid::nil());
+        assert_eq!(outcome(&delegated, FACTS), "wait for the child");
+        delegated.state.status = ToolCallStatus::Completed;
+        assert_eq!(outcome(&delegated, FACTS), "nothing");
     }
 
     #[test]

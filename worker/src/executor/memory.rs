@@ -25,6 +25,8 @@ pub struct Memory {
     pub calls: Vec<StepCall>,
     /// Number of calls in all steps.
     pub calls_made: u32,
+    /// Number of children that all steps have started.
+    pub children: usize,
     /// The newest step; 0 before the first.
     pub step: u32,
     pub usage: Usage,
@@ -61,6 +63,7 @@ impl Memory {
         let trace: Vec<NewTraceMessage> = trace.into_iter().map(new_trace_message).collect();
         let step = trace.iter().map(|message| message.step).max().unwrap_or(0);
         let calls_made = calls.len() as u32;
+        let children = calls.iter().filter(|call| call.child_run_id.is_some()).count();
         let newest = calls.into_iter().filter(|call| call.step == step).enumerate();
         let calls = newest.map(|(position, call)| {
             let approval = approvals.iter().rev().find(|approval| approval.call_id == call.call_id).cloned();
@@ -74,6 +77,7 @@ impl Memory {
             calls: calls.collect(),
             trace,
             calls_made,
+            children,
             step,
             usage,
             finish_reason,
@@ -138,6 +142,7 @@ impl Memory {
                 status: ToolCallStatus::Requested,
                 schema: None,
                 expires_at: None,
+                child_run_id: None,
                 output: None,
                 error: None,
                 duration_ms: None,
@@ -154,7 +159,20 @@ fn new_trace_message(message: TraceMessage) -> NewTraceMessage {
 }
 
 fn state_of(call: ToolCall, position: usize) -> CallState {
-    let ToolCall { call_id, step, name, input, effect, status, output, error, duration_ms, expires_at, .. } = call;
+    let ToolCall {
+        call_id,
+        step,
+        name,
+        input,
+        effect,
+        status,
+        child_run_id,
+        output,
+        error,
+        duration_ms,
+        expires_at,
+        ..
+    } = call;
     CallState {
         call_id,
         step,
@@ -165,6 +183,7 @@ fn state_of(call: ToolCall, position: usize) -> CallState {
         status,
         schema: None,
         expires_at,
+        child_run_id,
         output,
         error,
         duration_ms,

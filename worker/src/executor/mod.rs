@@ -8,6 +8,7 @@ mod attempt;
 mod call_plan;
 mod compress;
 mod context;
+mod delegate;
 mod limits;
 mod memory;
 mod process;
@@ -26,7 +27,7 @@ use holdfast_shared::{
 use tracing::Instrument;
 
 use crate::{
-    WorkerState,
+    WorkerState, family,
     lease::{Lease, Signal},
     recorder::{LeaseLost, Recorder, RecorderOutcome},
     spans::{self, Spans},
@@ -44,6 +45,8 @@ pub enum Stop {
     Drained,
     /// Suspend the run until a human or the client has answered.
     Waiting,
+    /// Suspend the run until its children have ended.
+    WaitingForChildren,
     /// Another worker holds the run: write nothing.
     Fenced,
 }
@@ -87,12 +90,13 @@ pub async fn execute(shared: Arc<WorkerState>, claim: Claim, mut lease: Lease) {
         let outcome = work(&shared, &claim, &mut lease, &mut recorder, (&mut span, spans)).await;
         let recorder_outcome = Box::pin(end(recorder, outcome, &mut span)).await;
         drop(executing);
-        spans::set_end(&mut span, recorder_outcome);
+        spans::set_end(&mut span, &recorder_outcome);
         match recorder_outcome {
-            RecorderOutcome::Finished { status, next_waits } => {
-                if next_waits {
+            RecorderOutcome::Finished { status, closed } => {
+                if closed.next_waits {
                     let _ = worker.queue.wake().await;
                 }
+                Box::pin(family::follow_up(&shared, claim.run_id, &closed)).await;
                 metrics::counter!("holdfast_runs_ended_total", "status" => status.as_str()).increment(1);
                 metrics::histogram!("holdfast_run_seconds").record(age(&claim).as_secs_f64());
                 tracing::info!(status = status.as_str(), duration_ms = age(&claim).as_millis() as u64, "run ended");
@@ -102,6 +106,11 @@ pub async fn execute(shared: Arc<WorkerState>, claim: Claim, mut lease: Lease) {
                 tracing::info!("run handed over");
             }
             RecorderOutcome::Released(Release::Waiting) => tracing::info!("run waits for an answer"),
+            RecorderOutcome::Released(Release::WaitingForChildren) => {
+                // Its children are queued, or the run itself.
+                let _ = worker.queue.wake().await;
+                tracing::info!("run waits for its children");
+            }
             RecorderOutcome::Fenced => tracing::info!("another worker holds the run; this attempt wrote nothing more"),
         }
     }
@@ -121,6 +130,7 @@ async fn end(recorder: Recorder, outcome: Result<(), Stop>, span: &mut Span) -> 
         Err(Stop::Cancelled) => recorder.finish(Ending::Cancelled).await,
         Err(Stop::Drained) => recorder.release(Release::Queued).await,
         Err(Stop::Waiting) => recorder.release(Release::Waiting).await,
+        Err(Stop::WaitingForChildren) => recorder.release(Release::WaitingForChildren).await,
         Err(Stop::Fenced) => RecorderOutcome::Fenced,
     }
 }

@@ -31,18 +31,20 @@ use super::{
     NextNode, Stop,
     attempt::Attempt,
     call_plan::{CallFacts, CallPlan, ToolFacts, plan},
+    delegate::{Deferral, delegate},
 };
 use crate::{lease::Signal, tools::Tool};
 
 /// The outcome of a call: its index in the step, its result, and how long it took.
-type CallOutcome = (usize, Result<String, ToolError>, Duration);
+pub(super) type CallOutcome = (usize, Result<String, ToolError>, Duration);
 
 /// Brings every call of the step to its outcome. Suspends the run if a human or the client must answer.
 pub async fn call_tools(attempt: &mut Attempt<'_>) -> Result<NextNode, Stop> {
     let mut invalid = check_arguments(attempt).await?;
     let plans: Vec<CallPlan> =
         (0..attempt.memory.calls.len()).map(|index| plan_of(attempt, index, invalid.remove(&index))).collect();
-    let (mut to_call, mut questions) = (VecDeque::new(), Vec::new());
+    let (mut to_call, mut to_delegate, mut questions) = (VecDeque::new(), Vec::new(), Vec::new());
+    let mut waits_for_children = false;
     for (index, plan) in plans.into_iter().enumerate() {
         match plan {
             CallPlan::Nothing => {}
@@ -55,9 +57,13 @@ pub async fn call_tools(attempt: &mut Attempt<'_>) -> Result<NextNode, Stop> {
                 let tool = attempt.toolbox.get(&attempt.memory.calls[index].state.name);
                 to_call.push_back((index, Arc::clone(tool.expect("only a call of a tool is planned")), input));
             }
+            CallPlan::Delegate(input) => to_delegate.push((index, input)),
+            CallPlan::WaitForChild => waits_for_children = true,
             question => questions.push((index, question)),
         }
     }
+    let deferral = if to_call.is_empty() { Deferral::UntilLeave } else { Deferral::UntilFlush };
+    waits_for_children |= delegate(attempt, to_delegate, deferral).await?;
     call_all(attempt, to_call).await?;
     if !questions.is_empty() {
         // Order matters: questions come last, when the run has no other work, because only a run that waits can be
@@ -67,6 +73,9 @@ pub async fn call_tools(attempt: &mut Attempt<'_>) -> Result<NextNode, Stop> {
             .recorder
             .emit_on_release(&EventBody::AgentState(AgentStateChanged { state: AgentState::WaitingOnUser }));
         return Err(Stop::Waiting);
+    }
+    if waits_for_children {
+        return Err(Stop::WaitingForChildren);
     }
     finish_step(attempt);
     Ok(NextNode::Process)
@@ -98,7 +107,11 @@ fn plan_of(attempt: &Attempt<'_>, index: usize, invalid: Option<ToolError>) -> C
     let tool = attempt.toolbox.get(&call.state.name);
     let calls_before = attempt.memory.calls_made - attempt.memory.calls.len() as u32 + index as u32;
     let facts = CallFacts {
-        tool: tool.map(|tool| ToolFacts { is_client_tool: tool.is_client_tool(), needs_approval: tool.needs_approval }),
+        tool: tool.map(|tool| ToolFacts {
+            is_client_tool: tool.is_client_tool(),
+            delegates: tool.subagent().is_some(),
+            needs_approval: tool.needs_approval,
+        }),
         calls_before,
         most_calls: attempt.limits.tool_calls,
         invalid,
@@ -183,7 +196,7 @@ fn intend(attempt: &mut Attempt<'_>, index: usize, tool: &Tool, input: Value) {
 }
 
 /// Records the outcome of a call.
-fn complete(attempt: &mut Attempt<'_>, (index, outcome, duration): CallOutcome) {
+pub(super) fn complete(attempt: &mut Attempt<'_>, (index, outcome, duration): CallOutcome) {
     let most = attempt.shared.worker.tools.tool_result_bytes;
     let duration_ms = duration.as_millis() as u64;
     let never_started = attempt.memory.calls[index].never_started();

@@ -3,7 +3,7 @@
 //! It obeys directives in the last user turn: `[tokens=60]` words, `[delay=20]` ms before each, `[think]` first,
 //! `[fail]` half-way. `[finish=length]` (or another reason) ends the answer. `[call=NAME {json}]`, `[approval]` and
 //! `[clienttool]` call tools, one a step, or all at once with `[parallel]`. `[fail=2]` fails half-way through the
-//! second step. Other text in brackets is ignored. The model needs no retry policy.
+//! second step. `[delegate=NAME task]` gives a task, with directives of its own, to a subagent. Other text in brackets is ignored. The model needs no retry policy.
 
 use futures::{FutureExt, Stream, StreamExt, future::BoxFuture, stream};
 use holdfast_shared::usage::Usage;

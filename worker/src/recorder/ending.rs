@@ -46,8 +46,11 @@ impl Recorder {
             let result = result.inspect_err(|error| spans::fail_commit(&mut span, error));
             drop(span);
             match result {
-                Ok(ReleaseOutcome::Released) => {
+                Ok(ReleaseOutcome::Released { events, .. }) => {
                     self.append_deferred();
+                    for event in &events {
+                        self.appends.push(event.id.n, &[event.line(), &b"\n"[..]].concat());
+                    }
                     self.append_rest().await;
                     return RecorderOutcome::Released(leave);
                 }
@@ -81,16 +84,16 @@ impl Recorder {
             let result = finish.await.inspect_err(|error| spans::fail_commit(&mut span, error));
             drop(span);
             match result {
-                Ok(FinishOutcome::Ended { events, next_waits }) => {
+                Ok(FinishOutcome::Ended(closed)) => {
                     self.append_deferred();
                     if let Ending::Failed(error) = ending {
                         metrics::counter!("holdfast_run_failures_total", "code" => error.code.clone()).increment(1);
                     }
-                    for event in &events {
+                    for event in &closed.events {
                         self.appends.push(event.id.n, &[event.line(), &b"\n"[..]].concat());
                     }
                     self.append_rest().await;
-                    return RecorderOutcome::Finished { status: ending.status(), next_waits };
+                    return RecorderOutcome::Finished { status: ending.status(), closed };
                 }
                 Ok(FinishOutcome::Fenced) => return RecorderOutcome::Fenced,
                 Err(error) => {
@@ -141,7 +144,7 @@ impl Recorder {
     }
 
     /// Appends the deferred events, which are committed now.
-    fn append_deferred(&mut self) {
+    pub fn append_deferred(&mut self) {
         let deferred = Bytes::from(std::mem::take(&mut self.deferred));
         let mut start = 0;
         for (index, end) in memchr::memchr_iter(b'\n', &deferred).enumerate() {

@@ -18,7 +18,7 @@ use holdfast_shared::{
     event_id::EventId,
     parts::PartsBuilder,
     run::{RunError, RunStatus},
-    storage::{Answer, Claim, Progress, Release},
+    storage::{Answer, Claim, Closed, Progress, Release},
 };
 
 use crate::{Worker, spans::Spans};
@@ -51,12 +51,12 @@ pub struct Recorder {
 }
 
 /// The outcome of a recorder's run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug)]
 pub enum RecorderOutcome {
     Finished {
         status: RunStatus,
-        /// Whether a run of this conversation has waited for this end.
-        next_waits: bool,
+        /// The effects on other runs.
+        closed: Box<Closed>,
     },
     /// The run is queued again, or waits for an answer.
     Released(Release),

@@ -12,6 +12,8 @@ use holdfast_shared::{
     config::{ANONYMOUS_PREFIX, begins_with},
     schema::{Schema, SchemaCheckError, SchemaChecks},
     storable::{storable, storable_json},
+    storage::FoundAgent,
+    subagent,
     tool::{ApprovalPolicy, ClientTool, Effect, ToolError, ToolPolicy},
 };
 use serde_json::Value;
@@ -47,9 +49,17 @@ pub struct Tool {
 
 /// The place where a tool's calls are executed.
 enum ToolExecutor {
-    Server { mcp: Arc<Mcp>, server: Arc<McpServer>, name: String, limit: Option<Duration>, owner: Arc<str> },
+    Server {
+        mcp: Arc<Mcp>,
+        server: Arc<McpServer>,
+        name: String,
+        limit: Option<Duration>,
+        owner: Arc<str>,
+    },
     Scripted(ScriptedTool, Duration),
     Client,
+    /// A child run of this agent.
+    Subagent(FoundAgent),
 }
 
 /// A server whose tools cannot be used now.
@@ -92,6 +102,22 @@ impl Toolbox {
                 schema: OnceCell::new(),
             });
         }
+    }
+
+    /// Adds a tool that delegates to the agent. Of two tools with one name, the later one gets a number.
+    pub fn add_subagent(&mut self, found: FoundAgent, description: Option<String>) {
+        let base = subagent::tool_name(&found.name);
+        let numbered = |n: usize| if n == 1 { base.clone() } else { format!("{base}_{n}") };
+        let name = (1..).map(numbered).find(|name| !self.tools.contains_key(name)).expect("a number is free");
+        let description = description.or_else(|| found.description.clone());
+        let description = description.unwrap_or_else(|| format!("Gives a task to the agent {}.", found.name));
+        self.add(Tool {
+            spec: ToolSpec { name, description, input_schema: subagent::tool_schema() },
+            effect: Effect::Once,
+            needs_approval: false,
+            executor: ToolExecutor::Subagent(found),
+            schema: OnceCell::new(),
+        });
     }
 
     /// Adds the scripted model's tools; a call takes at most `limit`.
@@ -176,6 +202,14 @@ impl Tool {
         matches!(self.executor, ToolExecutor::Client)
     }
 
+    /// Returns the agent that answers the tool's calls, if it delegates.
+    pub const fn subagent(&self) -> Option<&FoundAgent> {
+        match &self.executor {
+            ToolExecutor::Subagent(found) => Some(found),
+            _ => None,
+        }
+    }
+
     /// Fails if the arguments violate the tool's schema, or cannot be checked now. A broken schema accepts all
     /// arguments: the server checks its own arguments.
     pub async fn check(&self, checks: &SchemaChecks, owner: &str, input: &Value) -> Result<(), ToolError> {
@@ -235,6 +269,7 @@ impl Tool {
                 Ok(output) => Ok(output),
                 Err(_) => Err(ToolError::new("timeout", format!("the tool took longer than {} ms", limit.as_millis()))),
             },
+            ToolExecutor::Subagent(_) => Err(ToolError::new("subagent", "only a child run answers this call")),
             ToolExecutor::Client => Err(ToolError::new("client_tool", "only the client can execute this tool")),
         };
         (outcome, started.elapsed())

@@ -89,6 +89,10 @@ pub enum Chunk {
         id: &'static str,
         data: Value,
     },
+    DataSubagent {
+        id: Uuid,
+        data: Value,
+    },
     DataCall {
         id: String,
         data: CallDuration,

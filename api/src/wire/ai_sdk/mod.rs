@@ -18,6 +18,7 @@ use holdfast_shared::{
     run::RunStatus,
 };
 use serde_json::Value;
+use uuid::Uuid;
 
 use super::{Block, Detail, LogPosition, View};
 pub use chunk::Chunk;
@@ -144,6 +145,10 @@ fn event_chunks(view: &View, event: &Event) -> Vec<Chunk> {
         EventBody::ToolCallCompleted(call) => call_completed(call),
         EventBody::AgentState(_) => vec![Chunk::DataState { data: payload(event), transient: true }],
         EventBody::ContextUsage(_) => vec![Chunk::DataContext { id: "context", data: payload(event) }],
+        EventBody::SubagentStarted(started) => {
+            vec![Chunk::DataSubagent { id: started.child_run_id, data: payload(event) }]
+        }
+        EventBody::SubagentCompleted(completed) => vec![subagent_completed(event, completed.child_run_id)],
         EventBody::WarningRaised(_) => vec![Chunk::DataWarning { data: payload(event) }],
         EventBody::RunCompleted(end) => {
             let status = Some(RunStatus::Completed);
@@ -171,6 +176,15 @@ fn event_chunks(view: &View, event: &Event) -> Vec<Chunk> {
 /// Returns the payload as it is, so that a client receives the fields of a newer version too.
 fn payload(event: &Event) -> Value {
     serde_json::from_slice(event.payload()).unwrap_or_default()
+}
+
+/// Returns the chunk of an ended child. The outcome of the call has its output.
+fn subagent_completed(event: &Event, id: Uuid) -> Chunk {
+    let mut data = payload(event);
+    if let Some(fields) = data.as_object_mut() {
+        fields.retain(|name, _| !matches!(name.as_str(), "output" | "error" | "base"));
+    }
+    Chunk::DataSubagent { id, data }
 }
 
 fn metadata(view: &View) -> UiMetadata {

@@ -60,17 +60,33 @@ macro_rules! next_round {
 }
 pub(in crate::storage) use next_round;
 
+/// The abilities that a run of this agent's newest version needs from its worker: 1 if the version before cannot read the
+/// definition.
+macro_rules! needs {
+    ($agent:literal) => {
+        concat!(
+            "(select count(v.extension) from agent_definitions a join agent_definition_versions v \
+             on v.agent_definition_id = a.id and v.version = a.version where a.id = ",
+            $agent,
+            ")"
+        )
+    };
+}
+pub(in crate::storage) use needs;
+
 /// `$created_at` and `$priority` are columns of the row that `$from` selects at the end of the text, or constants.
 macro_rules! insert_run {
     ($created_at:literal, $priority:expr, $from:literal) => {
         concat!(
             "insert into agent_runs (id, owner_id, conversation_id, agent_definition_id, position, status, input_message_id, output_message_id, ",
             "archived_to, checkpoint, idempotency_key, idempotency_fingerprint, created_at, stream, client_tools, metadata, max_duration_ms, traceparent, ",
-            "version_of, branch, priority, agent_version, queue_round) select $1, $2, $3, $4, $5, 'queued', $6, $7, $8, $8, $9, $10, ",
+            "version_of, branch, priority, agent_version, needs, queue_round) select $1, $2, $3, $4, $5, 'queued', $6, $7, $8, $8, $9, $10, ",
             $created_at,
             ", $11, $12, $13, $14, $15, $16, $17, ",
             $priority,
             ", (select version from agent_definitions where id = $4), ",
+            needs!("$4"),
+            ", ",
             next_round!("$2"),
             $from
         )

@@ -13,6 +13,7 @@ use super::{
     ArchiveChunk,
     attempt::{LockedRun, TakenAttempt, lock_run, take_attempt},
     chunk::writes_of,
+    subagents::open_questions,
 };
 use crate::storage::{
     Error, Storage,
@@ -52,8 +53,8 @@ pub enum AnswerOutcome {
 pub struct AnsweredRun {
     /// The run that was waiting.
     pub run_id: Uuid,
-    /// The one event of the answer's attempt.
-    pub event: Event,
+    /// The events of the answer's attempt.
+    pub events: Vec<Event>,
     /// True if a worker can claim the run now.
     pub queued: bool,
     /// The run's conversation.
@@ -317,15 +318,17 @@ async fn write_answer(tx: &mut Tx, run: LockedRun, body: &EventBody<'_>) -> Resu
     let write = async |tx: &mut Tx, attempt: TakenAttempt| {
         let run_id = attempt.run.id;
         let event = Event::new(attempt.first_event(), Utc::now(), body);
-        let sql = "update agent_runs set archived_to = $2, checkpoint = $2, \
-                   status = case when exists (select 1 from agent_run_approvals a where a.run_id = $1 and a.status = 'pending') \
-                   or exists (select 1 from agent_run_tool_calls t where t.run_id = $1 and t.status = 'client') \
-                   then 'waiting' else 'queued' end, attempt_reason = 'resumed' where id = $1 returning id, status = 'queued' as queued, conversation_id, traceparent";
+        let sql = concat!(
+            "update agent_runs set archived_to = $2, checkpoint = $2, attempt_reason = 'resumed', \
+             status = case when open.what is null then 'queued' else 'waiting' end, awaits = open.what from (select ",
+            open_questions!(),
+            " as what) open where id = $1 returning id, status = 'queued' as queued, conversation_id, traceparent"
+        );
         let writes = writes_of(run_id, &ArchiveChunk::of(&event));
         let fenced = FencedWrites::new(Statement::new(sql, args![run_id, event.id]), writes);
         let outcome = tx.write_fenced::<(Uuid, bool, Uuid, Option<String>)>(fenced).await?.into_iter().next();
         let (_, queued, conversation_id, stored) = outcome.ok_or_else(|| tx.no_row())?;
-        Ok(AnsweredRun { run_id, event, queued, conversation_id, traceparent: traceparent(stored) })
+        Ok(AnsweredRun { run_id, events: vec![event], queued, conversation_id, traceparent: traceparent(stored) })
     };
     take_attempt(tx, run, write).await
 }

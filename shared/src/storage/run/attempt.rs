@@ -41,6 +41,8 @@ pub struct LockedRun {
     pub stream: bool,
     pub usage: Option<Json<Usage>>,
     pub cancel_requested: bool,
+    /// True if the holder has not ended the run within 1.5 s of the request.
+    pub cancel_overdue: bool,
     /// True if the lease of a running run has expired.
     pub expired: bool,
 }
@@ -69,7 +71,8 @@ pub async fn lock_run(tx: &mut Tx, run_id: Uuid) -> Result<Option<LockedRun>, Er
 /// Locks the run, in a transaction that has locked the conversation.
 pub async fn lock_run_in_conversation(tx: &mut Tx, run_id: Uuid) -> Result<Option<LockedRun>, Error> {
     let sql = "select id, conversation_id, output_message_id, status, attempt, archived_to, crashes, stream, usage, \
-               cancel_requested_at is not null as cancel_requested, coalesce(lease_until < {now}, false) as expired \
+               cancel_requested_at is not null as cancel_requested, \
+               coalesce({ms since:cancel_requested_at} > 1500, false) as cancel_overdue, coalesce(lease_until < {now}, false) as expired \
                from agent_runs where id = $1 {for update}";
     tx.fetch_optional(sql, args![run_id]).await
 }

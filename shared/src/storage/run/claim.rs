@@ -63,6 +63,10 @@ pub struct Claim {
     pub position: i64,
     /// Time of the run's submission.
     pub created_at: DateTime<Utc>,
+    /// True if the run answers a call of another run.
+    pub is_child: bool,
+    /// The number of runs above this one.
+    pub depth: u32,
     /// The agent's id and the version of its definition; `None` for a plain conversation.
     pub agent: Option<(Uuid, u32)>,
     /// True if the run writes pieces of the answer as events.
@@ -122,6 +126,8 @@ struct ClaimRow {
     checkpoint: EventId,
     crashes: i64,
     attempt_reason: Option<String>,
+    parent_run_id: Option<Uuid>,
+    depth: i64,
     agent_definition_id: Option<Uuid>,
     agent_version: Option<i64>,
     stream: bool,
@@ -196,12 +202,12 @@ macro_rules! take {
         concat!(
             "with candidates as materialized (", $cte, " limit $3 {skip locked}) ",
             "update agent_runs set status = 'running', attempt = attempt + 1, archived_to = (attempt + 1) * 4294967296 + 1, ",
-            "holder = $1, lease_until = {after:$2}, executing = true, started_at = coalesce(started_at, {now}), ",
+            "claimed_with = (attempt + 1) * 100 + 1, holder = $1, lease_until = {after:$2}, executing = true, started_at = coalesce(started_at, {now}), ",
             "attempt_reason = case when status = 'running' then 'lease_expired' else attempt_reason end, ",
             "waited_ms = waited_ms + coalesce({ms since:waiting_since}, 0), waiting_since = null ",
             "from candidates where agent_runs.id = candidates.candidate_id ",
             "returning agent_runs.id, owner_id, conversation_id, attempt, output_message_id, position, created_at, checkpoint, crashes, attempt_reason, ",
-            "agent_definition_id, agent_version, stream, max_duration_ms, traceparent, {ms since:started_at} - waited_ms as worked_ms, {now} as claimed_at, ",
+            "parent_run_id, depth, agent_definition_id, agent_version, stream, max_duration_ms, traceparent, {ms since:started_at} - waited_ms as worked_ms, {now} as claimed_at, ",
             "input_message_id, case when position = 1 then (select m.client_id from chat_messages m where m.id = input_message_id) end as input_client_id, ",
             "case when position = 1 then metadata end as metadata, case when position = 1 and client_tools is null then ",
             "(select m.content from chat_messages m where m.id = input_message_id and octet_length(m.content) <= 16384) end as input_content"
@@ -317,6 +323,8 @@ async fn start_attempts(
             output_message_id: row.output_message_id,
             position: row.position,
             created_at: row.created_at,
+            is_child: row.parent_run_id.is_some(),
+            depth: row.depth.max(0) as u32,
             agent: row.agent_definition_id.zip(row.agent_version.map(|version| version as u32)),
             stream: row.stream,
             limits: Limits { max_duration_ms: row.max_duration_ms.map(|limit| limit as u64), ..Limits::default() },

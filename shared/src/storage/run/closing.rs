@@ -1,13 +1,15 @@
 //! The last write of a run: its answer, its closing events, and its terminal status.
 
 use chrono::Utc;
+use sqlx::{FromRow, types::Json};
 use uuid::Uuid;
 
 use super::{
-    ArchiveChunk,
+    AnsweredRun, ArchiveChunk,
     blocked::unblock_next,
     chunk::{chunk_of, writes_of},
     flush::log_refused_checkpoint,
+    subagents::{ChildEnd, ParentCall, answer_parent},
 };
 use crate::{
     ending::Ending,
@@ -108,14 +110,32 @@ pub fn leaves_message(ending: &Ending, text: &str) -> bool {
     ending.status() == RunStatus::Completed || !text.is_empty()
 }
 
-/// Stores the answer, archives the closing events and sets the terminal status. Returns the events, and whether a
-/// queued run of the conversation was waiting. `None` if another attempt holds the run or it has ended; then the caller
-/// rolls back.
-pub async fn write_closing(
-    tx: &mut Tx,
-    closing: RunEnd<'_>,
-    spare: Spare,
-) -> Result<Option<(Vec<Event>, bool)>, Error> {
+/// The effects of an end. The caller publishes the events of the run and of its parent, because they are committed.
+#[derive(Debug, Clone, Default)]
+pub struct Closed {
+    /// The closing events, in order.
+    pub events: Vec<Event>,
+    /// True if a queued run of the conversation was waiting for this end.
+    pub next_waits: bool,
+    /// The parent that this end has answered, if it was waiting.
+    pub answered: Option<AnsweredRun>,
+    /// True if the run has live children, which the caller cancels.
+    pub has_children: bool,
+}
+
+#[derive(FromRow)]
+struct EndedRow {
+    next_waits: bool,
+    has_children: bool,
+    parent_run_id: Option<Uuid>,
+    parent_call_id: Option<String>,
+    subagent_role: Option<String>,
+    children_usage: Option<Json<Usage>>,
+}
+
+/// Stores the answer, archives the closing events, sets the terminal status, and answers the run's parent. `None` if
+/// another attempt holds the run or it has ended; then the caller rolls back.
+pub async fn write_closing(tx: &mut Tx, closing: RunEnd<'_>, spare: Spare) -> Result<Option<Closed>, Error> {
     let ending = closing.ending;
     let message = if leaves_message(ending, &closing.answer.text) {
         match insert_answer(tx, &closing).await? {
@@ -131,7 +151,9 @@ pub async fn write_closing(
     let sql = "update agent_runs set status = $2, archived_to = $3, usage = coalesce($4, usage), finish_reason = coalesce($9, finish_reason), model = coalesce($11, model), error_code = $5, error_message = $6, parts = $10, \
                finished_at = {now}, holder = null, lease_until = null, executing = false \
                where id = $1 and attempt = $8 and status in ('queued', 'running', 'waiting') \
-               returning id, exists (select 1 from agent_runs next where next.conversation_id = $7 and next.status = 'queued' and next.id <> $1) as next_waits";
+               returning id, parent_run_id, parent_call_id, subagent_role, children_usage, \
+               exists (select 1 from agent_runs next where next.conversation_id = $7 and next.status = 'queued' and next.id <> $1) as next_waits, \
+               exists (select 1 from agent_runs child where child.parent_run_id = $1 and child.finished_at is null) as has_children";
     let args = args![
         closing.run_id,
         ending.status().as_str(),
@@ -145,10 +167,11 @@ pub async fn write_closing(
         closing.parts(&events),
         chunk.progress.model.clone()
     ];
+    let starts_children = !chunk.progress.children.is_empty();
     let fenced = FencedWrites::new(Statement::new(sql, args), writes_of(closing.run_id, &chunk));
-    let written = tx.write_spares::<(Uuid, bool)>(fenced, spare).await?;
-    let Some((_, next_waits)) = written.rows.into_iter().next() else { return Ok(None) };
-    if next_waits {
+    let written = tx.write_spares::<EndedRow>(fenced, spare).await?;
+    let Some(row) = written.rows.into_iter().next() else { return Ok(None) };
+    if row.next_waits {
         unblock_next(tx, closing.conversation_id).await?;
     }
     if let Some(refusal) = &written.refused {
@@ -161,7 +184,18 @@ pub async fn write_closing(
         let sql = "update agent_run_approvals set status = 'cancelled', decided_at = {now} where run_id = $1 and status = 'pending'";
         tx.execute(sql, args![closing.run_id]).await?;
     }
-    Ok(Some((events, next_waits)))
+    let answered = match row.parent_run_id.zip(row.parent_call_id) {
+        None => None,
+        Some((run_id, call_id)) => {
+            let role = row.subagent_role.and_then(|role| role.parse().ok()).unwrap_or_default();
+            let mut usage = row.children_usage.map(|usage| usage.0).unwrap_or_default();
+            usage += closing.answer.usage;
+            let answer = closing.answer.text.as_str();
+            let end = ChildEnd { run_id: closing.run_id, ending, answer, usage };
+            answer_parent(tx, &ParentCall { run_id, call_id, role }, end).await?
+        }
+    };
+    Ok(Some(Closed { events, next_waits: row.next_waits, answered, has_children: row.has_children || starts_children }))
 }
 
 /// Returns `None` if the run has ended or is gone.

@@ -4,13 +4,13 @@ use uuid::Uuid;
 
 use super::{
     attempt::{LockedRun, TakenAttempt, lock_run, lock_run_in_conversation, take_attempt},
-    closing::{Answer, RunEnd, write_closing},
+    closing::{Answer, Closed, RunEnd, write_closing},
     durable::durable_answer,
 };
 use crate::{
     approval::ApprovalStatus,
     ending::Ending,
-    event::{ApprovalResolved, Event, EventBody},
+    event::{ApprovalResolved, EventBody},
     event_id::EventId,
     run::RunStatus,
     storable::storable,
@@ -29,10 +29,8 @@ pub struct EndedRun {
     pub attempt: u32,
     /// The terminal status.
     pub status: RunStatus,
-    /// The closing events, in order.
-    pub events: Vec<Event>,
-    /// True if a queued run of the conversation was waiting for this end.
-    pub next_waits: bool,
+    /// The effects of the end.
+    pub closed: Closed,
 }
 
 impl Storage {
@@ -101,8 +99,8 @@ pub async fn end_locked(
             ending,
         };
         let closed = write_closing(tx, closing, Spare::Together).await?;
-        let (events, next_waits) = closed.ok_or_else(|| tx.no_row())?;
-        Ok(EndedRun { run_id: run.id, attempt: attempt.number, status: ending.status(), events, next_waits })
+        let closed = closed.ok_or_else(|| tx.no_row())?;
+        Ok(EndedRun { run_id: run.id, attempt: attempt.number, status: ending.status(), closed })
     };
     take_attempt(tx, run, end).await
 }

@@ -10,7 +10,7 @@ use uuid::Uuid;
 use super::{
     ArchiveChunk, Claim,
     chunk::chunk_of,
-    closing::{Answer, RunEnd, leaves_message, write_closing},
+    closing::{Answer, Closed, RunEnd, leaves_message, write_closing},
     completion::Completion,
     group::MAX_BYTES,
 };
@@ -31,12 +31,7 @@ use crate::{
 #[derive(Debug)]
 pub enum FinishOutcome {
     /// The run has ended. The caller publishes its last events, because they are committed.
-    Ended {
-        /// The closing events, in order.
-        events: Vec<Event>,
-        /// True if a run of the conversation was waiting for this end.
-        next_waits: bool,
-    },
+    Ended(Box<Closed>),
     /// Another attempt holds the run, or it has ended.
     Fenced,
 }
@@ -66,31 +61,27 @@ impl Storage {
             ending,
         };
         if let Some(events) = self.complete(claim, &closing).await? {
-            return Ok(FinishOutcome::Ended { events, next_waits: false });
+            return Ok(FinishOutcome::Ended(Box::new(Closed { events, ..Closed::default() })));
         }
         let closed = match self.close(DOING, &closing, Spare::Together).await {
             Err(error) if error.refuses_row() && tail.is_some() => self.close(DOING, &closing, Spare::Apart).await,
             closed => closed,
         };
-        if let Some((events, next_waits)) = closed? {
-            return Ok(FinishOutcome::Ended { events, next_waits });
+        if let Some(closed) = closed? {
+            return Ok(FinishOutcome::Ended(Box::new(closed)));
         }
         let row = self.look(DOING, claim.run_id).await?;
         if row.is_some_and(|row| row.status.is_terminal() && row.has_written(claim, last.next())) {
-            // The repeated call cannot tell whether a run waits. One unneeded wake-up does no harm.
-            Ok(FinishOutcome::Ended { events: self.events_after(claim.run_id, last).await?, next_waits: true })
+            // The repeated call cannot tell whether a run waits, or has children. What it does in vain does no harm.
+            let events = self.events_after(claim.run_id, last).await?;
+            Ok(FinishOutcome::Ended(Box::new(Closed { events, next_waits: true, answered: None, has_children: true })))
         } else {
             Ok(FinishOutcome::Fenced)
         }
     }
 
     /// Ends the run in a transaction that reads the conversation too.
-    async fn close(
-        &self,
-        doing: &'static str,
-        closing: &RunEnd<'_>,
-        spare: Spare,
-    ) -> Result<Option<(Vec<Event>, bool)>, Error> {
+    async fn close(&self, doing: &'static str, closing: &RunEnd<'_>, spare: Spare) -> Result<Option<Closed>, Error> {
         let close = async |tx: &mut Tx| {
             let position = if leaves_message(closing.ending, &closing.answer.text) {
                 let (run_id, bytes) = (Some(closing.run_id), closing.answer.bytes());
@@ -110,7 +101,7 @@ impl Storage {
         self.database.transact(doing, close).await
     }
 
-    async fn events_after(&self, run_id: Uuid, after: EventId) -> Result<Vec<Event>, Error> {
+    pub(super) async fn events_after(&self, run_id: Uuid, after: EventId) -> Result<Vec<Event>, Error> {
         let (mut cursor, mut events) = (after, Vec::new());
         // One read returns one row of the archive, and the closing events may be in two.
         while let Some(archived) = self.read_archive(run_id, cursor).await? {
@@ -125,9 +116,12 @@ impl Storage {
     }
 
     /// Ends the run with others, and returns its last events; `None` if the run needs a transaction. No other run waits for
-    /// this end.
+    /// this end, and no parent.
     async fn complete(&self, claim: &Claim, closing: &RunEnd<'_>) -> Result<Option<Vec<Event>>, Error> {
         let (Some(groups), Ending::Completed) = (&self.groups, closing.ending) else { return Ok(None) };
+        if claim.is_child {
+            return Ok(None);
+        }
         // The event carries the answer's time, so the statement cannot choose it.
         let created_at = claim.clock.now();
         let events = closing.events(Some(answer_of(closing, created_at)));

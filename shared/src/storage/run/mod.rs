@@ -4,6 +4,7 @@
 //! - SUBMIT: `submit`, `accept`, `opening`, `supersede`. CLAIM: `claim`, `suspects`. BEGIN: `begin`, `summary`. RENEW:
 //!   `lease`.
 //! - The holder's writes: FLUSH in `flush`, FINISH in `finish` and `completion`, LEAVE in `release`.
+//! - Children: `subagents`.
 //! - Writers without a claim: ANSWER in `answer`, CANCEL in `cancel`, `end`, `sweep`, `deaths`, `retire`. `attempt` has
 //!   their rule, and the fence of every write.
 //! - `chunk` and `progress` are the rows of events, and `closing` is the last write. `group` lets the writes of several
@@ -31,6 +32,7 @@ mod opening;
 mod progress;
 mod release;
 mod retire;
+mod subagents;
 mod submit;
 mod summary;
 mod supersede;
@@ -44,7 +46,7 @@ pub use self::{
     cancel::CancelOutcome,
     chunk::ArchiveChunk,
     claim::{Claim, ClaimTerms, Holder},
-    closing::Answer,
+    closing::{Answer, Closed},
     end::{EndedRun, cancel_in_conversation},
     finish::FinishOutcome,
     flush::FlushOutcome,
@@ -53,6 +55,7 @@ pub use self::{
     progress::{CallState, NewApproval, NewCheckpoint, NewTraceMessage, Progress},
     release::{Release, ReleaseOutcome},
     retire::RetireCounts,
+    subagents::NewChild,
     summary::Summary,
     supersede::{SupersedePoint, everything_from as supersede_from},
     suspects::{Room, Suspects},

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::{
-    accept::{Acceptance, RunInput, next_round},
+    accept::{Acceptance, RunInput, needs, next_round},
     group::{Group, MAX_BYTES},
 };
 use crate::storage::{
@@ -117,12 +117,16 @@ fn statement(openings: &[Opening]) -> FencedWrites {
                  where (o.agent_id is null or exists (select 1 from agent_definitions a where a.id = o.agent_id and a.deleted_at is null)) \
                  and (o.max_runs is null or o.runs_before + w.unfinished < o.max_runs) \
                  and (o.max_bytes is null or 256 + o.brings + o.bytes_before + w.kept <= o.max_bytes) returning id, created_at";
-    let runs = "insert into agent_runs (id, owner_id, conversation_id, agent_definition_id, position, status, input_message_id, \
+    let runs = concat!(
+        "insert into agent_runs (id, owner_id, conversation_id, agent_definition_id, position, status, input_message_id, \
                 output_message_id, archived_to, checkpoint, created_at, stream, client_tools, metadata, max_duration_ms, traceparent, \
-                agent_version, queue_round) select o.run_id, o.owner_id, f.id, o.agent_id, 1, 'queued', o.message_id, \
+                agent_version, needs, queue_round) select o.run_id, o.owner_id, f.id, o.agent_id, 1, 'queued', o.message_id, \
                 o.output_message_id, o.queued_id, o.queued_id, f.created_at, o.stream, o.client_tools, o.metadata, o.max_duration_ms, \
-                o.traceparent, (select a.version from agent_definitions a where a.id = o.agent_id), o.runs_before + w.round \
-                from opening o join fence f on f.id = o.conversation_id join owner w on w.owner_id = o.owner_id";
+                o.traceparent, (select a.version from agent_definitions a where a.id = o.agent_id), ",
+        needs!("o.agent_id"),
+        ", o.runs_before + w.round \
+                from opening o join fence f on f.id = o.conversation_id join owner w on w.owner_id = o.owner_id"
+    );
     let messages = "insert into chat_messages (id, conversation_id, owner_id, run_id, position, turn, role, content, client_id, status, created_at) \
                     select o.message_id, f.id, o.owner_id, o.run_id, 1, 1, 'user', o.content, o.client_id, 'complete', f.created_at \
                     from opening o join fence f on f.id = o.conversation_id";

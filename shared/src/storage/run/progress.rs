@@ -5,6 +5,7 @@ use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use super::subagents::{NewChild, spawns};
 use crate::storage::{sql::Statement, sql::args};
 use crate::{
     approval::ApprovalKind,
@@ -24,6 +25,8 @@ pub struct Progress {
     pub calls: Vec<CallState>,
     /// New questions.
     pub approvals: Vec<NewApproval>,
+    /// Children to start, with the intents of their calls.
+    pub children: Vec<NewChild>,
     /// New checkpoints.
     pub checkpoints: Vec<NewCheckpoint>,
     /// The event that a later attempt may resume from.
@@ -85,6 +88,9 @@ pub struct CallState {
     /// Time by which the client must answer, for a tool that it executes.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "optional_time")]
     pub expires_at: Option<DateTime<Utc>>,
+    /// The child run that answers the call.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "optional_simple")]
+    pub child_run_id: Option<Uuid>,
     /// Output of the tool, up to 256 KiB.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<String>,
@@ -167,6 +173,7 @@ impl Progress {
             self.calls.push(call);
         }
         self.approvals.extend(later.approvals);
+        self.children.extend(later.children);
         self.checkpoints.extend(later.checkpoints);
         self.resume_at = later.resume_at.or(self.resume_at);
         self.step_completed |= later.step_completed;
@@ -195,14 +202,14 @@ pub fn rows_of(progress: &[(Uuid, &Progress)]) -> Vec<Statement> {
     );
     push(
         "insert into agent_run_tool_calls (run_id, call_id, step, position, name, input, effect, status, schema, expires_at, \
-         output, error, duration_ms, created_at, completed_at) \
+         output, error, duration_ms, child_run_id, created_at, completed_at) \
          select {uuid:value->>'run_id'}, value->>'call_id', cast(value->>'step' as bigint), cast(value->>'position' as bigint), \
          value->>'name', value->'input', value->>'effect', value->>'status', value->'schema', {time:value->>'expires_at'}, \
-         value->>'output', value->'error', cast(value->>'duration_ms' as bigint), {now}, \
-         case when value->>'status' = 'completed' then {now} end from {each:$1} where {fenced:cast(value->>'run_id' as uuid)} \
+         value->>'output', value->'error', cast(value->>'duration_ms' as bigint), \
+         {uuid:value->>'child_run_id'}, {now}, case when value->>'status' = 'completed' then {now} end from {each:$1} where {fenced:cast(value->>'run_id' as uuid)} \
          on conflict (run_id, call_id) do update set input = excluded.input, effect = excluded.effect, status = excluded.status, schema = excluded.schema, \
          expires_at = excluded.expires_at, output = excluded.output, error = excluded.error, duration_ms = excluded.duration_ms, \
-         completed_at = excluded.completed_at",
+         child_run_id = excluded.child_run_id, completed_at = excluded.completed_at",
         elements(progress, |progress| &progress.calls),
     );
     push(
@@ -212,6 +219,7 @@ pub fn rows_of(progress: &[(Uuid, &Progress)]) -> Vec<Statement> {
          from {each:$1} where {fenced:cast(value->>'run_id' as uuid)}",
         elements(progress, |progress| &progress.approvals),
     );
+    rows.extend(spawns(elements(progress, |progress| &progress.children)));
     let checkpoints = elements(progress, |progress| &progress.checkpoints);
     if !checkpoints.is_empty() {
         let sql = "insert into agent_run_checkpoints (id, conversation_id, run_id, event_id, node, step, messages, metadata, created_at) \
@@ -236,6 +244,13 @@ fn elements<T: Serialize>(progress: &[(Uuid, &Progress)], of: impl Fn(&Progress)
 
 fn simple<S: Serializer>(id: &Uuid, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(&id.simple())
+}
+
+fn optional_simple<S: Serializer>(id: &Option<Uuid>, serializer: S) -> Result<S::Ok, S::Error> {
+    match id {
+        Some(id) => simple(id, serializer),
+        None => serializer.serialize_none(),
+    }
 }
 
 fn packed<S: Serializer>(id: &EventId, serializer: S) -> Result<S::Ok, S::Error> {

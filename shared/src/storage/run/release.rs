@@ -4,12 +4,13 @@ use uuid::Uuid;
 
 use super::{
     ArchiveChunk, Claim,
-    chunk::writes_of,
+    chunk::{chunk_of, writes_of},
     flush::{RunStateRow, log_refused_checkpoint},
+    subagents::{awaits_children, log_outcomes},
 };
 use crate::{
+    event::Event,
     event_id::EventId,
-    run::RunStatus,
     storage::{
         Error, Storage,
         sql::{Commit, FencedWrites, RollBack, Spare, Statement, Tx, args},
@@ -23,13 +24,20 @@ pub enum Release {
     Queued,
     /// The run waits for a human or a client, and no worker holds it.
     Waiting,
+    /// The run waits for its children, and no worker holds it. It returns to the queue if all of them have ended.
+    WaitingForChildren,
 }
 
 /// The outcome of a release.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub enum ReleaseOutcome {
     /// The holder has released the run.
-    Released,
+    Released {
+        /// The outcomes of children that ended meanwhile. The caller publishes these events, because they are committed.
+        events: Vec<Event>,
+        /// True if a worker can claim the run now.
+        queued: bool,
+    },
     /// A cancel was requested, so the holder must finish the run as cancelled.
     CancelRequested,
     /// Another attempt holds the run, or it has ended.
@@ -49,15 +57,22 @@ impl Storage {
         let doing = match release {
             Release::Queued => "hand a run over",
             Release::Waiting => "let a run wait for an answer",
+            Release::WaitingForChildren => "let a run wait for its children",
         };
-        match self.try_release(doing, claim, tail, last, release, Spare::Together).await {
+        let released = match self.try_release(doing, claim, tail, last, release, Spare::Together).await {
             Err(error) if error.refuses_row() && tail.is_some() => {
                 self.try_release(doing, claim, tail, last, release, Spare::Apart).await
             }
             outcome => outcome,
+        };
+        match released? {
+            Some(outcome) => Ok(outcome),
+            // An earlier call has released the run, and its answer was lost.
+            None => Ok(ReleaseOutcome::Released { events: self.events_after(claim.run_id, last).await?, queued: true }),
         }
     }
 
+    /// `None` if an earlier call has released the run.
     async fn try_release(
         &self,
         doing: &'static str,
@@ -66,52 +81,61 @@ impl Storage {
         last: EventId,
         release: Release,
         spare: Spare,
-    ) -> Result<ReleaseOutcome, Error> {
-        let sql = "update agent_runs set status = $3, attempt_reason = case when $3 = 'queued' then 'drain' else attempt_reason end, \
-                   waiting_since = case when $3 = 'waiting' then {now} end, holder = null, lease_until = null, executing = false, \
+    ) -> Result<Option<ReleaseOutcome>, Error> {
+        let sql = "update agent_runs set status = $3, attempt_reason = coalesce($9, attempt_reason), \
+                   waiting_since = case when $3 = 'waiting' then {now} end, awaits = $10, \
+                   holder = null, lease_until = null, executing = false, \
                    archived_to = $2, checkpoint = coalesce($4, checkpoint), usage = coalesce($5, usage), \
                    finish_reason = coalesce($7, finish_reason), model = coalesce($8, model), crashes = case when $6 then 0 else crashes end, \
                    probation = case when $6 then null else probation end where id = $1 returning id";
         let try_release = async |tx: &mut Tx| {
             match lock(tx, claim.run_id).await? {
                 Some(row) if row.is_mine(claim) && row.cancel_requested => {
-                    return Ok(RollBack(ReleaseOutcome::CancelRequested));
+                    return Ok(RollBack(Some(ReleaseOutcome::CancelRequested)));
                 }
                 Some(row) if row.is_mine(claim) => {}
-                Some(row) if row.status == release.status() && row.has_written(claim, last) => {
-                    return Ok(RollBack(ReleaseOutcome::Released));
-                }
-                _ => return Ok(RollBack(ReleaseOutcome::Fenced)),
+                Some(row) if !row.status.is_terminal() && row.has_written(claim, last) => return Ok(RollBack(None)),
+                _ => return Ok(RollBack(Some(ReleaseOutcome::Fenced))),
             }
-            let progress = tail.map(|tail| tail.progress.clone()).unwrap_or_default();
+            let events = match release {
+                Release::Queued => Vec::new(),
+                Release::Waiting | Release::WaitingForChildren => log_outcomes(tx, claim.run_id, last.next()).await?,
+            };
+            let starts_children = tail.is_some_and(|tail| !tail.progress.children.is_empty());
+            let awaits = match release {
+                Release::Queued => None,
+                Release::Waiting => Some("human"),
+                Release::WaitingForChildren if starts_children => Some("children"),
+                Release::WaitingForChildren => awaits_children(tx, claim.run_id).await?.then_some("children"),
+            };
+            let chunk = if events.is_empty() { tail.cloned() } else { Some(chunk_of(tail, &events)) };
+            let progress = chunk.as_ref().map(|chunk| chunk.progress.clone()).unwrap_or_default();
+            let outcome = events.last().map(|event| event.id);
             let args = args![
                 claim.run_id,
-                last,
-                release.status().as_str(),
-                progress.resume_at.map(EventId::packed),
+                outcome.unwrap_or(last),
+                if awaits.is_some() { "waiting" } else { "queued" },
+                outcome.or(progress.resume_at).map(EventId::packed),
                 progress.usage_json(),
                 progress.step_completed,
                 progress.finish_text(),
-                progress.model.clone()
+                progress.model.clone(),
+                match release {
+                    Release::Queued => Some("drain".to_owned()),
+                    Release::WaitingForChildren if awaits.is_none() => Some("resumed".to_owned()),
+                    _ => None,
+                },
+                awaits.map(str::to_owned)
             ];
-            let writes = tail.map(|tail| writes_of(claim.run_id, tail)).unwrap_or_default();
+            let writes = chunk.as_ref().map(|chunk| writes_of(claim.run_id, chunk)).unwrap_or_default();
             let fenced = FencedWrites::new(Statement::new(sql, args), writes);
             let written = tx.write_spares::<(Uuid,)>(fenced, spare).await?;
             if let Some(refusal) = &written.refused {
                 log_refused_checkpoint(claim.run_id, refusal);
             }
-            Ok(Commit(ReleaseOutcome::Released))
+            Ok(Commit(Some(ReleaseOutcome::Released { events, queued: awaits.is_none() })))
         };
         self.database.transact(doing, try_release).await
-    }
-}
-
-impl Release {
-    const fn status(self) -> RunStatus {
-        match self {
-            Self::Queued => RunStatus::Queued,
-            Self::Waiting => RunStatus::Waiting,
-        }
     }
 }
 

@@ -27,7 +27,7 @@ use crate::{
     idempotency::IdempotencyKey,
     message::{Message, Role},
     quotas::{QuotaExceeded, Quotas},
-    run::{Run, RunStatus, SubmitMode},
+    run::{Run, SubmitMode},
 };
 
 /// The conversation with its locked row, and the message's position in it.
@@ -277,7 +277,7 @@ async fn make_room(
         }
         _ if unfinished.len() >= new.max_unfinished => return Ok(Err(SubmitOutcome::TooMany)),
         // A new message ends the wait, because it does not answer the run's question.
-        _ => to_cancel.extend(unfinished.into_iter().filter(|run| run.status == RunStatus::Waiting)),
+        _ => to_cancel.extend(unfinished.into_iter().filter(|run| run.awaits_human)),
     }
     // Order matters: the messages of the cancelled runs are then superseded from their start.
     if let Some(point) = point {

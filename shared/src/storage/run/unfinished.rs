@@ -17,11 +17,13 @@ pub struct UnfinishedRun {
     pub position: i64,
     #[sqlx(try_from = "String")]
     pub status: RunStatus,
+    /// True if the run waits for a human or a client, and not for its children alone.
+    pub awaits_human: bool,
 }
 
 /// Locks the conversation's unfinished runs, and returns them in the order of its queue.
 pub async fn unfinished_runs(tx: &mut Tx, conversation_id: Uuid) -> Result<Vec<UnfinishedRun>, Error> {
-    let sql = "select id, position, status from agent_runs where conversation_id = $1 and status in ('queued', 'running', 'waiting') order by position {for update}";
+    let sql = "select id, position, status, status = 'waiting' and coalesce(awaits, 'human') <> 'children' as awaits_human from agent_runs where conversation_id = $1 and status in ('queued', 'running', 'waiting') order by position {for update}";
     tx.fetch_all(sql, args![conversation_id]).await
 }
 

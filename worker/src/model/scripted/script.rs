@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use holdfast_shared::finish_reason::FinishReason;
+use holdfast_shared::{finish_reason::FinishReason, subagent};
 use serde::de::IgnoredAny;
 use serde_json::json;
 
@@ -66,7 +66,9 @@ impl Script {
         let mut rest = text;
         while let Some((_, after)) = rest.split_once('[') {
             rest = after;
-            if let Some((call, after)) = after.strip_prefix("call=").and_then(ScriptedCall::read) {
+            let call = after.strip_prefix("call=").and_then(ScriptedCall::read);
+            let call = call.or_else(|| after.strip_prefix("delegate=").and_then(ScriptedCall::delegation));
+            if let Some((call, after)) = call {
                 script.calls.push(call);
                 rest = after;
             } else if let Some((directive, _)) = after.split_once(']').filter(|(directive, _)| !directive.contains('['))
@@ -120,16 +122,39 @@ impl ScriptedCall {
         Some((Self { tool: ScriptTool::Named(name.to_owned()), arguments }, after))
     }
 
+    /// Parses `NAME task]`, and returns the call with the rest of the text. The task may contain directives, which are the
+    /// subagent's.
+    fn delegation(text: &str) -> Option<(Self, &str)> {
+        let end = closing_bracket(text)?;
+        let (name, task) = text[..end].split_once(char::is_whitespace)?;
+        let arguments = json!({"task": task.trim()}).to_string();
+        Some((Self { tool: ScriptTool::Named(subagent::tool_name(name)), arguments }, &text[end + 1..]))
+    }
+
     /// Returns the name of the tool, given the declared ones.
     pub fn name(&self, offered: &[ToolSpec]) -> String {
         match &self.tool {
             ScriptTool::Named(name) => name.clone(),
             ScriptTool::OfTheClient => {
-                let own = offered.iter().find(|tool| !tool.name.contains("__"));
+                let own = offered.iter().find(|tool| !tool.name.contains("__") && !subagent::is_tool_name(&tool.name));
                 own.map_or(tools::CLIENT_TOOL, |tool| &tool.name).to_owned()
             }
         }
     }
+}
+
+/// Returns the index of the bracket that closes the text before it.
+fn closing_bracket(text: &str) -> Option<usize> {
+    let mut depth = 0;
+    for (index, byte) in text.bytes().enumerate() {
+        match byte {
+            b'[' => depth += 1,
+            b']' if depth == 0 => return Some(index),
+            b']' => depth -= 1,
+            _ => {}
+        }
+    }
+    None
 }
 
 fn or<'a>(value: &'a str, usual: &'a str) -> &'a str {

@@ -1,0 +1,94 @@
+//! Calls that delegate: a child run answers each of them.
+//!
+//! Order matters: the child and the intent of its call are committed together, and clients see both after that.
+
+use std::time::Duration;
+
+use holdfast_shared::{
+    event::{EventBody, ExecutedBy, SubagentStarted, ToolCallStarted},
+    storable::storable,
+    storage::{FoundAgent, NewChild, Progress},
+    subagent::{Delegation, SubagentRole},
+    tool::{Effect, ToolCallStatus, ToolError},
+};
+use serde_json::Value;
+
+use super::{Stop, attempt::Attempt, tools::complete};
+use crate::lease::Signal;
+
+/// How long the events of a new child stay out of the run log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Deferral {
+    /// Until the run leaves its worker, because the step has no other work.
+    UntilLeave,
+    /// Until a flush, for which the step waits.
+    UntilFlush,
+}
+
+/// Starts a child for each call, or refuses the call. Returns whether a child was started.
+pub async fn delegate(attempt: &mut Attempt<'_>, calls: Vec<(usize, Value)>, deferral: Deferral) -> Result<bool, Stop> {
+    let mut is_started = false;
+    for (index, input) in calls {
+        match new_child(attempt, index, &input) {
+            Ok((child, agent)) => {
+                start(attempt, index, child, &agent);
+                is_started = true;
+            }
+            Err(error) => complete(attempt, (index, Err(error), Duration::ZERO)),
+        }
+    }
+    if is_started && deferral == Deferral::UntilFlush {
+        attempt.durable_until(Signal::Yield).await?;
+        attempt.recorder.append_deferred();
+    }
+    Ok(is_started)
+}
+
+/// Returns the child that answers the call, and the name of its agent.
+fn new_child(attempt: &Attempt<'_>, index: usize, input: &Value) -> Result<(NewChild, String), ToolError> {
+    let limits = &attempt.shared.worker.tools;
+    let state = &attempt.memory.calls[index].state;
+    if attempt.claim.depth >= limits.max_subagent_depth {
+        let problem = format!(
+            "this call was not made: subagents may be {} deep (HOLDFAST_MAX_SUBAGENT_DEPTH)",
+            limits.max_subagent_depth
+        );
+        return Err(ToolError::new("limit_reached", problem));
+    }
+    if attempt.memory.children >= limits.max_subagents {
+        let problem = format!(
+            "this call was not made: a run may have {} subagents (HOLDFAST_MAX_SUBAGENTS)",
+            limits.max_subagents
+        );
+        return Err(ToolError::new("limit_reached", problem));
+    }
+    let tool = attempt.toolbox.get(&state.name).and_then(|tool| tool.subagent());
+    let FoundAgent { id, name, .. } = tool.expect("only a call of a tool that delegates is delegated");
+    let task = storable(Delegation::of(input)?.message());
+    Ok((NewChild::new(state.call_id.clone(), SubagentRole::Subagent, *id, task), name.clone()))
+}
+
+/// Records the intent of the call and the start of its child.
+fn start(attempt: &mut Attempt<'_>, index: usize, child: NewChild, agent: &str) {
+    attempt.memory.children += 1;
+    let state = &mut attempt.memory.calls[index].state;
+    (state.status, state.effect, state.child_run_id) = (ToolCallStatus::Called, Effect::Once, Some(child.child_run_id));
+    let state = state.clone();
+    attempt.recorder.emit_on_release(&EventBody::ToolCallStarted(ToolCallStarted {
+        call_id: state.call_id.as_str().into(),
+        step: state.step,
+        name: state.name.as_str().into(),
+        input: (&state.input).into(),
+        by: ExecutedBy::Worker,
+        expires_at: None,
+    }));
+    attempt.recorder.emit_on_release(&EventBody::SubagentStarted(SubagentStarted {
+        call_id: state.call_id.as_str().into(),
+        child_run_id: child.child_run_id,
+        agent: agent.into(),
+        role: SubagentRole::Subagent,
+        task: child.task.as_str().into(),
+    }));
+    let resume_at = Some(attempt.recorder.last());
+    attempt.recorder.note(Progress { calls: vec![state], children: vec![child], resume_at, ..Progress::default() });
+}
