@@ -148,6 +148,7 @@ const PROTOCOL: &[&str] = &[
     "progress",
     "chunk",
     "claim",
+    "queued",
     "lease",
     "suspects",
     "deaths",
@@ -169,8 +170,10 @@ const PROTOCOL: &[&str] = &[
     "supersede",
     "accept",
     "opening",
+    "locked_conversation",
     "submit",
     "answer",
+    "expire",
     "retire",
 ];
 

@@ -96,9 +96,6 @@ struct PendingApprovalRow {
     expired: bool,
 }
 
-/// Most questions of one sweep.
-const BATCH: i64 = 100;
-
 impl Storage {
     /// Returns the schema for the arguments of a pending question; `None` if there is no such question.
     pub async fn approval_schema(&self, owner: &str, run_id: Uuid, approval_id: Uuid) -> Result<Option<Value>, Error> {
@@ -145,62 +142,10 @@ impl Storage {
         };
         self.database.transact("store the result of a client's tool", complete).await
     }
-
-    /// Denies the questions and fails the client's calls whose expiry has passed. Returns their runs.
-    pub async fn expire_questions(&self) -> Result<Vec<AnsweredRun>, Error> {
-        const DOING: &str = "look for questions that have expired";
-        let approvals = self.database.fetch_all::<(Uuid, Uuid)>(
-            DOING,
-            "select a.id, a.run_id from agent_run_approvals a join agent_runs r on r.id = a.run_id \
-             where a.status = 'pending' and a.expires_at < {now} and r.status = 'waiting' limit $1",
-            args![BATCH],
-        );
-        let calls = self.database.fetch_all::<(String, Uuid)>(
-            DOING,
-            "select t.call_id, t.run_id from agent_run_tool_calls t join agent_runs r on r.id = t.run_id \
-             where t.status = 'client' and t.expires_at < {now} and r.status = 'waiting' limit $1",
-            args![BATCH],
-        );
-        let (approvals, calls) = futures::try_join!(approvals, calls)?;
-        let mut outcome = Vec::new();
-        for (approval_id, run_id) in approvals {
-            outcome.push((run_id, self.expire(run_id, OpenQuestion::Approval(approval_id)).await));
-        }
-        for (call_id, run_id) in calls {
-            outcome.push((run_id, self.expire(run_id, OpenQuestion::Call(call_id)).await));
-        }
-        // A failure for one run must not stop the expiry of the others.
-        let accepted = outcome.into_iter().filter_map(|(run_id, outcome)| match outcome {
-            Ok(AnswerOutcome::Accepted(run)) => Some(run),
-            Ok(_) => None,
-            Err(error) => {
-                tracing::error!(run.id = %run_id, error = &error as &dyn std::error::Error, "failed to expire a question");
-                None
-            }
-        });
-        Ok(accepted.collect())
-    }
-
-    async fn expire(&self, run_id: Uuid, open: OpenQuestion) -> Result<AnswerOutcome, Error> {
-        let expire = async |tx: &mut Tx| {
-            Ok(settled(match (lock(tx, run_id, None).await?, open) {
-                (None, _) => AnswerOutcome::NotFound,
-                (Some(run), OpenQuestion::Approval(id)) => decide_locked(tx, run_id, run, id, None).await?,
-                (Some(run), OpenQuestion::Call(call_id)) => complete_locked(tx, run_id, run, &call_id, None).await?,
-            }))
-        };
-        self.database.transact("expire a question", expire).await
-    }
-}
-
-/// An open question of a run.
-enum OpenQuestion {
-    Approval(Uuid),
-    Call(String),
 }
 
 /// Settles a question. Without an answer, the question expires.
-async fn decide_locked(
+pub async fn decide_locked(
     tx: &mut Tx,
     run_id: Uuid,
     run: LockedRun,
@@ -260,7 +205,7 @@ async fn decide_locked(
 }
 
 /// Completes a client's call. Without a result, the call expires.
-async fn complete_locked(
+pub async fn complete_locked(
     tx: &mut Tx,
     run_id: Uuid,
     run: LockedRun,
@@ -331,7 +276,7 @@ async fn write_answer(tx: &mut Tx, run: LockedRun, body: &EventBody<'_>) -> Resu
 }
 
 /// Locks the run of this owner, if there is one, in a conversation that is not deleted.
-async fn lock(tx: &mut Tx, run_id: Uuid, owner: Option<&str>) -> Result<Option<LockedRun>, Error> {
+pub async fn lock(tx: &mut Tx, run_id: Uuid, owner: Option<&str>) -> Result<Option<LockedRun>, Error> {
     let sql = "select r.id from agent_runs r join chat_conversations c on c.id = r.conversation_id \
                where r.id = $1 and ($2 is null or r.owner_id = $2) and c.deleted_at is null";
     match tx.fetch_optional::<(Uuid,)>(sql, args![run_id, owner.map(str::to_owned)]).await? {
@@ -341,7 +286,7 @@ async fn lock(tx: &mut Tx, run_id: Uuid, owner: Option<&str>) -> Result<Option<L
 }
 
 /// An accepted answer stays. No other outcome has written anything.
-fn settled(outcome: AnswerOutcome) -> Settle<AnswerOutcome> {
+pub fn settled(outcome: AnswerOutcome) -> Settle<AnswerOutcome> {
     match outcome {
         AnswerOutcome::Accepted(_) => Commit(outcome),
         _ => RollBack(outcome),

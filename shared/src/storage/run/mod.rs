@@ -1,10 +1,10 @@
 //! The protocol of a run: a file per step, and the parts that several steps share. ARCHITECTURE.md describes it in "the
 //! life of a run", and `tests/model` is its model.
 //!
-//! - SUBMIT: `submit`, `accept`, `opening`, `supersede`. CLAIM: `claim`, `suspects`. BEGIN: `begin`, `summary`. RENEW:
-//!   `lease`.
+//! - SUBMIT: `submit`, `locked_conversation`, `accept`, `opening`, `supersede`. CLAIM: `claim`, `queued`, `suspects`.
+//!   BEGIN: `begin`, `summary`. RENEW: `lease`.
 //! - The holder's writes: FLUSH in `flush`, FINISH in `finish` and `completion`, LEAVE in `release`.
-//! - Writers without a claim: ANSWER in `answer`, CANCEL in `cancel`, `end`, `sweep`, `deaths`, `retire`. `attempt` has
+//! - Writers without a claim: ANSWER in `answer` and `expire`, CANCEL in `cancel`, `end`, `sweep`, `deaths`, `retire`. `attempt` has
 //!   their rule, and the fence of every write.
 //! - `chunk` and `progress` are the rows of events, and `closing` is the last write. `group` lets the writes of several
 //!   runs share a transaction.
@@ -22,13 +22,16 @@ mod completion;
 mod deaths;
 mod durable;
 mod end;
+mod expire;
 mod finish;
 mod flush;
 mod group;
 mod lease;
+mod locked_conversation;
 mod new_run;
 mod opening;
 mod progress;
+mod queued;
 mod release;
 mod retire;
 mod submit;
