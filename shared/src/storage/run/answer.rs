@@ -17,7 +17,7 @@ use super::{
 use crate::storage::{
     Error, Storage,
     rows::{ApprovalRow, approval_columns, traceparent},
-    sql::{Commit, FencedWrites, RollBack, Settle, Statement, Tx, args},
+    sql::{Commit, FencedWrites, RollBack, Settle, Statement, Tx, args, statements},
 };
 use crate::{
     approval::{Approval, ApprovalKind, ApprovalStatus, Decision},
@@ -96,13 +96,90 @@ struct PendingApprovalRow {
     expired: bool,
 }
 
+statements! {
+    /// Returns the schema of a pending question of an owner's run.
+    APPROVAL_SCHEMA = "
+        select a.schema
+        from agent_run_approvals a
+        join agent_runs r on r.id = a.run_id
+        where a.id = $1
+          and a.run_id = $2
+          and r.owner_id = $3
+          and a.status = 'pending'
+    ",
+    /// Returns a question, and whether it has expired.
+    APPROVAL = concat!("
+        select ", approval_columns!(), ", expires_at < {now} as expired
+        from agent_run_approvals
+        where id = $1 and run_id = $2
+    "),
+    /// Stores a decision.
+    DECIDE = "
+        update agent_run_approvals
+        set status = $2,
+            reason = $3,
+            edited_input = $4,
+            decided_at = {now},
+            decided_by = $5
+        where id = $1
+    ",
+    /// Returns a call of the client, and whether it has expired.
+    CALL = "
+        select status, name, coalesce(expires_at < {now}, false) as expired,
+            {ms since:created_at} as waited_ms
+        from agent_run_tool_calls
+        where run_id = $1 and call_id = $2
+    ",
+    /// Stores the result of a client's call.
+    COMPLETE_CALL = "
+        update agent_run_tool_calls
+        set status = 'completed',
+            output = $3,
+            error = $4,
+            duration_ms = $5,
+            completed_at = {now}
+        where run_id = $1 and call_id = $2
+    ",
+    /// Archives the answer's event. Queues the run if it waits for no other answer.
+    RESUME = "
+        update agent_runs
+        set archived_to = $2,
+            checkpoint = $2,
+            status = case
+                when exists (
+                        select 1
+                        from agent_run_approvals a
+                        where a.run_id = $1 and a.status = 'pending'
+                    )
+                    or exists (
+                        select 1
+                        from agent_run_tool_calls t
+                        where t.run_id = $1 and t.status = 'client'
+                    )
+                then 'waiting'
+                else 'queued'
+            end,
+            attempt_reason = 'resumed'
+        where id = $1
+        returning id, status = 'queued' as queued, conversation_id, traceparent
+    ",
+    /// Returns the run, if it is this owner's and its conversation is not deleted. `$2` may be null for any owner.
+    WAITING_RUN = "
+        select r.id
+        from agent_runs r
+        join chat_conversations c on c.id = r.conversation_id
+        where r.id = $1
+          and ($2 is null or r.owner_id = $2)
+          and c.deleted_at is null
+    ",
+}
+
 impl Storage {
     /// Returns the schema for the arguments of a pending question; `None` if there is no such question.
     pub async fn approval_schema(&self, owner: &str, run_id: Uuid, approval_id: Uuid) -> Result<Option<Value>, Error> {
         let schema = self.database.fetch_optional::<(Json<Value>,)>(
             "read the schema of an approval",
-            "select a.schema from agent_run_approvals a join agent_runs r on r.id = a.run_id \
-             where a.id = $1 and a.run_id = $2 and r.owner_id = $3 and a.status = 'pending'",
+            APPROVAL_SCHEMA,
             args![approval_id, run_id, owner.to_owned()],
         );
         let schema = schema.await?;
@@ -152,12 +229,7 @@ pub async fn decide_locked(
     approval_id: Uuid,
     answer: Option<DecisionBy<'_>>,
 ) -> Result<AnswerOutcome, Error> {
-    let sql = concat!(
-        "select ",
-        approval_columns!(),
-        ", expires_at < {now} as expired from agent_run_approvals where id = $1 and run_id = $2"
-    );
-    let Some(question) = tx.fetch_optional::<PendingApprovalRow>(sql, args![approval_id, run_id]).await? else {
+    let Some(question) = tx.fetch_optional::<PendingApprovalRow>(APPROVAL, args![approval_id, run_id]).await? else {
         return Ok(AnswerOutcome::NotFound);
     };
     let approval = Approval::from(question.approval);
@@ -188,11 +260,7 @@ pub async fn decide_locked(
         Some(DecisionBy { decision: Decision::Deny { reason }, .. }) => (ApprovalStatus::Denied, None, reason.clone()),
     };
     let reason = reason.map(storable);
-    tx.execute(
-        "update agent_run_approvals set status = $2, reason = $3, edited_input = $4, decided_at = {now}, decided_by = $5 where id = $1",
-        args![approval_id, status.as_str(), reason.clone(), edited_input.clone(), by],
-    )
-    .await?;
+    tx.execute(DECIDE, args![approval_id, status.as_str(), reason.clone(), edited_input.clone(), by]).await?;
     let body = EventBody::ApprovalResolved(ApprovalResolved {
         base: Some(run.archived_to),
         approval_id,
@@ -220,9 +288,7 @@ pub async fn complete_locked(
         expired: bool,
         waited_ms: i64,
     }
-    let sql = "select status, name, coalesce(expires_at < {now}, false) as expired, {ms since:created_at} as waited_ms \
-               from agent_run_tool_calls where run_id = $1 and call_id = $2";
-    let Some(call) = tx.fetch_optional::<Row>(sql, args![run_id, call_id]).await? else {
+    let Some(call) = tx.fetch_optional::<Row>(CALL, args![run_id, call_id]).await? else {
         return Ok(AnswerOutcome::NotFound);
     };
     match call.status {
@@ -240,8 +306,7 @@ pub async fn complete_locked(
     };
     let duration_ms = call.waited_ms.max(0);
     tx.execute(
-        "update agent_run_tool_calls set status = 'completed', output = $3, error = $4, duration_ms = $5, completed_at = {now} \
-         where run_id = $1 and call_id = $2",
+        COMPLETE_CALL,
         args![run_id, call_id, output.clone(), error.as_ref().map(|error| serde_json::json!(error)), duration_ms],
     )
     .await?;
@@ -262,12 +327,8 @@ async fn write_answer(tx: &mut Tx, run: LockedRun, body: &EventBody<'_>) -> Resu
     let write = async |tx: &mut Tx, attempt: TakenAttempt| {
         let run_id = attempt.run.id;
         let event = Event::new(attempt.first_event(), Utc::now(), body);
-        let sql = "update agent_runs set archived_to = $2, checkpoint = $2, \
-                   status = case when exists (select 1 from agent_run_approvals a where a.run_id = $1 and a.status = 'pending') \
-                   or exists (select 1 from agent_run_tool_calls t where t.run_id = $1 and t.status = 'client') \
-                   then 'waiting' else 'queued' end, attempt_reason = 'resumed' where id = $1 returning id, status = 'queued' as queued, conversation_id, traceparent";
         let writes = writes_of(run_id, &ArchiveChunk::of(&event));
-        let fenced = FencedWrites::new(Statement::new(sql, args![run_id, event.id]), writes);
+        let fenced = FencedWrites::new(Statement::new(RESUME, args![run_id, event.id]), writes);
         let outcome = tx.write_fenced::<(Uuid, bool, Uuid, Option<String>)>(fenced).await?.into_iter().next();
         let (_, queued, conversation_id, stored) = outcome.ok_or_else(|| tx.no_row())?;
         Ok(AnsweredRun { run_id, event, queued, conversation_id, traceparent: traceparent(stored) })
@@ -277,9 +338,7 @@ async fn write_answer(tx: &mut Tx, run: LockedRun, body: &EventBody<'_>) -> Resu
 
 /// Locks the run of this owner, if there is one, in a conversation that is not deleted.
 pub async fn lock(tx: &mut Tx, run_id: Uuid, owner: Option<&str>) -> Result<Option<LockedRun>, Error> {
-    let sql = "select r.id from agent_runs r join chat_conversations c on c.id = r.conversation_id \
-               where r.id = $1 and ($2 is null or r.owner_id = $2) and c.deleted_at is null";
-    match tx.fetch_optional::<(Uuid,)>(sql, args![run_id, owner.map(str::to_owned)]).await? {
+    match tx.fetch_optional::<(Uuid,)>(WAITING_RUN, args![run_id, owner.map(str::to_owned)]).await? {
         Some(_) => lock_run(tx, run_id).await,
         None => Ok(None),
     }

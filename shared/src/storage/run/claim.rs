@@ -13,7 +13,7 @@ use uuid::Uuid;
 use crate::storage::{
     Error, Storage,
     rows::traceparent,
-    sql::{self, Commit, Tx, args},
+    sql::{self, Commit, Sql, Tx, args, statements},
 };
 use crate::{
     agent::Limits,
@@ -194,40 +194,85 @@ impl ClaimTerms {
 macro_rules! take {
     ($cte:literal) => {
         concat!(
-            "with candidates as materialized (", $cte, " limit $3 {skip locked}) ",
-            "update agent_runs set status = 'running', attempt = attempt + 1, archived_to = (attempt + 1) * 4294967296 + 1, ",
-            "holder = $1, lease_until = {after:$2}, executing = true, started_at = coalesce(started_at, {now}), ",
-            "attempt_reason = case when status = 'running' then 'lease_expired' else attempt_reason end, ",
-            "waited_ms = waited_ms + coalesce({ms since:waiting_since}, 0), waiting_since = null ",
-            "from candidates where agent_runs.id = candidates.candidate_id ",
-            "returning agent_runs.id, owner_id, conversation_id, attempt, output_message_id, position, created_at, checkpoint, crashes, attempt_reason, ",
-            "agent_definition_id, agent_version, stream, max_duration_ms, traceparent, {ms since:started_at} - waited_ms as worked_ms, {now} as claimed_at, ",
-            "input_message_id, case when position = 1 then (select m.client_id from chat_messages m where m.id = input_message_id) end as input_client_id, ",
-            "case when position = 1 then metadata end as metadata, case when position = 1 and client_tools is null then ",
-            "(select m.content from chat_messages m where m.id = input_message_id and octet_length(m.content) <= 16384) end as input_content"
+            "
+        with candidates as materialized (",
+            $cte,
+            "
+            limit $3
+            {skip locked}
+        )
+        update agent_runs
+        set status = 'running',
+            attempt = attempt + 1,
+            archived_to = (attempt + 1) * 4294967296 + 1,
+            holder = $1,
+            lease_until = {after:$2},
+            executing = true,
+            started_at = coalesce(started_at, {now}),
+            attempt_reason = case
+                when status = 'running' then 'lease_expired'
+                else attempt_reason
+            end,
+            waited_ms = waited_ms + coalesce({ms since:waiting_since}, 0),
+            waiting_since = null
+        from candidates
+        where agent_runs.id = candidates.candidate_id
+        returning agent_runs.id, owner_id, conversation_id, attempt, output_message_id, position,
+            created_at, checkpoint, crashes, attempt_reason, agent_definition_id, agent_version,
+            stream, max_duration_ms, traceparent, {ms since:started_at} - waited_ms as worked_ms,
+            {now} as claimed_at, input_message_id,
+            case
+                when position = 1
+                then (select m.client_id from chat_messages m where m.id = input_message_id)
+            end as input_client_id,
+            case when position = 1 then metadata end as metadata,
+            case
+                when position = 1 and client_tools is null
+                then (
+                    select m.content
+                    from chat_messages m
+                    where m.id = input_message_id and octet_length(m.content) <= 16384
+                )
+            end as input_content"
         )
     };
 }
 
 pub(in crate::storage) use take;
 
+statements! {
+    /// Claims runs of dead workers, without suspects.
+    TAKE_EXPIRED = take!("
+        select r.id as candidate_id
+        from agent_runs r
+        where r.status = 'running'
+          and r.lease_until < {now}
+          and r.holder is null
+          and r.cancel_requested_at is null
+          and r.crashes < $5
+          and r.crashes < $4
+        order by r.lease_until
+    "),
+    /// Archives the first event of each attempt.
+    INSERT_STARTS = "
+        insert into run_events (run_id, last_id, body)
+        select {uuid:value->>'run_id'}, cast(value->>'last_id' as bigint), {bytes:value->>'body'}
+        from {each:$1}
+    ",
+}
+
 impl Storage {
     /// Claims up to `limit` runs of dead workers, without suspects.
     pub async fn claim_expired(&self, terms: &ClaimTerms, limit: usize) -> Result<Vec<Claim>, Error> {
         self.settle_deaths(terms).await?;
-        let sql = take!(
-            "select r.id as candidate_id from agent_runs r where r.status = 'running' and r.lease_until < {now} \
-             and r.holder is null and r.cancel_requested_at is null and r.crashes < $5 and r.crashes < $4 \
-             order by r.lease_until"
-        );
-        self.take("claim runs whose lease has expired", sql, terms, limit).await
+        self.take("claim runs whose lease has expired", TAKE_EXPIRED, terms, limit).await
     }
 
     /// Claims the candidates of a statement without further parameters.
     pub async fn take(
         &self,
         doing: &'static str,
-        sql: &'static str,
+        sql: Sql,
         terms: &ClaimTerms,
         limit: usize,
     ) -> Result<Vec<Claim>, Error> {
@@ -239,7 +284,7 @@ impl Storage {
     pub async fn take_with(
         &self,
         doing: &'static str,
-        sql: &'static str,
+        sql: Sql,
         args: Vec<sql::Value>,
         max_crashes: usize,
     ) -> Result<Vec<Claim>, Error> {
@@ -300,9 +345,7 @@ async fn start_attempts(
         });
     }
     if !chunks.is_empty() {
-        let sql = "insert into run_events (run_id, last_id, body) \
-                   select {uuid:value->>'run_id'}, cast(value->>'last_id' as bigint), {bytes:value->>'body'} from {each:$1}";
-        tx.execute(sql, args![Value::Array(chunks)]).await?;
+        tx.execute(INSERT_STARTS, args![Value::Array(chunks)]).await?;
     }
     Ok(claims)
 }

@@ -16,7 +16,7 @@ use crate::{
     storable::storable,
     storage::{
         Error, Storage,
-        sql::{Commit, RollBack, Spare, Tx, args},
+        sql::{Commit, RollBack, Spare, Tx, args, statements},
     },
 };
 
@@ -33,6 +33,16 @@ pub struct EndedRun {
     pub events: Vec<Event>,
     /// True if a queued run of the conversation was waiting for this end.
     pub next_waits: bool,
+}
+
+statements! {
+    /// Settles the open questions of a run.
+    SETTLE_APPROVALS = "
+        update agent_run_approvals
+        set status = $2, decided_at = {now}
+        where run_id = $1 and status = 'pending'
+        returning id, call_id
+    ",
 }
 
 impl Storage {
@@ -114,8 +124,7 @@ async fn settle_approvals(
     base: EventId,
     unanswered: ApprovalStatus,
 ) -> Result<Vec<EventBody<'static>>, Error> {
-    let sql = "update agent_run_approvals set status = $2, decided_at = {now} where run_id = $1 and status = 'pending' returning id, call_id";
-    let settled = tx.fetch_all::<(Uuid, String)>(sql, args![run_id, unanswered.as_str()]).await?;
+    let settled = tx.fetch_all::<(Uuid, String)>(SETTLE_APPROVALS, args![run_id, unanswered.as_str()]).await?;
     let resolved = settled.into_iter().enumerate().map(|(index, (approval_id, call_id))| {
         EventBody::ApprovalResolved(ApprovalResolved {
             base: (index == 0).then_some(base),

@@ -5,7 +5,7 @@ use uuid::Uuid;
 use super::answer::{AnswerOutcome, AnsweredRun, complete_locked, decide_locked, lock, settled};
 use crate::storage::{
     Error, Storage,
-    sql::{Tx, args},
+    sql::{Tx, args, statements},
 };
 
 /// An open question of a run.
@@ -17,22 +17,35 @@ enum OpenQuestion {
 /// Most questions of one sweep.
 const BATCH: i64 = 100;
 
+statements! {
+    /// Returns questions that have expired.
+    EXPIRED_APPROVALS = "
+        select a.id, a.run_id
+        from agent_run_approvals a
+        join agent_runs r on r.id = a.run_id
+        where a.status = 'pending'
+          and a.expires_at < {now}
+          and r.status = 'waiting'
+        limit $1
+    ",
+    /// Returns calls of clients that have expired.
+    EXPIRED_CALLS = "
+        select t.call_id, t.run_id
+        from agent_run_tool_calls t
+        join agent_runs r on r.id = t.run_id
+        where t.status = 'client'
+          and t.expires_at < {now}
+          and r.status = 'waiting'
+        limit $1
+    ",
+}
+
 impl Storage {
     /// Denies the questions and fails the client's calls whose expiry has passed. Returns their runs.
     pub async fn expire_questions(&self) -> Result<Vec<AnsweredRun>, Error> {
         const DOING: &str = "look for questions that have expired";
-        let approvals = self.database.fetch_all::<(Uuid, Uuid)>(
-            DOING,
-            "select a.id, a.run_id from agent_run_approvals a join agent_runs r on r.id = a.run_id \
-             where a.status = 'pending' and a.expires_at < {now} and r.status = 'waiting' limit $1",
-            args![BATCH],
-        );
-        let calls = self.database.fetch_all::<(String, Uuid)>(
-            DOING,
-            "select t.call_id, t.run_id from agent_run_tool_calls t join agent_runs r on r.id = t.run_id \
-             where t.status = 'client' and t.expires_at < {now} and r.status = 'waiting' limit $1",
-            args![BATCH],
-        );
+        let approvals = self.database.fetch_all::<(Uuid, Uuid)>(DOING, EXPIRED_APPROVALS, args![BATCH]);
+        let calls = self.database.fetch_all::<(String, Uuid)>(DOING, EXPIRED_CALLS, args![BATCH]);
         let (approvals, calls) = futures::try_join!(approvals, calls)?;
         let mut outcome = Vec::new();
         for (approval_id, run_id) in approvals {

@@ -10,7 +10,7 @@ use crate::storage::{
     position::HANDLE_TRIES,
     quota::{Share, kept_bytes},
     rows::{ConversationRow, first_user_text},
-    sql::{Statement, Tx, args},
+    sql::{Statement, Tx, args, statements},
 };
 
 /// The conversation with its locked row, and the message's position in it.
@@ -47,15 +47,69 @@ impl From<LockedConversationRow> for LockedConversation {
 macro_rules! lock_conversation {
     ($found:literal) => {
         concat!(
-            "update chat_conversations set last_position = last_position + 1, last_message_at = {now}, activity_at = {now}, bytes = bytes + $3 ",
-            "where owner_id = $1 and deleted_at is null and ",
+            "
+        update chat_conversations
+        set last_position = last_position + 1,
+            last_message_at = {now},
+            activity_at = {now},
+            bytes = bytes + $3
+        where owner_id = $1
+          and deleted_at is null
+          and ",
             $found,
-            " returning last_position as position, branch, id, title, agent_definition_id as agent_id, forked_from, created_at, last_message_at, activity_at, ",
-            "(select live.id from agent_runs live where live.conversation_id = chat_conversations.id ",
-            "and live.status in ('queued', 'running', 'waiting') order by live.position limit 1) as live_run_id, ",
+            "
+        returning last_position as position, branch, id, title, agent_definition_id as agent_id,
+            forked_from, created_at, last_message_at, activity_at,
+            (
+                select live.id
+                from agent_runs live
+                where live.conversation_id = chat_conversations.id
+                  and live.status in ('queued', 'running', 'waiting')
+                order by live.position
+                limit 1
+            ) as live_run_id,
+            ",
             first_user_text!("chat_conversations")
         )
     };
+}
+
+statements! {
+    /// Locks an owner's conversation, and takes its next position.
+    LOCK_BY_ID = lock_conversation!("id = $2"),
+    /// Locks an owner's conversation with a handle, and takes its next position.
+    LOCK_BY_HANDLE = lock_conversation!("handle = $2"),
+    /// Creates a conversation with a position for its first message. Its agent must exist, and the owner's share must have
+    /// room.
+    CREATE = concat!("
+        insert into chat_conversations (
+            id, owner_id, handle, agent_definition_id, last_position, created_at, last_message_at,
+            activity_at, bytes
+        )
+        select $1, $2, $3, $4, 1, {now}, {now}, {now}, 256 + $5
+        where (
+            $4 is null
+            or exists (select 1 from agent_definitions where id = $4 and deleted_at is null)
+        )
+          and (
+              $6 is null
+              or (
+                  select count(*)
+                  from (
+                      select 1
+                      from agent_runs
+                      where owner_id = $2 and finished_at is null
+                      limit $6
+                  ) unfinished
+              ) < $6
+          )
+          and ($7 is null or 256 + $5 + ", kept_bytes!("$2"), " <= $7)
+        on conflict (owner_id, handle)
+        where handle is not null and deleted_at is null
+        do nothing
+        returning last_position as position, id, title, agent_definition_id as agent_id,
+            forked_from, created_at, last_message_at, activity_at, null as live_run_id
+    "),
 }
 
 /// Finds or creates the target conversation, and locks its row.
@@ -94,8 +148,10 @@ async fn lock_conversation(
     id: Uuid,
     brings: usize,
 ) -> Result<Option<LockedConversation>, Error> {
-    let sql = lock_conversation!("id = $2");
-    Ok(tx.fetch_optional::<LockedConversationRow>(sql, args![owner, id, brings]).await?.map(LockedConversation::from))
+    Ok(tx
+        .fetch_optional::<LockedConversationRow>(LOCK_BY_ID, args![owner, id, brings])
+        .await?
+        .map(LockedConversation::from))
 }
 
 async fn lock_by_handle(
@@ -104,9 +160,8 @@ async fn lock_by_handle(
     handle: &str,
     brings: usize,
 ) -> Result<Option<LockedConversation>, Error> {
-    let sql = lock_conversation!("handle = $2");
     Ok(tx
-        .fetch_optional::<LockedConversationRow>(sql, args![owner, handle, brings])
+        .fetch_optional::<LockedConversationRow>(LOCK_BY_HANDLE, args![owner, handle, brings])
         .await?
         .map(LockedConversation::from))
 }
@@ -126,18 +181,7 @@ async fn create_conversation(
 
 /// Returns the statement that creates the conversation `id`, unless the owner's share has no room for it.
 pub fn creation(id: Uuid, owner: &str, handle: Option<&str>, agent_id: Option<Uuid>, share: Share) -> Statement {
-    let sql = concat!(
-        "insert into chat_conversations (id, owner_id, handle, agent_definition_id, last_position, created_at, last_message_at, activity_at, bytes) ",
-        "select $1, $2, $3, $4, 1, {now}, {now}, {now}, 256 + $5 ",
-        "where ($4 is null or exists (select 1 from agent_definitions where id = $4 and deleted_at is null)) ",
-        "and ($6 is null or (select count(*) from (select 1 from agent_runs ",
-        "where owner_id = $2 and finished_at is null limit $6) unfinished) < $6) and ($7 is null or 256 + $5 + ",
-        kept_bytes!("$2"),
-        " <= $7) ",
-        "on conflict (owner_id, handle) where handle is not null and deleted_at is null do nothing ",
-        "returning last_position as position, id, title, agent_definition_id as agent_id, forked_from, created_at, last_message_at, activity_at, null as live_run_id"
-    );
     let Share { brings, max_runs, max_bytes } = share;
     let (max_runs, max_bytes) = (max_runs.map(|max| max as i64), max_bytes.map(|max| max as i64));
-    Statement::new(sql, args![id, owner, handle.map(str::to_owned), agent_id, brings, max_runs, max_bytes])
+    Statement::new(CREATE, args![id, owner, handle.map(str::to_owned), agent_id, brings, max_runs, max_bytes])
 }

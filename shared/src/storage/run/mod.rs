@@ -4,8 +4,8 @@
 //! - SUBMIT: `submit`, `locked_conversation`, `accept`, `opening`, `supersede`. CLAIM: `claim`, `queued`, `suspects`.
 //!   BEGIN: `begin`, `summary`. RENEW: `lease`.
 //! - The holder's writes: FLUSH in `flush`, FINISH in `finish` and `completion`, LEAVE in `release`.
-//! - Writers without a claim: ANSWER in `answer` and `expire`, CANCEL in `cancel`, `end`, `sweep`, `deaths`, `retire`. `attempt` has
-//!   their rule, and the fence of every write.
+//! - Writers without a claim: ANSWER in `answer` and `expire`, CANCEL in `cancel`, `end`, `sweep`, `deaths`, `retire`.
+//!   `attempt` has their rule, and the fence of every write.
 //! - `chunk` and `progress` are the rows of events, and `closing` is the last write. `group` lets the writes of several
 //!   runs share a transaction.
 
@@ -34,6 +34,7 @@ mod progress;
 mod queued;
 mod release;
 mod retire;
+mod statements;
 mod submit;
 mod summary;
 mod supersede;
@@ -56,6 +57,7 @@ pub use self::{
     progress::{CallState, NewApproval, NewCheckpoint, NewTraceMessage, Progress},
     release::{Release, ReleaseOutcome},
     retire::RetireCounts,
+    statements::{FENCED, SPARE, STATEMENTS},
     summary::Summary,
     supersede::{SupersedePoint, everything_from as supersede_from},
     suspects::{Room, Suspects},

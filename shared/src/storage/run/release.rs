@@ -12,7 +12,7 @@ use crate::{
     run::RunStatus,
     storage::{
         Error, Storage,
-        sql::{Commit, FencedWrites, RollBack, Spare, Statement, Tx, args},
+        sql::{Commit, FencedWrites, RollBack, Spare, Statement, Tx, args, statements},
     },
 };
 
@@ -34,6 +34,35 @@ pub enum ReleaseOutcome {
     CancelRequested,
     /// Another attempt holds the run, or it has ended.
     Fenced,
+}
+
+statements! {
+    /// Releases a locked run for another worker, or for an answer.
+    RELEASE = "
+        update agent_runs
+        set status = $3,
+            attempt_reason = case when $3 = 'queued' then 'drain' else attempt_reason end,
+            waiting_since = case when $3 = 'waiting' then {now} end,
+            holder = null,
+            lease_until = null,
+            executing = false,
+            archived_to = $2,
+            checkpoint = coalesce($4, checkpoint),
+            usage = coalesce($5, usage),
+            finish_reason = coalesce($7, finish_reason),
+            model = coalesce($8, model),
+            crashes = case when $6 then 0 else crashes end,
+            probation = case when $6 then null else probation end
+        where id = $1
+        returning id
+    ",
+    /// Locks a run, and returns its state.
+    LOCK_STATE = "
+        select status, attempt, archived_to, cancel_requested_at is not null as cancel_requested
+        from agent_runs
+        where id = $1
+        {for update}
+    ",
 }
 
 impl Storage {
@@ -67,11 +96,6 @@ impl Storage {
         release: Release,
         spare: Spare,
     ) -> Result<ReleaseOutcome, Error> {
-        let sql = "update agent_runs set status = $3, attempt_reason = case when $3 = 'queued' then 'drain' else attempt_reason end, \
-                   waiting_since = case when $3 = 'waiting' then {now} end, holder = null, lease_until = null, executing = false, \
-                   archived_to = $2, checkpoint = coalesce($4, checkpoint), usage = coalesce($5, usage), \
-                   finish_reason = coalesce($7, finish_reason), model = coalesce($8, model), crashes = case when $6 then 0 else crashes end, \
-                   probation = case when $6 then null else probation end where id = $1 returning id";
         let try_release = async |tx: &mut Tx| {
             match lock(tx, claim.run_id).await? {
                 Some(row) if row.is_mine(claim) && row.cancel_requested => {
@@ -95,7 +119,7 @@ impl Storage {
                 progress.model.clone()
             ];
             let writes = tail.map(|tail| writes_of(claim.run_id, tail)).unwrap_or_default();
-            let fenced = FencedWrites::new(Statement::new(sql, args), writes);
+            let fenced = FencedWrites::new(Statement::new(RELEASE, args), writes);
             let written = tx.write_spares::<(Uuid,)>(fenced, spare).await?;
             if let Some(refusal) = &written.refused {
                 log_refused_checkpoint(claim.run_id, refusal);
@@ -116,6 +140,5 @@ impl Release {
 }
 
 async fn lock(tx: &mut Tx, run_id: Uuid) -> Result<Option<RunStateRow>, Error> {
-    let sql = "select status, attempt, archived_to, cancel_requested_at is not null as cancel_requested from agent_runs where id = $1 {for update}";
-    tx.fetch_optional(sql, args![run_id]).await
+    tx.fetch_optional(LOCK_STATE, args![run_id]).await
 }

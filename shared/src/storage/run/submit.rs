@@ -18,7 +18,7 @@ use crate::storage::{
     Error, Storage,
     quota::{self, Nearness, Share},
     rows::{MessageRow, message_columns, read_conversation, read_run},
-    sql::{Commit, RollBack, Tx, args},
+    sql::{Commit, RollBack, Tx, args, statements},
 };
 use crate::{
     approval::ApprovalStatus,
@@ -30,14 +30,42 @@ use crate::{
     run::{Run, RunStatus, SubmitMode},
 };
 
+statements! {
+    /// Returns the run of a key.
+    KNOWN_KEY = "
+        select id
+        from agent_runs
+        where owner_id = $1 and idempotency_key = $2
+    ",
+    /// Returns the metadata that the next run of a conversation inherits.
+    INHERITED_METADATA = "
+        select metadata
+        from agent_run_checkpoints
+        where conversation_id = $1
+        order by id desc
+        limit 1
+    ",
+    /// Returns the run of a key, with its message and the key's fingerprint.
+    RUN_OF_KEY = "
+        select id, conversation_id, input_message_id, idempotency_fingerprint
+        from agent_runs
+        where owner_id = $1 and idempotency_key = $2
+    ",
+    /// Returns a message.
+    MESSAGE = concat!("
+        select ", message_columns!(), "
+        from chat_messages m
+        where m.id = $1
+    "),
+}
+
 impl Storage {
     /// Returns the result of an earlier request with this key: `Repeated` or `KeyReused`. `None` for a new key. It
     /// stores nothing, so a repeated request needs no admission.
     pub async fn repeated(&self, owner: &str, key: &IdempotencyKey) -> Result<Option<SubmitOutcome>, Error> {
         const DOING: &str = "look up an idempotency key";
         // A caller may send any key before admission, and SQLite has one writer. So an unknown key costs only one read.
-        let sql = "select id from agent_runs where owner_id = $1 and idempotency_key = $2";
-        let known = self.database.fetch_optional::<(Uuid,)>(DOING, sql, args![owner, key.key.as_str()]).await?;
+        let known = self.database.fetch_optional::<(Uuid,)>(DOING, KNOWN_KEY, args![owner, key.key.as_str()]).await?;
         if known.is_none() {
             return Ok(None);
         }
@@ -235,21 +263,21 @@ async fn make_room(
 /// Returns whether the conversation's metadata, merged with the message's, is too large.
 async fn exceeds_metadata(tx: &mut Tx, new: &NewRun, locked: &LockedConversation) -> Result<bool, Error> {
     let (false, Some(own)) = (locked.is_first(), &new.options.metadata) else { return Ok(false) };
-    let sql = "select metadata from agent_run_checkpoints where conversation_id = $1 order by id desc limit 1";
-    let inherited = tx.fetch_optional::<(Json<Value>,)>(sql, args![locked.conversation.id]).await?.map(|row| row.0.0);
+    let inherited = tx
+        .fetch_optional::<(Json<Value>,)>(INHERITED_METADATA, args![locked.conversation.id])
+        .await?
+        .map(|row| row.0.0);
     Ok(merged(inherited, Some(own.clone())).to_string().len() > new.max_metadata)
 }
 
 /// Returns the run of this key, if the key was used before.
 async fn find_by_key(tx: &mut Tx, owner: &str, key: &IdempotencyKey) -> Result<Option<SubmitOutcome>, Error> {
-    let sql = "select id, conversation_id, input_message_id, idempotency_fingerprint from agent_runs where owner_id = $1 and idempotency_key = $2";
-    let earlier = tx.fetch_optional::<(Uuid, Uuid, Uuid, String)>(sql, args![owner, key.key.as_str()]).await?;
+    let earlier = tx.fetch_optional::<(Uuid, Uuid, Uuid, String)>(RUN_OF_KEY, args![owner, key.key.as_str()]).await?;
     let Some((run_id, conversation_id, message_id, fingerprint)) = earlier else { return Ok(None) };
     if fingerprint != key.fingerprint {
         return Ok(Some(SubmitOutcome::KeyReused));
     }
-    let sql = concat!("select ", message_columns!(), " from chat_messages m where m.id = $1");
-    let message = tx.fetch_one::<MessageRow>(sql, args![message_id]).await?;
+    let message = tx.fetch_one::<MessageRow>(MESSAGE, args![message_id]).await?;
     let repeated = (read_conversation(tx, conversation_id).await?, message.into(), read_run(tx, run_id).await?);
     Ok(Some(SubmitOutcome::Repeated(Box::new(repeated))))
 }
