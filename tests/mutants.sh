@@ -55,7 +55,7 @@ mutant clean-end-on-drain "--test e2e breaks_its_streams_off" \
 mutant end-shown-before-it-is-committed "-p holdfast-shared --test conformance a_late_answer_belongs_to_the_version" \
   shared/src/storage/run/finish.rs 's/Commit\(closed\)/RollBack(closed)/'
 mutant two-live-runs "-p holdfast-shared --test conformance only_the_first_run" \
-  shared/src/storage/run/claim.rs 's/earlier.position < r.position/earlier.position < 0/'
+  shared/src/storage/run/queued.rs 's/earlier.position < r.position/earlier.position < 0/'
 mutant no-intent "--test e2e a_call_that_may_have_been_made" \
   worker/src/executor/tools.rs 's/= \(ToolCallStatus::Called, tool.effect, input\)/= (ToolCallStatus::Requested, tool.effect, input)/'
 mutant intent-not-committed-before-the-call "--test e2e tools_with_effects_wait" \

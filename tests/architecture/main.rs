@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod pages;
+mod statements;
 mod words;
 
 use std::{
@@ -148,6 +149,7 @@ const PROTOCOL: &[&str] = &[
     "progress",
     "chunk",
     "claim",
+    "queued",
     "lease",
     "suspects",
     "deaths",
@@ -169,9 +171,12 @@ const PROTOCOL: &[&str] = &[
     "supersede",
     "accept",
     "opening",
+    "locked_conversation",
     "submit",
     "answer",
+    "expire",
     "retire",
+    "statements",
 ];
 
 #[test]
@@ -180,8 +185,8 @@ fn no_import_of_storage_points_back() {
     for (file, text) in sources().into_iter().filter(|(file, _)| file.starts_with(folder)) {
         let name = file.trim_start_matches(folder).trim_end_matches(".rs");
         let module = name.split('/').next().unwrap();
-        // `connect` makes the storage, and `mod` lists its modules.
-        if matches!(name, "mod" | "connect" | "run/mod") {
+        // `connect` makes the storage, `mod` lists its modules, and `statements` lists their statements.
+        if matches!(name, "mod" | "connect" | "statements" | "run/mod") {
             continue;
         }
         let from = if module == name { "super" } else { "storage" };

@@ -10,7 +10,7 @@ use uuid::Uuid;
 use super::{
     Error, Storage,
     pages::{PageRow, page_of, page_query},
-    sql::{Commit, RollBack, Tx, args},
+    sql::{Commit, RollBack, Tx, args, statements},
 };
 use crate::{
     agent::{Agent, AgentDefinition, Origin},
@@ -80,10 +80,107 @@ where
 /// Selects agents that are not deleted, with their newest definitions.
 macro_rules! select_agents {
     () => {
-        "select a.id, a.version, a.origin, a.created_at, coalesce(a.updated_at, a.created_at) as updated_at, v.definition, v.extension, \
-         octet_length(cast(v.definition as text)) + coalesce(octet_length(cast(v.extension as text)), 0) + 300 as page_bytes from agent_definitions a join agent_definition_versions v on v.agent_definition_id = a.id and v.version = a.version \
-         where a.deleted_at is null "
+        "
+        select a.id, a.version, a.origin, a.created_at,
+            coalesce(a.updated_at, a.created_at) as updated_at, v.definition, v.extension,
+            octet_length(cast(v.definition as text))
+                + coalesce(octet_length(cast(v.extension as text)), 0) + 300 as page_bytes
+        from agent_definitions a
+        join agent_definition_versions v
+            on v.agent_definition_id = a.id and v.version = a.version
+        where a.deleted_at is null "
     };
+}
+
+statements! {
+    /// Returns an agent.
+    AGENT = concat!(select_agents!(), " and a.id = $1"),
+    /// Lists agents, newest first.
+    AGENTS = page_query!(
+        concat!(select_agents!(), "
+              and ($1 is null or a.id < $1)
+            order by a.id desc
+            limit $2
+        "),
+        "id desc",
+        "$3",
+    ),
+    /// Adds an agent of the file, unless another process has added it.
+    INSERT_FROM_FILE = "
+        insert into agent_definitions (id, name, origin, created_at)
+        values ($1, $2, 'file', {now})
+        on conflict (id) do nothing
+    ",
+    /// Shows a hidden agent again.
+    SHOW = "
+        update agent_definitions
+        set deleted_at = null
+        where id = $1
+    ",
+    /// Locks the agents of the file that are not hidden.
+    LOCK_FROM_FILE = "
+        select id
+        from agent_definitions
+        where origin = 'file' and deleted_at is null
+        {for update}
+    ",
+    /// Returns one version of a definition.
+    DEFINITION = "
+        select definition, extension
+        from agent_definition_versions
+        where agent_definition_id = $1 and version = $2
+    ",
+    /// Returns the agents with these names or ids.
+    NAMED = "
+        select value->>'name' as wanted, a.id, a.name,
+            v.definition->>'description' as description
+        from {each:$1}
+        join agent_definitions a
+            on a.id = {uuid:value->>'id'} or a.name = value->>'name'
+        join agent_definition_versions v
+            on v.agent_definition_id = a.id and v.version = a.version
+        where a.deleted_at is null
+        order by a.id
+    ",
+    /// Adds an agent without a definition.
+    INSERT = "
+        insert into agent_definitions (id, name, origin, created_at)
+        values ($1, $2, $3, {now})
+    ",
+    /// Adds a version of a definition.
+    INSERT_VERSION = "
+        insert into agent_definition_versions (
+            agent_definition_id, version, definition, extension, created_at
+        )
+        values ($1, $2, $3, $4, {now})
+    ",
+    /// Makes a version the newest one.
+    SET_VERSION = "
+        update agent_definitions
+        set version = $2, name = $3, updated_at = {now}
+        where id = $1
+    ",
+    /// Removes an agent that nothing refers to.
+    DELETE_UNUSED = "
+        delete from agent_definitions
+        where id = $1
+          and not exists (select 1 from chat_conversations where agent_definition_id = $1)
+          and not exists (select 1 from agent_runs where agent_definition_id = $1)
+          and not exists (select 1 from briefings where agent_definition_id = $1)
+    ",
+    /// Hides an agent.
+    HIDE = "
+        update agent_definitions
+        set deleted_at = {now}
+        where id = $1
+    ",
+    /// Locks an agent that is not hidden.
+    LOCK = "
+        select id
+        from agent_definitions
+        where id = $1 and deleted_at is null
+        {for update}
+    ",
 }
 
 /// An agent that a definition names as a subagent.
@@ -111,8 +208,7 @@ impl Storage {
 
     /// Returns the agent of this id, secrets included.
     pub async fn agent(&self, id: Uuid) -> Result<Option<Agent>, Error> {
-        let sql = concat!(select_agents!(), "and a.id = $1");
-        let row = self.database.fetch_optional::<AgentRow>("read an agent", sql, args![id]).await?;
+        let row = self.database.fetch_optional::<AgentRow>("read an agent", AGENT, args![id]).await?;
         Ok(row.map(Agent::from))
     }
 
@@ -120,14 +216,9 @@ impl Storage {
     pub async fn agents(&self, size: impl Into<PageSize>, cursor: Option<&str>) -> Result<Option<Page<Agent>>, Error> {
         let size = size.into();
         let Ok(before) = cursor.map(str::parse::<Uuid>).transpose() else { return Ok(None) };
-        let list = page_query!(
-            concat!(select_agents!(), "and ($1 is null or a.id < $1) order by a.id desc limit $2"),
-            "id desc",
-            "$3"
-        );
         let rows = self
             .database
-            .fetch_all::<PageRow<AgentRow>>("list agents", list, args![before, size.items + 1, size.bytes])
+            .fetch_all::<PageRow<AgentRow>>("list agents", AGENTS, args![before, size.items + 1, size.bytes])
             .await?;
         Ok(Some(page_of(rows, size, |last| last.id.simple().to_string())))
     }
@@ -178,22 +269,19 @@ impl Storage {
             for (id, definition) in definitions {
                 // Another process may load the same file now. The first one inserts the agent, and the second one finds
                 // it.
-                let sql = "insert into agent_definitions (id, name, origin, created_at) values ($1, $2, 'file', {now}) on conflict (id) do nothing";
-                if tx.execute(sql, args![*id, definition.name.as_str()]).await? == 1 {
+                if tx.execute(INSERT_FROM_FILE, args![*id, definition.name.as_str()]).await? == 1 {
                     insert_version(tx, *id, 1, definition).await?;
                     changed += 1;
                     continue;
                 }
-                let sql = "update agent_definitions set deleted_at = null where id = $1";
-                tx.execute(sql, args![*id]).await?;
+                tx.execute(SHOW, args![*id]).await?;
                 let stored = lock(tx, *id).await?.ok_or_else(|| tx.no_row())?;
                 if stored.definition != *definition {
                     add_version(tx, &stored, definition).await?;
                     changed += 1;
                 }
             }
-            let sql = "select id from agent_definitions where origin = 'file' and deleted_at is null {for update}";
-            for (id,) in tx.fetch_all::<(Uuid,)>(sql, args![]).await? {
+            for (id,) in tx.fetch_all::<(Uuid,)>(LOCK_FROM_FILE, args![]).await? {
                 if !definitions.contains_key(&id) {
                     hide(tx, id).await?;
                     hidden += 1;
@@ -206,9 +294,11 @@ impl Storage {
 
     /// Returns the definition of a run's submission, secrets included.
     pub async fn agent_definition(&self, id: Uuid, version: u32) -> Result<Option<AgentDefinition>, Error> {
-        let sql = "select definition, extension from agent_definition_versions where agent_definition_id = $1 and version = $2";
-        let row =
-            self.database.fetch_optional::<StoredDefinition>("read an agent's definition", sql, args![id, version]);
+        let row = self.database.fetch_optional::<StoredDefinition>(
+            "read an agent's definition",
+            DEFINITION,
+            args![id, version],
+        );
         Ok(row.await?.map(|stored| stored.0))
     }
 
@@ -219,13 +309,8 @@ impl Storage {
             .iter()
             .map(|name| json!({"name": name, "id": name.parse::<Uuid>().ok().map(|id| id.simple().to_string())}))
             .collect();
-        let sql = "select value->>'name' as wanted, a.id, a.name, v.definition->>'description' as description \
-                   from {each:$1} join agent_definitions a \
-                   on a.id = {uuid:value->>'id'} or a.name = value->>'name' \
-                   join agent_definition_versions v on v.agent_definition_id = a.id and v.version = a.version \
-                   where a.deleted_at is null order by a.id";
         let rows =
-            self.database.fetch_all::<FoundAgent>("find the subagents of a run", sql, args![json!(wanted)]).await?;
+            self.database.fetch_all::<FoundAgent>("find the subagents of a run", NAMED, args![json!(wanted)]).await?;
         let mut found = BTreeMap::<String, FoundAgent>::new();
         for row in rows {
             let is_better = |earlier: &FoundAgent| earlier.id.to_string() != row.wanted;
@@ -238,37 +323,30 @@ impl Storage {
 }
 
 async fn insert(tx: &mut Tx, id: Uuid, origin: Origin, definition: &AgentDefinition) -> Result<(), Error> {
-    let sql = "insert into agent_definitions (id, name, origin, created_at) values ($1, $2, $3, {now})";
-    tx.execute(sql, args![id, definition.name.as_str(), origin.as_str()]).await?;
+    tx.execute(INSERT, args![id, definition.name.as_str(), origin.as_str()]).await?;
     insert_version(tx, id, 1, definition).await
 }
 
 async fn insert_version(tx: &mut Tx, id: Uuid, version: u32, definition: &AgentDefinition) -> Result<(), Error> {
     let (document, extension) = StoredDefinition::documents(definition);
-    let sql = "insert into agent_definition_versions (agent_definition_id, version, definition, extension, created_at) values ($1, $2, $3, $4, {now})";
-    tx.execute(sql, args![id, version, document, extension]).await.map(drop)
+    tx.execute(INSERT_VERSION, args![id, version, document, extension]).await.map(drop)
 }
 
 async fn add_version(tx: &mut Tx, agent: &Agent, definition: &AgentDefinition) -> Result<(), Error> {
     let version = agent.version + 1;
     insert_version(tx, agent.id, version, definition).await?;
-    let sql = "update agent_definitions set version = $2, name = $3, updated_at = {now} where id = $1";
-    tx.execute(sql, args![agent.id, version, definition.name.as_str()]).await.map(drop)
+    tx.execute(SET_VERSION, args![agent.id, version, definition.name.as_str()]).await.map(drop)
 }
 
 async fn hide(tx: &mut Tx, id: Uuid) -> Result<(), Error> {
-    let sql = "delete from agent_definitions where id = $1 and not exists (select 1 from chat_conversations where agent_definition_id = $1) \
-               and not exists (select 1 from agent_runs where agent_definition_id = $1) \
-               and not exists (select 1 from briefings where agent_definition_id = $1)";
-    if tx.execute(sql, args![id]).await? == 0 {
-        tx.execute("update agent_definitions set deleted_at = {now} where id = $1", args![id]).await?;
+    if tx.execute(DELETE_UNUSED, args![id]).await? == 0 {
+        tx.execute(HIDE, args![id]).await?;
     }
     Ok(())
 }
 
 async fn lock(tx: &mut Tx, id: Uuid) -> Result<Option<Agent>, Error> {
-    let sql = "select id from agent_definitions where id = $1 and deleted_at is null {for update}";
-    match tx.fetch_optional::<(Uuid,)>(sql, args![id]).await? {
+    match tx.fetch_optional::<(Uuid,)>(LOCK, args![id]).await? {
         Some(_) => read(tx, id).await,
         None => Ok(None),
     }
@@ -280,8 +358,7 @@ async fn read_stored(tx: &mut Tx, id: Uuid) -> Result<Agent, Error> {
 }
 
 async fn read(tx: &mut Tx, id: Uuid) -> Result<Option<Agent>, Error> {
-    let sql = concat!(select_agents!(), "and a.id = $1");
-    Ok(tx.fetch_optional::<AgentRow>(sql, args![id]).await?.map(Agent::from))
+    Ok(tx.fetch_optional::<AgentRow>(AGENT, args![id]).await?.map(Agent::from))
 }
 
 impl From<AgentRow> for Agent {

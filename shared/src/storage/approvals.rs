@@ -11,7 +11,7 @@ use super::{
     Error, Storage,
     pages::{PageRow, page_of, page_query},
     rows::{ApprovalRow, approval_columns},
-    sql::args,
+    sql::{args, statements},
 };
 use crate::{
     agent::{Approvers, CallerRights},
@@ -31,9 +31,63 @@ struct OpenRow {
 /// The condition of a run `r` and its approval `a` on which a decision counts now.
 macro_rules! is_open {
     () => {
-        "r.status = 'waiting' and a.status = 'pending' and a.expires_at >= {now} and exists \
-         (select 1 from chat_conversations c where c.id = r.conversation_id and c.deleted_at is null)"
+        "r.status = 'waiting'
+                  and a.status = 'pending'
+                  and a.expires_at >= {now}
+                  and exists (
+                      select 1
+                      from chat_conversations c
+                      where c.id = r.conversation_id and c.deleted_at is null
+                  )"
     };
+}
+
+statements! {
+    /// Lists the approvals that a caller may decide now: of its own runs, and of the definitions in `$2`.
+    OPEN_APPROVALS = page_query!(
+        concat!("
+            select ", approval_columns!(), ", id as place, agent_id, conversation_id,
+                octet_length(cast(input as text)) + 600 as page_bytes
+            from (
+                select a.*, r.agent_definition_id as agent_id, r.conversation_id
+                from agent_runs r
+                join agent_run_approvals a on a.run_id = r.id
+                left join agent_definition_versions v
+                    on v.agent_definition_id = r.agent_definition_id and v.version = r.agent_version
+                where r.owner_id = $1
+                  and r.finished_at is null
+                  and coalesce(v.definition ->> 'approvers', 'owner') = 'owner'
+                  and ", is_open!(), "
+                union all
+                select a.*, r.agent_definition_id,
+                    case when r.owner_id = $1 then r.conversation_id end
+                from {each:$2}
+                join agent_runs r
+                    on r.agent_definition_id = {uuid:value->>'agent'}
+                    and r.agent_version = cast(value->>'version' as bigint)
+                join agent_run_approvals a on a.run_id = r.id
+                where ", is_open!(), "
+            ) pending
+            where ($3 is null or id > $3)
+            order by id
+            limit $4
+        "),
+        "id",
+        "$5",
+    ),
+    /// Returns the definitions with approvers that have waiting runs.
+    ENTRUSTED = "
+        select v.agent_definition_id, v.version, v.definition -> 'approvers'
+        from agent_definition_versions v
+        where (v.definition ->> 'approvers') is not null
+          and exists (
+              select 1
+              from agent_runs r
+              where r.agent_definition_id = v.agent_definition_id
+                and r.agent_version = v.version
+                and r.status = 'waiting'
+          )
+    ",
 }
 
 impl Storage {
@@ -46,45 +100,19 @@ impl Storage {
     ) -> Result<Option<Page<PendingApproval>>, Error> {
         let Ok(after) = cursor.map(str::parse::<Uuid>).transpose() else { return Ok(None) };
         let entrusted = self.entrusted_to(caller).await?;
-        let list = page_query!(
-            concat!(
-                "select ",
-                approval_columns!(),
-                ", id as place, agent_id, conversation_id, octet_length(cast(input as text)) + 600 as page_bytes from (",
-                "select a.*, r.agent_definition_id as agent_id, r.conversation_id ",
-                "from agent_runs r join agent_run_approvals a on a.run_id = r.id ",
-                "left join agent_definition_versions v ",
-                "on v.agent_definition_id = r.agent_definition_id and v.version = r.agent_version ",
-                "where r.owner_id = $1 and r.finished_at is null ",
-                "and coalesce(v.definition ->> 'approvers', 'owner') = 'owner' and ",
-                is_open!(),
-                " union all ",
-                "select a.*, r.agent_definition_id, case when r.owner_id = $1 then r.conversation_id end ",
-                "from {each:$2} join agent_runs r on r.agent_definition_id = {uuid:value->>'agent'} ",
-                "and r.agent_version = cast(value->>'version' as bigint) ",
-                "join agent_run_approvals a on a.run_id = r.id where ",
-                is_open!(),
-                ") pending where ($3 is null or id > $3) order by id limit $4"
-            ),
-            "id",
-            "$5"
-        );
         let args = args![caller.owner, entrusted, after, size.items + 1, size.bytes];
         let rows = self
             .database
-            .fetch_all::<PageRow<OpenRow>>("list the approvals that a caller may decide", list, args)
+            .fetch_all::<PageRow<OpenRow>>("list the approvals that a caller may decide", OPEN_APPROVALS, args)
             .await?;
         Ok(Some(page_of(rows, size, |last| last.place.simple().to_string())))
     }
 
     /// Returns the definitions with waiting runs that name the caller as an approver, as `[{agent, version}]`.
     async fn entrusted_to(&self, caller: CallerRights<'_>) -> Result<Value, Error> {
-        let sql = "select v.agent_definition_id, v.version, v.definition -> 'approvers' from agent_definition_versions v \
-                   where (v.definition ->> 'approvers') is not null and exists (select 1 from agent_runs r \
-                   where r.agent_definition_id = v.agent_definition_id and r.agent_version = v.version and r.status = 'waiting')";
         let waiting = self
             .database
-            .fetch_all::<(Uuid, i64, Json<Value>)>("look for definitions that name approvers", sql, args![])
+            .fetch_all::<(Uuid, i64, Json<Value>)>("look for definitions that name approvers", ENTRUSTED, args![])
             .await?;
         let entrusted = waiting.into_iter().filter_map(|(agent, version, Json(approvers))| {
             // No owner has the empty id. So a definition with the approver `owner` entrusts its runs to no other

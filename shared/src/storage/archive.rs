@@ -4,7 +4,10 @@ use bytes::Bytes;
 use sqlx::FromRow;
 use uuid::Uuid;
 
-use super::{Error, Storage, sql::args};
+use super::{
+    Error, Storage,
+    sql::{args, statements},
+};
 use crate::{event::Event, event_id::EventId, run::RunStatus};
 
 /// The state of a run at one moment.
@@ -55,15 +58,30 @@ impl From<PositionRow> for Position {
     }
 }
 
+statements! {
+    /// Returns the position of a run, with its next rows of events.
+    ARCHIVE = "
+        select r.status, r.attempt, r.archived_to, r.events_removed_at is not null as removed,
+            e.body
+        from agent_runs r
+        left join run_events e on e.run_id = r.id and e.last_id > $2
+        where r.id = $1
+        order by e.last_id
+        limit $3
+    ",
+    /// Returns the positions of many runs.
+    POSITIONS = "
+        select id, status, attempt, archived_to, events_removed_at is not null as removed
+        from agent_runs
+        where id {in:$1}
+    ",
+}
+
 impl Storage {
     /// Returns the run's position and the next archived events after `after`, of one moment. `None` if there is no such
     /// run.
     pub async fn read_archive(&self, run_id: Uuid, after: EventId) -> Result<Option<ArchivePage>, Error> {
-        let rows = self.database.fetch_all::<ChunkRow>(
-            "read a run's archive", "select r.status, r.attempt, r.archived_to, r.events_removed_at is not null as removed, e.body from agent_runs r \
-             left join run_events e on e.run_id = r.id and e.last_id > $2 where r.id = $1 order by e.last_id limit $3",
-            args![run_id, after, CHUNKS],
-        );
+        let rows = self.database.fetch_all::<ChunkRow>("read a run's archive", ARCHIVE, args![run_id, after, CHUNKS]);
         let rows = rows.await?;
         let mut position = None;
         let mut events = Vec::new();
@@ -86,8 +104,7 @@ impl Storage {
             #[sqlx(flatten)]
             position: PositionRow,
         }
-        let sql = "select id, status, attempt, archived_to, events_removed_at is not null as removed from agent_runs where id {in:$1}";
-        let rows = self.database.fetch_all::<Row>("look up the followed runs", sql, args![run_ids]).await?;
+        let rows = self.database.fetch_all::<Row>("look up the followed runs", POSITIONS, args![run_ids]).await?;
         Ok(rows.into_iter().map(|row| (row.id, row.position.into())).collect())
     }
 }

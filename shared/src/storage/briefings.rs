@@ -11,7 +11,7 @@ use super::{
     pages::{PageRow, page_of, page_query},
     position::take_position,
     quota,
-    sql::{Commit, RollBack, Tx, args},
+    sql::{Commit, RollBack, Tx, args, statements},
 };
 use crate::{
     briefing::{Briefing, BriefingCard},
@@ -85,6 +85,78 @@ macro_rules! briefing_columns {
     };
 }
 
+statements! {
+    /// Returns the briefing that an author stored under a key.
+    REPEATED = concat!("
+        select idempotency_fingerprint, ", briefing_columns!(), "
+        from briefings
+        where author_id = $1 and idempotency_key = $2
+    "),
+    /// Deletes an owner's briefing.
+    DELETE = "
+        delete from briefings
+        where id = $1 and owner_id = $2
+        returning id
+    ",
+    /// Stores a briefing of an agent that is not deleted.
+    INSERT = concat!("
+        insert into briefings (
+            id, owner_id, agent_definition_id, title, summary, priority, data, created_at, bytes,
+            author_id, idempotency_key, idempotency_fingerprint
+        )
+        select $1, $2, $3, $4, $5, $6, $7, coalesce($8, {now}), $9, $10, $11, $12
+        where exists (select 1 from agent_definitions where id = $3 and deleted_at is null)
+        returning ", briefing_columns!()),
+    /// Returns an owner's briefing.
+    BRIEFING = concat!("
+        select ", briefing_columns!(), "
+        from briefings
+        where id = $1 and owner_id = $2
+    "),
+    /// Lists an owner's briefings, newest first.
+    BRIEFINGS = page_query!(
+        concat!("
+            select ", briefing_columns!(), ",
+                octet_length(title) + octet_length(summary)
+                + coalesce(octet_length(cast(data as text)), 0) + 300 as page_bytes
+            from briefings
+            where owner_id = $1
+              and ($2 is null or (created_at, id) < ($2, $3))
+            order by created_at desc, id desc
+            limit $4
+        "),
+        "created_at desc, id desc",
+        "$5",
+    ),
+    /// Locks an owner's conversation.
+    LOCK_CONVERSATION = "
+        select id
+        from chat_conversations
+        where id = $1
+          and owner_id = $2
+          and deleted_at is null
+        {for update}
+    ",
+    /// Returns the card of a briefing in a conversation.
+    CARD = "
+        select id
+        from chat_messages
+        where conversation_id = $1
+          and briefing_id = $2
+          and superseded_at is null
+    ",
+    /// Adds a card to a conversation.
+    INSERT_CARD = "
+        insert into chat_messages (
+            id, conversation_id, owner_id, position, turn, briefing_id, role, content_type, content,
+            status, branch, created_at
+        )
+        select $1, id, $3, $4, $4, $5, 'system', $6, $7, 'complete', branch, {now}
+        from chat_conversations
+        where id = $2
+    ",
+}
+
 impl Storage {
     /// Stores a briefing, once per key of its author. Fails if the owner's quota has no room.
     pub async fn create_briefing(
@@ -111,14 +183,13 @@ impl Storage {
         authored: Option<&(String, IdempotencyKey)>,
     ) -> Result<Option<StoredBriefing>, Error> {
         let Some((author, key)) = authored else { return Ok(None) };
-        let sql = concat!(
-            "select idempotency_fingerprint, ",
-            briefing_columns!(),
-            " from briefings where author_id = $1 and idempotency_key = $2"
-        );
         let found = self
             .database
-            .fetch_optional::<KeyedRow>("look up the key of a briefing", sql, args![author.as_str(), key.key.as_str()])
+            .fetch_optional::<KeyedRow>(
+                "look up the key of a briefing",
+                REPEATED,
+                args![author.as_str(), key.key.as_str()],
+            )
             .await?;
         Ok(found.map(|row| {
             if row.idempotency_fingerprint == key.fingerprint {
@@ -131,8 +202,7 @@ impl Storage {
 
     /// Deletes the owner's briefing of this id, and returns whether there was one. Its cards stay.
     pub async fn delete_briefing(&self, owner: &str, id: Uuid) -> Result<bool, Error> {
-        let sql = "delete from briefings where id = $1 and owner_id = $2 returning id";
-        let deleted = self.database.write::<(Uuid,)>("delete a briefing", sql, args![id, owner]).await?;
+        let deleted = self.database.write::<(Uuid,)>("delete a briefing", DELETE, args![id, owner]).await?;
         Ok(!deleted.is_empty())
     }
 
@@ -143,13 +213,7 @@ impl Storage {
         let (key, fingerprint) = key.map(|key| (key.key, key.fingerprint)).unzip();
         let insert = async |tx: &mut Tx| {
             let created = tx.fetch_optional::<BriefingRow>(
-                concat!(
-                    "insert into briefings (id, owner_id, agent_definition_id, title, summary, priority, data, created_at, ",
-                    "bytes, author_id, idempotency_key, idempotency_fingerprint) ",
-                    "select $1, $2, $3, $4, $5, $6, $7, coalesce($8, {now}), $9, $10, $11, $12 ",
-                    "where exists (select 1 from agent_definitions where id = $3 and deleted_at is null) returning ",
-                    briefing_columns!()
-                ),
+                INSERT,
                 args![
                     Uuid::now_v7(),
                     account.owner,
@@ -174,8 +238,7 @@ impl Storage {
 
     /// Returns the owner's briefing of this id.
     pub async fn briefing(&self, owner: &str, id: Uuid) -> Result<Option<Briefing>, Error> {
-        let sql = concat!("select ", briefing_columns!(), " from briefings where id = $1 and owner_id = $2");
-        let row = self.database.fetch_optional::<BriefingRow>("read a briefing", sql, args![id, owner]).await?;
+        let row = self.database.fetch_optional::<BriefingRow>("read a briefing", BRIEFING, args![id, owner]).await?;
         Ok(row.map(Briefing::from))
     }
 
@@ -188,19 +251,8 @@ impl Storage {
     ) -> Result<Option<Page<Briefing>>, Error> {
         let size = size.into();
         let Ok(before) = NewestFirst::parse(cursor) else { return Ok(None) };
-        let list = page_query!(
-            concat!(
-                "select ",
-                briefing_columns!(),
-                ", octet_length(title) + octet_length(summary) + coalesce(octet_length(cast(data as text)), 0) + 300 as page_bytes ",
-                "from briefings where owner_id = $1 and ($2 is null or (created_at, id) < ($2, $3)) ",
-                "order by created_at desc, id desc limit $4"
-            ),
-            "created_at desc, id desc",
-            "$5"
-        );
         let args = args![owner, before.at(), before.id(), size.items + 1, size.bytes];
-        let rows = self.database.fetch_all::<PageRow<BriefingRow>>("list briefings", list, args).await?;
+        let rows = self.database.fetch_all::<PageRow<BriefingRow>>("list briefings", BRIEFINGS, args).await?;
         Ok(Some(page_of(rows, size, |last| NewestFirst::cursor_after(last.created_at, last.id))))
     }
 
@@ -215,22 +267,20 @@ impl Storage {
         let account = account.into();
         let owner = account.owner;
         let add = async |tx: &mut Tx| {
-            let sql =
-                "select id from chat_conversations where id = $1 and owner_id = $2 and deleted_at is null {for update}";
-            if tx.fetch_optional::<(Uuid,)>(sql, args![conversation_id, owner]).await?.is_none() {
+            if tx.fetch_optional::<(Uuid,)>(LOCK_CONVERSATION, args![conversation_id, owner]).await?.is_none() {
                 return Ok(RollBack(None));
             }
-            let sql = "select id from chat_messages where conversation_id = $1 and briefing_id = $2 and superseded_at is null";
-            if let Some((id,)) = tx.fetch_optional::<(Uuid,)>(sql, args![conversation_id, briefing.id]).await? {
+            if let Some((id,)) = tx.fetch_optional::<(Uuid,)>(CARD, args![conversation_id, briefing.id]).await? {
                 return Ok(RollBack(Some(id)));
             }
             let (id, briefing_id) = (Uuid::now_v7(), briefing.id);
             let card = Content::BriefingCard(BriefingCard::from(briefing));
             let position = take_position(tx, conversation_id, None, card.to_stored().len()).await?;
-            let sql = "insert into chat_messages (id, conversation_id, owner_id, position, turn, briefing_id, role, content_type, content, status, branch, created_at) \
-                       select $1, id, $3, $4, $4, $5, 'system', $6, $7, 'complete', branch, {now} from chat_conversations where id = $2";
-            tx.execute(sql, args![id, conversation_id, owner, position, briefing_id, card.kind(), card.to_stored()])
-                .await?;
+            tx.execute(
+                INSERT_CARD,
+                args![id, conversation_id, owner, position, briefing_id, card.kind(), card.to_stored()],
+            )
+            .await?;
             quota::keep_within(tx, owner, account.quotas()).await?;
             Ok(Commit(Some(id)))
         };

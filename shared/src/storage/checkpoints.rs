@@ -10,7 +10,7 @@ use super::{
     pages::{PageRow, page_of, page_query},
     quota,
     rows::{ConversationRow, conversation_columns},
-    sql::{Commit, RollBack, Tx, args},
+    sql::{Commit, RollBack, Tx, args, statements},
 };
 use crate::{
     conversation::Conversation,
@@ -39,10 +39,142 @@ struct CheckpointRow {
 /// Selects checkpoints of the owner's ($1) conversation ($2).
 macro_rules! select_checkpoints {
     () => {
-        "select k.id, k.conversation_id, k.run_id, k.node, k.step, k.event_id, k.messages, k.metadata, k.created_at, \
-         octet_length(cast(k.metadata as text)) + 400 as page_bytes from agent_run_checkpoints k join chat_conversations c on c.id = k.conversation_id and c.deleted_at is null \
-         where c.owner_id = $1 and c.id = $2 "
+        "
+        select k.id, k.conversation_id, k.run_id, k.node, k.step, k.event_id, k.messages,
+            k.metadata, k.created_at, octet_length(cast(k.metadata as text)) + 400 as page_bytes
+        from agent_run_checkpoints k
+        join chat_conversations c on c.id = k.conversation_id and c.deleted_at is null
+        where c.owner_id = $1 and c.id = $2 "
     };
+}
+
+statements! {
+    /// Lists checkpoints, newest first.
+    CHECKPOINTS = page_query!(
+        concat!(select_checkpoints!(), "
+              and ($3 is null or k.id < $3)
+            order by k.id desc
+            limit $4
+        "),
+        "id desc",
+        "$5",
+    ),
+    /// Returns a checkpoint.
+    CHECKPOINT = concat!(select_checkpoints!(), " and k.id = $3"),
+    /// Locks an owner's conversation.
+    LOCK_CONVERSATION = "
+        select id
+        from chat_conversations
+        where id = $1
+          and owner_id = $2
+          and deleted_at is null
+        {for update}
+    ",
+    /// Creates the forked conversation, which has the title and the agent of the other one.
+    INSERT_FORK = "
+        insert into chat_conversations (
+            id, owner_id, title, agent_definition_id, forked_from, created_at, activity_at
+        )
+        select $1, owner_id, title, agent_definition_id, $3, {now}, {now}
+        from chat_conversations
+        where id = $2
+    ",
+    /// Returns the messages that a fork copies: the run's input, and the messages of the run's branch from which the run
+    /// resumed. The checkpoint of a fork itself has no run there, so all messages before the first run are copied. A message
+    /// has the branch of its run, and only a card has its own.
+    MESSAGES_OF_FORK = "
+        with recursive path (branch, turn, position) as (
+            select branch, cast(null as bigint), cast(null as bigint)
+            from agent_runs
+            where id = $2 and conversation_id = $1
+            union all
+            select b.parent,
+                case
+                    when p.turn is null or (b.turn, b.position) < (p.turn, p.position) then b.turn
+                    else p.turn
+                end,
+                case
+                    when p.turn is null or (b.turn, b.position) < (p.turn, p.position)
+                    then b.position
+                    else p.position
+                end
+            from path p
+            join conversation_branches b on b.id = p.branch
+        )
+        select m.id, cast(octet_length(m.content) as bigint)
+        from chat_messages m
+        left join agent_runs r on r.id = $2 and r.conversation_id = $1
+        where m.conversation_id = $1
+          and case
+              when r.id is null
+              then (m.superseded_at is null or m.superseded_at > $3)
+                  and m.turn < coalesce(
+                      (select min(position) from agent_runs where conversation_id = $1), m.turn + 1
+                  )
+              else m.id = r.input_message_id
+              or m.turn < r.position
+                  and (m.superseded_at is null or m.superseded_at > r.created_at)
+                  and exists (
+                      select 1
+                      from path p
+                      where p.branch is not distinct from coalesce(
+                          m.branch,
+                          (
+                              select w.branch
+                              from agent_runs w
+                              where w.id = m.run_id and w.conversation_id = $1
+                          )
+                      )
+                        and (p.turn is null or (m.turn, m.position) < (p.turn, p.position))
+                  )
+          end
+        order by m.id = r.input_message_id, m.turn, m.position
+    ",
+    /// Copies messages into the fork.
+    COPY_MESSAGES = "
+        insert into chat_messages (
+            id, conversation_id, owner_id, run_id, position, turn, briefing_id, role, content_type,
+            content, status, finish_reason, retrieval_context, created_at
+        )
+        select {uuid:value->>'id'}, $1, m.owner_id, m.run_id, cast(value->>'position' as bigint),
+            cast(value->>'position' as bigint), m.briefing_id, m.role, m.content_type, m.content,
+            m.status, m.finish_reason, m.retrieval_context, m.created_at
+        from {each:$2}
+        join chat_messages m on m.id = {uuid:value->>'of'}
+    ",
+    /// Adds the run's text at the checkpoint as the fork's last message.
+    INSERT_ANSWER = "
+        insert into chat_messages (
+            id, conversation_id, owner_id, run_id, position, turn, role, content, status,
+            retrieval_context, created_at
+        )
+        values ($1, $2, $3, $4, $5, $5, 'assistant', $6, 'complete', $7, {now})
+    ",
+    /// Adds the checkpoint with which the fork begins.
+    INSERT_CHECKPOINT = "
+        insert into agent_run_checkpoints (
+            id, conversation_id, run_id, event_id, node, step, messages, metadata, created_at
+        )
+        values ($1, $2, $3, $4, 'fork', $5, $6, $7, {now})
+    ",
+    /// Sets the last position and the bytes of the fork.
+    SET_POSITION = "
+        update chat_conversations
+        set last_position = $2,
+            last_message_at = case when cast($2 as bigint) > 0 then {now} end,
+            bytes = bytes + $3 + (
+                select coalesce(sum(octet_length(content)), 0)
+                from chat_messages
+                where conversation_id = $1
+            )
+        where id = $1
+    ",
+    /// Returns the forked conversation.
+    FORK = concat!("
+        select ", conversation_columns!(), "
+        from chat_conversations c
+        where c.id = $1
+    "),
 }
 
 impl Storage {
@@ -56,22 +188,16 @@ impl Storage {
     ) -> Result<Option<Page<Checkpoint>>, Error> {
         let size = size.into();
         let Ok(before) = cursor.map(str::parse::<Uuid>).transpose() else { return Ok(None) };
-        let list = page_query!(
-            concat!(select_checkpoints!(), "and ($3 is null or k.id < $3) order by k.id desc limit $4"),
-            "id desc",
-            "$5"
-        );
         let args = args![owner, conversation_id, before, size.items + 1, size.bytes];
-        let rows = self.database.fetch_all::<PageRow<CheckpointRow>>("list checkpoints", list, args).await?;
+        let rows = self.database.fetch_all::<PageRow<CheckpointRow>>("list checkpoints", CHECKPOINTS, args).await?;
         Ok(Some(page_of(rows, size, |last| last.id.simple().to_string())))
     }
 
     /// Returns the checkpoint of the owner's conversation.
     pub async fn checkpoint(&self, owner: &str, conversation_id: Uuid, id: Uuid) -> Result<Option<Checkpoint>, Error> {
-        let sql = concat!(select_checkpoints!(), "and k.id = $3");
         let row = self
             .database
-            .fetch_optional::<CheckpointRow>("read a checkpoint", sql, args![owner, conversation_id, id])
+            .fetch_optional::<CheckpointRow>("read a checkpoint", CHECKPOINT, args![owner, conversation_id, id])
             .await?;
         Ok(row.map(Checkpoint::from))
     }
@@ -122,9 +248,7 @@ impl Storage {
         };
         let fork = async |tx: &mut Tx| {
             // Order matters: an erasure waits for this lock, so the rows that the fork refers to stay.
-            let sql =
-                "select id from chat_conversations where id = $1 and owner_id = $2 and deleted_at is null {for update}";
-            if tx.fetch_optional::<(Uuid,)>(sql, args![conversation_id, account.owner]).await?.is_none() {
+            if tx.fetch_optional::<(Uuid,)>(LOCK_CONVERSATION, args![conversation_id, account.owner]).await?.is_none() {
                 return Ok(RollBack(None));
             }
             let forked = write_fork(tx, account, &state).await?;
@@ -138,35 +262,9 @@ impl Storage {
 async fn write_fork(tx: &mut Tx, account: Account<'_>, state: &CheckpointState) -> Result<Conversation, Error> {
     let owner = account.owner;
     let (id, source, run_id) = (Uuid::now_v7(), state.checkpoint.conversation_id, state.checkpoint.run_id);
-    tx.execute(
-        "insert into chat_conversations (id, owner_id, title, agent_definition_id, forked_from, created_at, activity_at) \
-         select $1, owner_id, title, agent_definition_id, $3, {now}, {now} from chat_conversations where id = $2",
-        args![id, source, state.checkpoint.id],
-    )
-    .await?;
-    // The fork copies the run's input and the messages of the run's branch that the run resumed from. The checkpoint of a
-    // fork itself has no run there, so all messages before the first run are copied. A message has the branch of its run,
-    // and only a card has its own.
-    let messages = tx.fetch_all::<(Uuid, i64)>(
-        "with recursive path (branch, turn, position) as (\
-             select branch, cast(null as bigint), cast(null as bigint) from agent_runs where id = $2 and conversation_id = $1 \
-             union all \
-             select b.parent, case when p.turn is null or (b.turn, b.position) < (p.turn, p.position) then b.turn else p.turn end, \
-             case when p.turn is null or (b.turn, b.position) < (p.turn, p.position) then b.position else p.position end \
-             from path p join conversation_branches b on b.id = p.branch\
-         ) select m.id, cast(octet_length(m.content) as bigint) from chat_messages m \
-         left join agent_runs r on r.id = $2 and r.conversation_id = $1 \
-         where m.conversation_id = $1 and case when r.id is null \
-         then (m.superseded_at is null or m.superseded_at > $3) \
-         and m.turn < coalesce((select min(position) from agent_runs where conversation_id = $1), m.turn + 1) \
-         else m.id = r.input_message_id or m.turn < r.position \
-         and (m.superseded_at is null or m.superseded_at > r.created_at) \
-         and exists (select 1 from path p where p.branch is not distinct from coalesce(m.branch, (select w.branch \
-         from agent_runs w where w.id = m.run_id and w.conversation_id = $1)) \
-         and (p.turn is null or (m.turn, m.position) < (p.turn, p.position))) end \
-         order by m.id = r.input_message_id, m.turn, m.position",
-        args![source, run_id, Some(state.checkpoint.created_at)],
-    );
+    tx.execute(INSERT_FORK, args![id, source, state.checkpoint.id]).await?;
+    let messages =
+        tx.fetch_all::<(Uuid, i64)>(MESSAGES_OF_FORK, args![source, run_id, Some(state.checkpoint.created_at)]);
     let messages = messages.await?;
     // A fork beyond the quota copies nothing.
     let copied: i64 = messages.iter().map(|(_, bytes)| bytes).sum();
@@ -180,27 +278,19 @@ async fn write_fork(tx: &mut Tx, account: Account<'_>, state: &CheckpointState) 
         .map(|(position, (message, _))| json!({"of": message.simple(), "id": Uuid::now_v7().simple(), "position": position}))
         .collect();
     let mut position = copies.len() as i64;
-    tx.execute(
-        "insert into chat_messages (id, conversation_id, owner_id, run_id, position, turn, briefing_id, role, content_type, content, status, finish_reason, retrieval_context, created_at) \
-         select {uuid:value->>'id'}, $1, m.owner_id, m.run_id, cast(value->>'position' as bigint), cast(value->>'position' as bigint), m.briefing_id, m.role, m.content_type, m.content, \
-         m.status, m.finish_reason, m.retrieval_context, m.created_at from {each:$2} join chat_messages m on m.id = {uuid:value->>'of'}",
-        args![id, Value::from(copies)],
-    )
-    .await?;
+    tx.execute(COPY_MESSAGES, args![id, Value::from(copies)]).await?;
     let text: String =
         state.trace.iter().filter(|message| message.call_id.is_none()).filter_map(assistant_text).collect();
     if !text.is_empty() && state.checkpoint.node != Node::Fork {
         position += 1;
         tx.execute(
-            "insert into chat_messages (id, conversation_id, owner_id, run_id, position, turn, role, content, status, retrieval_context, created_at) \
-             values ($1, $2, $3, $4, $5, $5, 'assistant', $6, 'complete', $7, {now})",
+            INSERT_ANSWER,
             args![Uuid::now_v7(), id, owner, run_id, position, text, json!({"agent_run_id": run_id})],
         )
         .await?;
     }
     tx.execute(
-        "insert into agent_run_checkpoints (id, conversation_id, run_id, event_id, node, step, messages, metadata, created_at) \
-         values ($1, $2, $3, $4, 'fork', $5, $6, $7, {now})",
+        INSERT_CHECKPOINT,
         args![
             Uuid::now_v7(),
             id,
@@ -212,12 +302,8 @@ async fn write_fork(tx: &mut Tx, account: Account<'_>, state: &CheckpointState) 
         ],
     )
     .await?;
-    let sql = "update chat_conversations set last_position = $2, last_message_at = case when $2 > 0 then {now} end, \
-               bytes = bytes + $3 + (select coalesce(sum(octet_length(content)), 0) from chat_messages where conversation_id = $1) \
-               where id = $1";
-    tx.execute(sql, args![id, position, quota::ROWS + state.checkpoint.metadata.to_string().len()]).await?;
-    let sql = concat!("select ", conversation_columns!(), " from chat_conversations c where c.id = $1");
-    Ok(tx.fetch_one::<ConversationRow>(sql, args![id]).await?.into())
+    tx.execute(SET_POSITION, args![id, position, quota::ROWS + state.checkpoint.metadata.to_string().len()]).await?;
+    Ok(tx.fetch_one::<ConversationRow>(FORK, args![id]).await?.into())
 }
 
 fn assistant_text(message: &crate::trace::TraceMessage) -> Option<&str> {

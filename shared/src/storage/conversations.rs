@@ -11,7 +11,7 @@ use super::{
     quota,
     rows::{ConversationRow, conversation_columns},
     run::{cancel_all, unfinished_runs},
-    sql::{Commit, RollBack, Tx, args},
+    sql::{Commit, RollBack, Tx, args, statements},
 };
 use crate::{
     approval::ApprovalStatus,
@@ -36,6 +36,121 @@ struct FoundRow {
     beginning: String,
 }
 
+statements! {
+    /// Creates a conversation, whose agent must exist.
+    CREATE = "
+        insert into chat_conversations (
+            id, owner_id, title, agent_definition_id, created_at, activity_at
+        )
+        select $1, $2, $3, $4, {now}, {now}
+        where $4 is null
+           or exists (select 1 from agent_definitions where id = $4 and deleted_at is null)
+        returning id, title, agent_definition_id as agent_id, forked_from, created_at,
+            last_message_at, activity_at, null as live_run_id
+    ",
+    /// Creates a conversation with a handle. The second of two requests finds the conversation of the first.
+    CREATE_WITH_HANDLE = "
+        insert into chat_conversations (
+            id, owner_id, handle, agent_definition_id, created_at, activity_at
+        )
+        select $1, $2, $3, $4, {now}, {now}
+        where $4 is null
+           or exists (select 1 from agent_definitions where id = $4 and deleted_at is null)
+        on conflict (owner_id, handle)
+        where handle is not null and deleted_at is null
+        do nothing
+    ",
+    /// Returns an owner's conversation with a handle.
+    BY_HANDLE = concat!("
+        select ", conversation_columns!(), "
+        from chat_conversations c
+        where c.owner_id = $1
+          and c.handle = $2
+          and c.deleted_at is null
+    "),
+    /// Returns an owner's conversation.
+    CONVERSATION = concat!("
+        select ", conversation_columns!(), "
+        from chat_conversations c
+        where c.id = $1
+          and c.owner_id = $2
+          and c.deleted_at is null
+    "),
+    /// Lists an owner's conversations, newest activity first. Each word of `$5` must be in the title or in one message.
+    CONVERSATIONS = concat!("
+        select ", conversation_columns!(), "
+        from chat_conversations c
+        where c.owner_id = $1
+          and c.deleted_at is null
+          and c.parent_run_id is null
+          and ($2 is null or (c.activity_at, c.id) < ($2, $3))
+          and (
+              not exists (select 1 from {each:$5} where not ", has_word!("c.title"), ")
+              or exists (
+                  select 1
+                  from chat_messages m
+                  where m.conversation_id = c.id
+                    and m.superseded_at is null
+                    and m.content_type = 'text'
+                    and not exists (
+                        select 1
+                        from {each:$5}
+                        where not ", has_word!("m.content"), "
+                          and not ", has_word!("c.title"), "
+                    )
+              )
+          )
+        order by c.activity_at desc, c.id desc
+        limit $4
+    "),
+    /// Returns the newest message with all words of `$2`, for each conversation whose title lacks one of them.
+    FOUND_MESSAGES = concat!("
+        select conversation_id, id, client_id, beginning
+        from (
+            select m.conversation_id, m.id, m.client_id, substr(m.content, 1, 20000) as beginning,
+                row_number() over (
+                    partition by m.conversation_id order by m.turn desc, m.position desc
+                ) as place
+            from chat_messages m
+            join chat_conversations c on c.id = m.conversation_id
+            where m.conversation_id {in:$1}
+              and m.superseded_at is null
+              and m.content_type = 'text'
+              and exists (select 1 from {each:$2} where not ", has_word!("c.title"), ")
+              and not exists (
+                  select 1
+                  from {each:$2}
+                  where not ", has_word!("m.content"), "
+                    and not ", has_word!("c.title"), "
+              )
+        ) matching
+        where place = 1
+    "),
+    /// Changes the title of an owner's conversation.
+    RENAME = "
+        update chat_conversations
+        set title = $3
+        where id = $1
+          and owner_id = $2
+          and deleted_at is null
+        returning id
+    ",
+    /// Hides an owner's conversation.
+    HIDE = "
+        update chat_conversations
+        set deleted_at = {now}
+        where id = $1
+          and owner_id = $2
+          and deleted_at is null
+    ",
+    /// Frees the idempotency keys of a conversation's runs.
+    FREE_KEYS = "
+        update agent_runs
+        set idempotency_key = null, idempotency_fingerprint = null
+        where conversation_id = $1 and idempotency_key is not null
+    ",
+}
+
 impl Storage {
     /// Creates an empty conversation; `None` if there is no such agent. Fails if the owner's quota has no room.
     pub async fn create_conversation(
@@ -46,12 +161,9 @@ impl Storage {
         agent_id: Option<Uuid>,
     ) -> Result<Option<Conversation>, Error> {
         let account = account.into();
-        let sql = "insert into chat_conversations (id, owner_id, title, agent_definition_id, created_at, activity_at) \
-             select $1, $2, $3, $4, {now}, {now} where $4 is null or exists (select 1 from agent_definitions where id = $4 and deleted_at is null) \
-             returning id, title, agent_definition_id as agent_id, forked_from, created_at, last_message_at, activity_at, null as live_run_id";
         let create = async |tx: &mut Tx| {
             let args = args![id, account.owner, title, agent_id];
-            let created = tx.fetch_optional::<ConversationRow>(sql, args).await?;
+            let created = tx.fetch_optional::<ConversationRow>(CREATE, args).await?;
             quota::keep_within(tx, account.owner, account.quotas()).await?;
             Ok(Commit(created.map(Conversation::from)))
         };
@@ -67,10 +179,6 @@ impl Storage {
     ) -> Result<Option<Conversation>, Error> {
         let account = account.into();
         let owner = account.owner;
-        // The second of two requests finds the conversation of the first.
-        let sql = "insert into chat_conversations (id, owner_id, handle, agent_definition_id, created_at, activity_at) \
-                   select $1, $2, $3, $4, {now}, {now} where $4 is null or exists (select 1 from agent_definitions where id = $4 and deleted_at is null) \
-                   on conflict (owner_id, handle) where handle is not null and deleted_at is null do nothing";
         // Another request may create the conversation meanwhile, or delete it again.
         for _ in 0..HANDLE_TRIES {
             if let Some(found) = self.find_conversation(owner, handle).await? {
@@ -78,7 +186,7 @@ impl Storage {
             }
             let args = args![Uuid::now_v7(), owner, handle.to_string(), handle.agent_id()];
             let create = async |tx: &mut Tx| {
-                tx.execute(sql, args).await?;
+                tx.execute(CREATE_WITH_HANDLE, args).await?;
                 Ok(Commit(quota::keep_within(tx, owner, account.quotas()).await?))
             };
             self.database.transact("create a conversation with a handle", create).await?;
@@ -88,16 +196,11 @@ impl Storage {
 
     /// Returns the owner's conversation with this handle, if there is one.
     pub async fn find_conversation(&self, owner: &str, handle: &Handle) -> Result<Option<Conversation>, Error> {
-        let sql = concat!(
-            "select ",
-            conversation_columns!(),
-            " from chat_conversations c where c.owner_id = $1 and c.handle = $2 and c.deleted_at is null"
-        );
         let row = self
             .database
             .fetch_optional::<ConversationRow>(
                 "find a conversation by its handle",
-                sql,
+                BY_HANDLE,
                 args![owner, handle.to_string()],
             )
             .await?;
@@ -106,12 +209,10 @@ impl Storage {
 
     /// Returns the owner's conversation of this id.
     pub async fn conversation(&self, owner: &str, id: Uuid) -> Result<Option<Conversation>, Error> {
-        let sql = concat!(
-            "select ",
-            conversation_columns!(),
-            " from chat_conversations c where c.id = $1 and c.owner_id = $2 and c.deleted_at is null"
-        );
-        let row = self.database.fetch_optional::<ConversationRow>("read a conversation", sql, args![id, owner]).await?;
+        let row = self
+            .database
+            .fetch_optional::<ConversationRow>("read a conversation", CONVERSATION, args![id, owner])
+            .await?;
         Ok(row.map(Conversation::from))
     }
 
@@ -128,20 +229,8 @@ impl Storage {
         let words = text.map(words_of);
         let patterns = patterns_of(words.as_deref().unwrap_or_default());
         let rows = self.database.fetch_all::<ConversationRow>(
-            "list conversations", concat!(
-                "select ",
-                conversation_columns!(),
-                " from chat_conversations c ",
-                "where c.owner_id = $1 and c.deleted_at is null and c.parent_run_id is null and ($2 is null or (c.activity_at, c.id) < ($2, $3)) ",
-                "and (not exists (select 1 from {each:$5} where not ",
-                has_word!("c.title"),
-                ") or exists (select 1 from chat_messages m where m.conversation_id = c.id and m.superseded_at is null and m.content_type = 'text' ",
-                "and not exists (select 1 from {each:$5} where not ",
-                has_word!("m.content"),
-                " and not ",
-                has_word!("c.title"),
-                "))) order by c.activity_at desc, c.id desc limit $4"
-            ),
+            "list conversations",
+            CONVERSATIONS,
             args![owner, before.at(), before.id(), limit + 1, patterns],
         );
         let rows = rows.await?;
@@ -161,24 +250,8 @@ impl Storage {
         patterns: serde_json::Value,
     ) -> Result<(), Error> {
         let ids: Vec<Uuid> = items.iter().map(|conversation| conversation.id).collect();
-        let rows = self.database.fetch_all::<FoundRow>(
-            "find the messages of a search",
-            concat!(
-                "select conversation_id, id, client_id, beginning from (select m.conversation_id, m.id, m.client_id, ",
-                "substr(m.content, 1, 20000) as beginning, ",
-                "row_number() over (partition by m.conversation_id order by m.turn desc, m.position desc) as place ",
-                "from chat_messages m join chat_conversations c on c.id = m.conversation_id ",
-                "where m.conversation_id {in:$1} and m.superseded_at is null and m.content_type = 'text' ",
-                "and exists (select 1 from {each:$2} where not ",
-                has_word!("c.title"),
-                ") and not exists (select 1 from {each:$2} where not ",
-                has_word!("m.content"),
-                " and not ",
-                has_word!("c.title"),
-                ")) matching where place = 1"
-            ),
-            args![ids, patterns],
-        );
+        let rows =
+            self.database.fetch_all::<FoundRow>("find the messages of a search", FOUND_MESSAGES, args![ids, patterns]);
         for row in rows.await? {
             if let Some(conversation) = items.iter_mut().find(|conversation| conversation.id == row.conversation_id) {
                 let excerpt = excerpt_of(&row.beginning, first_word);
@@ -195,8 +268,7 @@ impl Storage {
         id: Uuid,
         title: Option<String>,
     ) -> Result<Option<Conversation>, Error> {
-        let sql = "update chat_conversations set title = $3 where id = $1 and owner_id = $2 and deleted_at is null returning id";
-        let renamed = self.database.write::<(Uuid,)>("rename a conversation", sql, args![id, owner, title]).await?;
+        let renamed = self.database.write::<(Uuid,)>("rename a conversation", RENAME, args![id, owner, title]).await?;
         if renamed.is_empty() { Ok(None) } else { self.conversation(owner, id).await }
     }
 
@@ -208,18 +280,19 @@ impl Storage {
         id: Uuid,
     ) -> Result<Option<(Vec<EndedRun>, Vec<Uuid>)>, Error> {
         let delete = async |tx: &mut Tx| {
-            let sql = "update chat_conversations set deleted_at = {now} where id = $1 and owner_id = $2 and deleted_at is null";
-            if tx.execute(sql, args![id, owner]).await? == 0 {
+            if tx.execute(HIDE, args![id, owner]).await? == 0 {
                 return Ok(RollBack(None));
             }
             let unfinished = unfinished_runs(tx, id).await?;
             // After a deletion, the keys start new runs.
-            let sql = "update agent_runs set idempotency_key = null, idempotency_fingerprint = null \
-                       where conversation_id = $1 and idempotency_key is not null";
-            tx.execute(sql, args![id]).await?;
+            tx.execute(FREE_KEYS, args![id]).await?;
             Ok(Commit(Some(cancel_all(tx, unfinished, ApprovalStatus::Cancelled).await?)))
         };
-        self.database.transact("delete a conversation", delete).await
+        let deleted = self.database.transact("delete a conversation", delete).await?;
+        if deleted.is_some() {
+            self.hide_conversations_below().await?;
+        }
+        Ok(deleted)
     }
 }
 

@@ -10,7 +10,7 @@ use super::{
     Error, Storage, StreamDefaults,
     pages::{PageRow, items_of, page_query},
     rows::{MessageRow, message_columns},
-    sql::args,
+    sql::{args, statements},
 };
 use crate::{
     finish_reason::FinishReason,
@@ -97,9 +97,10 @@ impl StoredCall {
 /// The columns of `AnswerRow` from `agent_runs r`, without those of the calls and the agent.
 macro_rules! answer_columns {
     () => {
-        "r.id as answer_run, r.conversation_id as run_conversation, r.output_message_id, r.input_message_id, r.status as run_status, r.usage as run_usage, \
-         r.finish_reason as run_finish_reason, r.error_code, r.error_message, \
-         r.finished_at, r.stream, r.parts"
+        "r.id as answer_run, r.conversation_id as run_conversation, r.output_message_id,
+            r.input_message_id, r.status as run_status, r.usage as run_usage,
+            r.finish_reason as run_finish_reason, r.error_code, r.error_message, r.finished_at,
+            r.stream, r.parts"
     };
 }
 
@@ -107,13 +108,26 @@ macro_rules! answer_columns {
 macro_rules! answer_details {
     ($run:literal) => {
         concat!(
-            "(select {objects:'call_id', c.call_id, 'status', c.status, 'input', cast(c.input as text), 'output', c.output, ",
-            "'error', cast(c.error as text), 'duration_ms', c.duration_ms} from agent_run_tool_calls c where c.run_id = ",
+            "
+            (
+                select {objects:
+                    'call_id', c.call_id, 'status', c.status, 'input', cast(c.input as text),
+                    'output', c.output, 'error', cast(c.error as text), 'duration_ms', c.duration_ms
+                }
+                from agent_run_tool_calls c
+                where c.run_id = ",
             $run,
-            ") as calls, (select v.definition ->> 'stream_mode' from agent_definition_versions v, agent_runs a ",
-            "where a.id = ",
+            "
+            ) as calls,
+            (
+                select v.definition ->> 'stream_mode'
+                from agent_definition_versions v, agent_runs a
+                where a.id = ",
             $run,
-            " and v.agent_definition_id = a.agent_definition_id and v.version = a.agent_version) as stream_mode"
+            "
+                  and v.agent_definition_id = a.agent_definition_id
+                  and v.version = a.agent_version
+            ) as stream_mode"
         )
     };
 }
@@ -121,8 +135,18 @@ macro_rules! answer_details {
 /// The approximate size of an answer's parts and calls as JSON, from `agent_runs r`.
 macro_rules! answer_bytes {
     () => {
-        "coalesce(octet_length(cast(r.parts as text)), 0) + coalesce((select sum(octet_length(cast(c.input as text)) + \
-         coalesce(octet_length(c.output), 0) + 200) from agent_run_tool_calls c where c.run_id = r.id), 0)"
+        "coalesce(octet_length(cast(r.parts as text)), 0)
+                    + coalesce(
+                        (
+                            select sum(
+                                octet_length(cast(c.input as text))
+                                + coalesce(octet_length(c.output), 0) + 200
+                            )
+                            from agent_run_tool_calls c
+                            where c.run_id = r.id
+                        ),
+                        0
+                    )"
     };
 }
 
@@ -182,6 +206,66 @@ impl From<AnsweredMessageRow> for HistoryMessage {
     }
 }
 
+statements! {
+    /// Returns the newest messages of an owner's conversation, with the answers of their runs.
+    HISTORY = concat!(
+        "
+        select h.*, ", answer_columns!(), ", ", answer_details!("h.writer"), "
+        from (",
+        page_query!(
+            concat!("
+                select ", message_columns!(), ",
+                    m.turn, r.id as writer,
+                    octet_length(m.content)
+                    + coalesce(octet_length(cast(m.retrieval_context as text)), 0) + 400
+                    + ", answer_bytes!(), " as page_bytes
+                from chat_messages m
+                left join agent_runs r on r.id = m.run_id and m.role = 'assistant'
+                where m.conversation_id = $1
+                  and m.owner_id = $2
+                  and m.superseded_at is null
+                order by m.turn desc, m.position desc
+                limit $3
+            "),
+            "turn desc, position desc",
+            "$4"
+        ),
+        "
+        ) h
+        left join agent_runs r on r.id = h.writer
+        order by h.turn desc, h.position desc
+        "
+    ),
+    /// Returns the answers of failed and cancelled runs without a message.
+    ANSWERS_WITHOUT_MESSAGE = concat!(
+        "
+        select ", answer_columns!(), ", ", answer_details!("r.id"), "
+        from (",
+        page_query!(
+            concat!("
+                select r.id as writer, r.position,
+                    400 + ", answer_bytes!(), " as page_bytes
+                from agent_runs r
+                left join chat_messages o on o.id = r.output_message_id
+                where r.owner_id = $1
+                  and r.conversation_id = $2
+                  and r.status in ('failed', 'cancelled')
+                  and r.superseded_at is null
+                  and o.id is null
+                order by r.position desc
+                limit $3
+            "),
+            "position desc",
+            "$4"
+        ),
+        "
+        ) h
+        join agent_runs r on r.id = h.writer
+        order by h.position desc
+        "
+    ),
+}
+
 impl Storage {
     /// Returns the newest messages of the conversation that fit into a page, newest first. Each answer comes before its
     /// question.
@@ -191,34 +275,11 @@ impl Storage {
         conversation_id: Uuid,
         size: PageSize,
     ) -> Result<Vec<HistoryMessage>, Error> {
-        let sql = concat!(
-            "select h.*, ",
-            answer_columns!(),
-            ", ",
-            answer_details!("h.writer"),
-            " from (",
-            page_query!(
-                concat!(
-                    "select ",
-                    message_columns!(),
-                    ", m.turn, r.id as writer, octet_length(m.content) ",
-                    "+ coalesce(octet_length(cast(m.retrieval_context as text)), 0) + 400 + ",
-                    answer_bytes!(),
-                    " as page_bytes from chat_messages m ",
-                    "left join agent_runs r on r.id = m.run_id and m.role = 'assistant' ",
-                    "where m.conversation_id = $1 and m.owner_id = $2 and m.superseded_at is null ",
-                    "order by m.turn desc, m.position desc limit $3"
-                ),
-                "turn desc, position desc",
-                "$4"
-            ),
-            ") h left join agent_runs r on r.id = h.writer order by h.turn desc, h.position desc"
-        );
         let rows = self
             .database
             .fetch_all::<PageRow<AnsweredMessageRow>>(
                 "read the history of a conversation",
-                sql,
+                HISTORY,
                 args![conversation_id, owner, size.items, size.bytes],
             )
             .await?;
@@ -232,30 +293,11 @@ impl Storage {
         conversation_id: Uuid,
         size: PageSize,
     ) -> Result<Vec<StoredAnswer>, Error> {
-        let sql = concat!(
-            "select ",
-            answer_columns!(),
-            ", ",
-            answer_details!("r.id"),
-            " from (",
-            page_query!(
-                concat!(
-                    "select r.id as writer, r.position, 400 + ",
-                    answer_bytes!(),
-                    " as page_bytes from agent_runs r left join chat_messages o on o.id = r.output_message_id ",
-                    "where r.owner_id = $1 and r.conversation_id = $2 and r.status in ('failed', 'cancelled') ",
-                    "and r.superseded_at is null and o.id is null order by r.position desc limit $3"
-                ),
-                "position desc",
-                "$4"
-            ),
-            ") h join agent_runs r on r.id = h.writer order by h.position desc"
-        );
         let rows = self
             .database
             .fetch_all::<AnswerRow>(
                 "read the answers without a message",
-                sql,
+                ANSWERS_WITHOUT_MESSAGE,
                 args![owner, conversation_id, size.items, size.bytes],
             )
             .await?;

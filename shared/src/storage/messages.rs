@@ -6,7 +6,7 @@ use super::{
     Error, Storage,
     pages::{PageRow, items_of, page_of, page_query},
     rows::{MessageRow, message_columns},
-    sql::args,
+    sql::{args, statements},
 };
 use crate::{
     message::Message,
@@ -18,7 +18,10 @@ macro_rules! sized_message_columns {
     () => {
         concat!(
             message_columns!(),
-            ", m.turn, octet_length(m.content) + coalesce(octet_length(cast(m.retrieval_context as text)), 0) + 400 as page_bytes"
+            ",
+                m.turn,
+                octet_length(m.content)
+                + coalesce(octet_length(cast(m.retrieval_context as text)), 0) + 400 as page_bytes"
         )
     };
 }
@@ -30,6 +33,49 @@ pub enum MessageFilter {
     Current,
     /// Also the messages that an edit or a rollback removed.
     SupersededToo,
+}
+
+statements! {
+    /// Lists the messages of an owner's conversation, oldest first.
+    MESSAGES = page_query!(
+        concat!("
+            select ", sized_message_columns!(), "
+            from chat_messages m
+            where m.conversation_id = $1
+              and m.owner_id = $2
+              and m.position > $3
+              and ($4 or m.superseded_at is null)
+            order by m.position
+            limit $5
+        "),
+        "position",
+        "$6",
+    ),
+    /// Returns the newest messages of an owner's conversation.
+    NEWEST_MESSAGES = page_query!(
+        concat!("
+            select ", sized_message_columns!(), "
+            from chat_messages m
+            where m.conversation_id = $1
+              and m.owner_id = $2
+              and m.superseded_at is null
+            order by m.turn desc, m.position desc
+            limit $3
+        "),
+        "turn desc, position desc",
+        "$4",
+    ),
+    /// Returns the current message with a client id, or with an id.
+    MESSAGE = concat!("
+        select ", message_columns!(), "
+        from chat_messages m
+        where m.conversation_id = $1
+          and m.owner_id = $2
+          and m.superseded_at is null
+          and (m.client_id = $3 or m.id = $4)
+        order by case when m.client_id = $3 then 0 else 1 end
+        limit 1
+    "),
 }
 
 impl Storage {
@@ -44,20 +90,9 @@ impl Storage {
     ) -> Result<Option<Page<Message>>, Error> {
         let size = size.into();
         let Ok(after) = cursor.map_or(Ok(0), str::parse::<i64>) else { return Ok(None) };
-        let list = page_query!(
-            concat!(
-                "select ",
-                sized_message_columns!(),
-                " from chat_messages m ",
-                "where m.conversation_id = $1 and m.owner_id = $2 and m.position > $3 ",
-                "and ($4 or m.superseded_at is null) order by m.position limit $5"
-            ),
-            "position",
-            "$6"
-        );
         let superseded_too = which == MessageFilter::SupersededToo;
         let args = args![conversation_id, owner, after, superseded_too, size.items + 1, size.bytes];
-        let rows = self.database.fetch_all::<PageRow<MessageRow>>("list messages", list, args).await?;
+        let rows = self.database.fetch_all::<PageRow<MessageRow>>("list messages", MESSAGES, args).await?;
         let mut page: Page<Message> = page_of(rows, size, |last| last.position.to_string());
         let versions = self.versions(conversation_id, page.items.iter().map(|message| message.id).collect()).await?;
         page.items.iter_mut().for_each(|message| message.version = versions.get(&message.id).copied());
@@ -73,19 +108,9 @@ impl Storage {
         size: impl Into<PageSize>,
     ) -> Result<Vec<Message>, Error> {
         let size = size.into();
-        let newest = page_query!(
-            concat!(
-                "select ",
-                sized_message_columns!(),
-                " from chat_messages m where m.conversation_id = $1 and m.owner_id = $2 and m.superseded_at is null ",
-                "order by m.turn desc, m.position desc limit $3"
-            ),
-            "turn desc, position desc",
-            "$4"
-        );
         let rows = self.database.fetch_all::<PageRow<MessageRow>>(
             "read the newest messages",
-            newest,
+            NEWEST_MESSAGES,
             args![conversation_id, owner, size.items, size.bytes],
         );
         let rows = rows.await?;
@@ -101,12 +126,7 @@ impl Storage {
     ) -> Result<Option<Message>, Error> {
         let row = self.database.fetch_optional::<MessageRow>(
             "find a message",
-            concat!(
-                "select ",
-                message_columns!(),
-                " from chat_messages m where m.conversation_id = $1 and m.owner_id = $2 and m.superseded_at is null ",
-                "and (m.client_id = $3 or m.id = $4) order by case when m.client_id = $3 then 0 else 1 end limit 1"
-            ),
+            MESSAGE,
             args![conversation_id, owner, name, Uuid::try_parse(name).ok()],
         );
         Ok(row.await?.map(Message::from))

@@ -32,6 +32,7 @@ mod run;
 mod runs;
 mod sessions;
 mod sql;
+mod statements;
 mod trace;
 mod versions;
 
@@ -53,6 +54,7 @@ pub use run::{
 };
 pub use runs::{Backlog, RunFilter, StreamDefaults};
 pub use sql::{Connections, Error};
+pub use statements::statement_texts;
 pub use versions::RestoreOutcome;
 
 use sql::Database;

@@ -8,7 +8,7 @@ use super::{
     EndedRun, Error, Storage,
     quota::{self, OwnerUsage},
     run::{cancel_in_conversation, unfinished_runs},
-    sql::{Commit, Tx, args},
+    sql::{Commit, Tx, args, statements},
 };
 use crate::{approval::ApprovalStatus, quotas::Quotas};
 
@@ -42,33 +42,217 @@ const BRIEFINGS: i64 = 500;
 /// owner of a move may also create a conflicting handle or key meanwhile.
 const TRIES: usize = 5;
 
+statements! {
+    /// Stores the visit of an anonymous user, who may be new.
+    REMEMBER = "
+        insert into anonymous_users (owner_id, seen_at)
+        values ($1, {now})
+        on conflict (owner_id) do update
+        set seen_at = {now}
+        returning owner_id
+    ",
+    /// Stores the visit of an anonymous user with data.
+    SEE = "
+        update anonymous_users
+        set seen_at = {now}
+        where owner_id = $1
+        returning owner_id
+    ",
+    /// Returns absent anonymous users, the longest absence first.
+    ABSENT = "
+        select owner_id
+        from anonymous_users
+        where seen_at < {before:$1}
+        order by seen_at
+        limit $2
+    ",
+    /// Counts an owner's conversations.
+    COUNT_CONVERSATIONS = "
+        select count(*)
+        from chat_conversations
+        where owner_id = $1 and deleted_at is null
+    ",
+    /// Locks the row of an anonymous user.
+    LOCK_USER = "
+        select owner_id
+        from anonymous_users
+        where owner_id = $1
+        {for update}
+    ",
+    /// Locks all conversations of an owner.
+    LOCK_CONVERSATIONS = "
+        select id
+        from chat_conversations
+        where owner_id = $1
+        order by id
+        {for update}
+    ",
+    /// Moves conversations. One loses its handle if the new owner has an equal one.
+    MOVE_CONVERSATIONS = "
+        update chat_conversations
+        set owner_id = $2,
+            handle = case
+                when exists (
+                        select 1
+                        from chat_conversations own
+                        where own.owner_id = $2
+                          and own.handle = chat_conversations.handle
+                          and own.deleted_at is null
+                    )
+                then null
+                else handle
+            end
+        where owner_id = $1
+        returning id, deleted_at is null as is_shown
+    ",
+    /// Moves the runs of conversations. One loses its key if the new owner has an equal one.
+    MOVE_RUNS = "
+        update agent_runs
+        set owner_id = $2,
+            idempotency_key = case
+                when exists (
+                        select 1
+                        from agent_runs own
+                        where own.owner_id = $2
+                          and own.idempotency_key = agent_runs.idempotency_key
+                    )
+                then null
+                else idempotency_key
+            end
+        where owner_id = $1 and conversation_id {in:$3}
+    ",
+    /// Moves the messages of conversations.
+    MOVE_MESSAGES = "
+        update chat_messages
+        set owner_id = $2
+        where owner_id = $1 and conversation_id {in:$3}
+    ",
+    /// Moves the decisions about the runs of conversations.
+    MOVE_DECISIONS = "
+        update agent_run_approvals
+        set decided_by = $2
+        where decided_by = $1
+          and run_id in (select id from agent_runs where conversation_id {in:$3})
+    ",
+    /// Moves the briefings of an owner.
+    MOVE_BRIEFINGS = "
+        update briefings
+        set owner_id = $2
+        where owner_id = $1
+    ",
+    /// Moves the briefings that an owner wrote. One loses its key if the new owner has an equal one.
+    MOVE_AUTHORSHIP = "
+        update briefings
+        set author_id = $2,
+            idempotency_key = case
+                when exists (
+                        select 1
+                        from briefings own
+                        where own.author_id = $2
+                          and own.idempotency_key = briefings.idempotency_key
+                    )
+                then null
+                else idempotency_key
+            end
+        where author_id = $1
+    ",
+    /// Removes the row of an anonymous user without conversations. A conversation that began meanwhile stays with its owner,
+    /// so a later claim or the sweeper must find the owner.
+    FORGET_WITHOUT_CONVERSATIONS = "
+        delete from anonymous_users
+        where owner_id = $1
+          and not exists (select 1 from chat_conversations c where c.owner_id = $1)
+    ",
+    /// Locks the row of an anonymous user, and returns whether the user was absent for `$2` milliseconds.
+    LOCK_ABSENT = "
+        select owner_id, $2 is null or seen_at < {before:$2} as goes
+        from anonymous_users
+        where owner_id = $1
+        {for update}
+    ",
+    /// Locks some conversations of an owner.
+    LOCK_SOME_CONVERSATIONS = "
+        select id
+        from chat_conversations
+        where owner_id = $1
+        order by id
+        limit $2
+        {for update}
+    ",
+    /// Locks the running runs of conversations.
+    LOCK_RUNNING = "
+        select id
+        from agent_runs
+        where conversation_id {in:$1} and status = 'running'
+        order by id
+        {for update}
+    ",
+    /// Returns the runs of conversations.
+    RUNS = "
+        select id
+        from agent_runs
+        where conversation_id {in:$1}
+    ",
+    /// Removes the checkpoints of conversations.
+    DELETE_CHECKPOINTS = "
+        delete from agent_run_checkpoints
+        where conversation_id {in:$1}
+    ",
+    /// Removes conversations with their messages and runs.
+    DELETE_CONVERSATIONS = "
+        delete from chat_conversations
+        where owner_id = $1 and id {in:$2}
+    ",
+    /// Removes some briefings of an owner.
+    DELETE_BRIEFINGS = "
+        delete from briefings
+        where id in (
+            select id
+            from briefings
+            where owner_id = $1
+            limit $2
+        )
+    ",
+    /// Removes an owner's name and keys from the briefings that it wrote.
+    CLEAR_AUTHORSHIP = "
+        update briefings
+        set author_id = null,
+            idempotency_key = null,
+            idempotency_fingerprint = null
+        where author_id = $1
+    ",
+    /// Removes the row of an anonymous user.
+    FORGET = "
+        delete from anonymous_users
+        where owner_id = $1
+    ",
+}
+
 impl Storage {
     /// Stores the visit of an anonymous user who may leave data behind.
     pub async fn remember_anonymous(&self, owner: &str) -> Result<(), Error> {
-        let sql = "insert into anonymous_users (owner_id, seen_at) values ($1, {now}) \
-                   on conflict (owner_id) do update set seen_at = {now} returning owner_id";
-        self.database.write::<(String,)>("remember an anonymous user", sql, args![owner]).await.map(drop)
+        self.database.write::<(String,)>("remember an anonymous user", REMEMBER, args![owner]).await.map(drop)
     }
 
     /// Stores the visit of an anonymous user with data, and returns whether the user has any.
     pub async fn see_anonymous(&self, owner: &str) -> Result<bool, Error> {
-        let sql = "update anonymous_users set seen_at = {now} where owner_id = $1 returning owner_id";
-        let noted = self.database.write::<(String,)>("note that an anonymous user is here", sql, args![owner]).await?;
+        let noted = self.database.write::<(String,)>("note that an anonymous user is here", SEE, args![owner]).await?;
         Ok(!noted.is_empty())
     }
 
     /// Returns anonymous users who were absent for this time, the longest absence first.
     pub async fn absent_anonymous(&self, absence: Duration, limit: usize) -> Result<Vec<String>, Error> {
-        let sql = "select owner_id from anonymous_users where seen_at < {before:$1} order by seen_at limit $2";
-        let absent =
-            self.database.fetch_all::<(String,)>("look for absent anonymous users", sql, args![absence, limit]).await?;
+        let absent = self
+            .database
+            .fetch_all::<(String,)>("look for absent anonymous users", ABSENT, args![absence, limit])
+            .await?;
         Ok(absent.into_iter().map(|row| row.0).collect())
     }
 
     /// Returns the number of the owner's conversations.
     pub async fn count_conversations(&self, owner: &str) -> Result<usize, Error> {
-        let sql = "select count(*) from chat_conversations where owner_id = $1 and deleted_at is null";
-        let count = self.database.fetch_optional::<(i64,)>("count conversations", sql, args![owner]).await?;
+        let count =
+            self.database.fetch_optional::<(i64,)>("count conversations", COUNT_CONVERSATIONS, args![owner]).await?;
         Ok(count.map_or(0, |row| row.0 as usize))
     }
 
@@ -117,10 +301,8 @@ impl Storage {
 async fn lock_rows(tx: &mut Tx, from: &str) -> Result<(), Error> {
     // Order matters: an erasure also locks the user's row and then the conversations, so the two cannot deadlock. The
     // transaction locks conversations before runs, and no message can join them after this.
-    let sql = "select owner_id from anonymous_users where owner_id = $1 {for update}";
-    tx.fetch_all::<(String,)>(sql, args![from]).await?;
-    let sql = "select id from chat_conversations where owner_id = $1 order by id {for update}";
-    let conversations = tx.fetch_all::<(Uuid,)>(sql, args![from]).await?;
+    tx.fetch_all::<(String,)>(LOCK_USER, args![from]).await?;
+    let conversations = tx.fetch_all::<(Uuid,)>(LOCK_CONVERSATIONS, args![from]).await?;
     lock_running(tx, conversations.into_iter().map(|(id,)| id).collect()).await
 }
 
@@ -139,29 +321,15 @@ async fn quotas_of_move(tx: &mut Tx, from: &str, to: &str, quotas: &Quotas) -> R
 }
 
 async fn move_rows(tx: &mut Tx, from: &str, to: &str) -> Result<usize, Error> {
-    let sql = "update chat_conversations set owner_id = $2, handle = case when exists (select 1 from chat_conversations own \
-               where own.owner_id = $2 and own.handle = chat_conversations.handle and own.deleted_at is null) \
-               then null else handle end where owner_id = $1 returning id, deleted_at is null as is_shown";
-    let moved = tx.fetch_all::<(Uuid, bool)>(sql, args![from, to]).await?;
+    let moved = tx.fetch_all::<(Uuid, bool)>(MOVE_CONVERSATIONS, args![from, to]).await?;
     let shown = moved.iter().filter(|(_, is_shown)| *is_shown).count();
     let ids: Vec<Uuid> = moved.into_iter().map(|(id, _)| id).collect();
-    let key_is_free = "update agent_runs set owner_id = $2, idempotency_key = case when exists (select 1 from agent_runs own \
-                       where own.owner_id = $2 and own.idempotency_key = agent_runs.idempotency_key) \
-                       then null else idempotency_key end where owner_id = $1 and conversation_id {in:$3}";
-    tx.execute(key_is_free, args![from, to, ids.clone()]).await?;
-    let sql = "update chat_messages set owner_id = $2 where owner_id = $1 and conversation_id {in:$3}";
-    tx.execute(sql, args![from, to, ids.clone()]).await?;
-    let sql = "update agent_run_approvals set decided_by = $2 where decided_by = $1 \
-               and run_id in (select id from agent_runs where conversation_id {in:$3})";
-    tx.execute(sql, args![from, to, ids]).await?;
-    tx.execute("update briefings set owner_id = $2 where owner_id = $1", args![from, to]).await?;
-    let sql = "update briefings set author_id = $2, idempotency_key = case when exists (select 1 from briefings own \
-               where own.author_id = $2 and own.idempotency_key = briefings.idempotency_key) \
-               then null else idempotency_key end where author_id = $1";
-    tx.execute(sql, args![from, to]).await?;
-    // A conversation that began meanwhile stays with its owner, so a later claim or the sweeper must find the owner.
-    let sql = "delete from anonymous_users where owner_id = $1 and not exists (select 1 from chat_conversations c where c.owner_id = $1)";
-    tx.execute(sql, args![from]).await?;
+    tx.execute(MOVE_RUNS, args![from, to, ids.clone()]).await?;
+    tx.execute(MOVE_MESSAGES, args![from, to, ids.clone()]).await?;
+    tx.execute(MOVE_DECISIONS, args![from, to, ids]).await?;
+    tx.execute(MOVE_BRIEFINGS, args![from, to]).await?;
+    tx.execute(MOVE_AUTHORSHIP, args![from, to]).await?;
+    tx.execute(FORGET_WITHOUT_CONVERSATIONS, args![from]).await?;
     Ok(shown)
 }
 
@@ -171,14 +339,12 @@ async fn erase(tx: &mut Tx, owner: &str, erasure: Erasure) -> Result<ErasureStep
         Erasure::Wanted => None,
         Erasure::Forgotten(absence) => Some(absence),
     };
-    let sql = "select owner_id, $2 is null or seen_at < {before:$2} as goes from anonymous_users where owner_id = $1 {for update}";
     let args = args![owner, absence.map(|time| time.as_millis() as i64)];
-    let goes = tx.fetch_optional::<(String, bool)>(sql, args).await?.is_some_and(|(_, goes)| goes);
+    let goes = tx.fetch_optional::<(String, bool)>(LOCK_ABSENT, args).await?.is_some_and(|(_, goes)| goes);
     if absence.is_some() && !goes {
         return Ok(ErasureStep { is_done: true, ..ErasureStep::default() });
     }
-    let sql = "select id from chat_conversations where owner_id = $1 order by id limit $2 {for update}";
-    let conversations = tx.fetch_all::<(Uuid,)>(sql, args![owner, CONVERSATIONS]).await?;
+    let conversations = tx.fetch_all::<(Uuid,)>(LOCK_SOME_CONVERSATIONS, args![owner, CONVERSATIONS]).await?;
     let conversations: Vec<Uuid> = conversations.into_iter().map(|row| row.0).collect();
     lock_running(tx, conversations.clone()).await?;
     let mut ended = Vec::new();
@@ -195,28 +361,24 @@ async fn erase(tx: &mut Tx, owner: &str, erasure: Erasure) -> Result<ErasureStep
 /// Locks the running runs of conversations. Order matters: the settlement of a worker's death also locks runs in the
 /// order of their ids, so the two cannot deadlock.
 async fn lock_running(tx: &mut Tx, conversations: Vec<Uuid>) -> Result<(), Error> {
-    let sql = "select id from agent_runs where conversation_id {in:$1} and status = 'running' order by id {for update}";
-    tx.fetch_all::<(Uuid,)>(sql, args![conversations]).await.map(drop)
+    tx.fetch_all::<(Uuid,)>(LOCK_RUNNING, args![conversations]).await.map(drop)
 }
 
 /// Removes conversations with their messages and runs, and returns those runs.
 async fn remove(tx: &mut Tx, owner: &str, conversations: &[Uuid]) -> Result<Vec<Uuid>, Error> {
     let ids = conversations.to_vec();
-    let runs =
-        tx.fetch_all::<(Uuid,)>("select id from agent_runs where conversation_id {in:$1}", args![ids.clone()]).await?;
-    tx.execute("delete from agent_run_checkpoints where conversation_id {in:$1}", args![ids.clone()]).await?;
-    tx.execute("delete from chat_conversations where owner_id = $1 and id {in:$2}", args![owner, ids]).await?;
+    let runs = tx.fetch_all::<(Uuid,)>(RUNS, args![ids.clone()]).await?;
+    tx.execute(DELETE_CHECKPOINTS, args![ids.clone()]).await?;
+    tx.execute(DELETE_CONVERSATIONS, args![owner, ids]).await?;
     Ok(runs.into_iter().map(|row| row.0).collect())
 }
 
 /// Removes some of the other data, and returns whether nothing is left.
 async fn remove_rest(tx: &mut Tx, owner: &str) -> Result<bool, Error> {
-    let sql = "delete from briefings where id in (select id from briefings where owner_id = $1 limit $2)";
-    if tx.execute(sql, args![owner, BRIEFINGS]).await? as i64 == BRIEFINGS {
+    if tx.execute(DELETE_BRIEFINGS, args![owner, BRIEFINGS]).await? as i64 == BRIEFINGS {
         return Ok(false);
     }
-    let sql = "update briefings set author_id = null, idempotency_key = null, idempotency_fingerprint = null where author_id = $1";
-    tx.execute(sql, args![owner]).await?;
-    tx.execute("delete from anonymous_users where owner_id = $1", args![owner]).await?;
+    tx.execute(CLEAR_AUTHORSHIP, args![owner]).await?;
+    tx.execute(FORGET, args![owner]).await?;
     Ok(true)
 }

@@ -7,16 +7,30 @@ use crate::page::{Page, PageSize};
 /// Selects the rows of a page, at most one more than it has, up to the row that fills it. `$rows` selects the list with
 /// `page_bytes`, `$order` names columns of it, and `$bytes` is the parameter with the page's size.
 macro_rules! page_query {
-    ($rows:expr, $order:literal, $bytes:literal) => {
+    ($rows:expr, $order:literal, $bytes:literal $(,)?) => {
         concat!(
-            "select * from (select page.*, count(*) over () as page_rows, ",
-            "coalesce(sum(page.page_bytes) over (order by ",
+            "
+        select *
+        from (
+            select page.*,
+                count(*) over () as page_rows,
+                coalesce(
+                    sum(page.page_bytes) over (
+                        order by ",
             $order,
-            " rows between unbounded preceding and 1 preceding), 0) as page_before from (",
+            "
+                        rows between unbounded preceding and 1 preceding
+                    ),
+                    0
+                ) as page_before
+            from (",
             $rows,
-            ") page) cut where page_before < ",
+            ") page
+        ) cut
+        where page_before < ",
             $bytes,
-            " order by ",
+            "
+        order by ",
             $order
         )
     };

@@ -7,14 +7,32 @@ use uuid::Uuid;
 use super::{
     Error,
     quota::trace_bytes,
-    sql::{Tx, args},
+    sql::{Tx, args, statements},
 };
+
+statements! {
+    /// Locks a conversation's row.
+    LOCK_CONVERSATION = "
+        select id
+        from chat_conversations
+        where id = $1
+        {for update}
+    ",
+    /// Takes the next position of a conversation, for a message of `$2` bytes and the trace of the run `$3`.
+    TAKE_POSITION = concat!("
+        update chat_conversations
+        set last_position = last_position + 1,
+            last_message_at = {now},
+            activity_at = {now},
+            bytes = bytes + $2 + ", trace_bytes!("$3"), "
+        where id = $1
+        returning last_position
+    "),
+}
 
 /// Locks a conversation's row.
 pub(super) async fn lock_conversation(tx: &mut Tx, id: Uuid) -> Result<(), Error> {
-    tx.fetch_optional::<(Uuid,)>("select id from chat_conversations where id = $1 {for update}", args![id])
-        .await
-        .map(drop)
+    tx.fetch_optional::<(Uuid,)>(LOCK_CONVERSATION, args![id]).await.map(drop)
 }
 
 /// Locks the conversation and returns its next position, for a message of `bytes`; `None` if it is gone. An answer also
@@ -25,13 +43,7 @@ pub(super) async fn take_position(
     run_id: Option<Uuid>,
     bytes: usize,
 ) -> Result<Option<i64>, Error> {
-    let sql = concat!(
-        "update chat_conversations set last_position = last_position + 1, last_message_at = {now}, activity_at = {now}, ",
-        "bytes = bytes + $2 + ",
-        trace_bytes!("$3"),
-        " where id = $1 returning last_position"
-    );
-    Ok(tx.fetch_optional::<(i64,)>(sql, args![conversation_id, bytes, run_id]).await?.map(|row| row.0))
+    Ok(tx.fetch_optional::<(i64,)>(TAKE_POSITION, args![conversation_id, bytes, run_id]).await?.map(|row| row.0))
 }
 
 /// Attempts to find a conversation by its handle, or else to create it.

@@ -5,7 +5,7 @@
 
 use super::{
     Error, Storage,
-    sql::{Tx, args},
+    sql::{Tx, args, statements},
 };
 use crate::quotas::{Account, QuotaExceeded, Quotas};
 
@@ -13,11 +13,19 @@ use crate::quotas::{Account, QuotaExceeded, Quotas};
 macro_rules! kept_bytes {
     ($owner:literal) => {
         concat!(
-            "(select coalesce(cast(sum(bytes) as bigint), 0) from chat_conversations where owner_id = ",
+            "(
+                select coalesce(cast(sum(bytes) as bigint), 0)
+                from chat_conversations
+                where owner_id = ",
             $owner,
-            " and deleted_at is null) + (select coalesce(cast(sum(bytes) as bigint), 0) from briefings where owner_id = ",
+            " and deleted_at is null
+            ) + (
+                select coalesce(cast(sum(bytes) as bigint), 0)
+                from briefings
+                where owner_id = ",
             $owner,
-            ")"
+            "
+            )"
         )
     };
 }
@@ -27,12 +35,21 @@ pub(super) use kept_bytes;
 macro_rules! trace_bytes {
     ($run:literal) => {
         concat!(
-            "(select coalesce(sum(octet_length(content)), 0) from agent_run_messages where run_id = ",
+            "(
+                select coalesce(sum(octet_length(content)), 0)
+                from agent_run_messages
+                where run_id = ",
             $run,
-            ") + (select coalesce(sum(octet_length(cast(input as text)) + coalesce(octet_length(output), 0)), 0) ",
-            "from agent_run_tool_calls where run_id = ",
+            "
+            ) + (
+                select coalesce(
+                    sum(octet_length(cast(input as text)) + coalesce(octet_length(output), 0)), 0
+                )
+                from agent_run_tool_calls
+                where run_id = ",
             $run,
-            ")"
+            "
+            )"
         )
     };
 }
@@ -71,6 +88,31 @@ const CONVERSATION: usize = 256;
 
 /// Most bytes of a message, with its conversation, that needs no lock.
 const SMALL: usize = 64 * 1024;
+
+statements! {
+    /// Locks an owner until the transaction ends. SQLite needs no lock, because its transactions run alone.
+    LOCK_OWNER {
+        postgres = "select pg_advisory_xact_lock(hashtextextended($1, 0))",
+        // SQLite refuses a parameter that no text names.
+        sqlite = "select length($1)",
+    },
+    /// Returns an owner's unfinished runs, at most `$2`, and its bytes if `$3` is true.
+    USAGE = concat!("
+        select (
+                select count(*)
+                from (
+                    select 1
+                    from agent_runs
+                    where owner_id = $1 and finished_at is null
+                    limit $2
+                ) unfinished
+            ),
+            case when $3 then ", kept_bytes!("$1"), " else 0 end
+    "),
+    /// Returns the bytes that an owner keeps.
+    KEPT_BYTES = concat!("
+        select ", kept_bytes!("$1")),
+}
 
 /// Returns the unfinished runs from which an owner is near the quota.
 fn lock_threshold(max: usize) -> usize {
@@ -126,7 +168,7 @@ pub(super) async fn expect_room(tx: &mut Tx, owner: &str, quotas: Quotas) -> Res
         return Ok(None);
     }
     // Order matters: a statement sees the commits before its start, so the lock is a separate statement.
-    tx.execute("select {lock name:$1}", args![owner]).await?;
+    tx.execute(LOCK_OWNER, args![owner]).await?;
     Ok(exceeded(quotas, usage(tx, owner, quotas).await?))
 }
 
@@ -152,28 +194,16 @@ pub(super) fn exceeded(quotas: Quotas, usage: OwnerUsage) -> Option<QuotaExceede
 
 /// Returns an owner's unfinished runs, up to one more than its quota, and its bytes. A value without a quota is 0.
 pub(super) async fn usage(tx: &mut Tx, owner: &str, quotas: Quotas) -> Result<OwnerUsage, Error> {
-    let sql = concat!(
-        "select (select count(*) from (select 1 from agent_runs where owner_id = $1 and finished_at is null limit $2) unfinished), ",
-        "case when $3 then ",
-        kept_bytes!("$1"),
-        " else 0 end"
-    );
     let most_runs = quotas.runs.map_or(0, |max| max + 1);
-    let (runs, bytes) = tx.fetch_one::<(i64, i64)>(sql, args![owner, most_runs, quotas.bytes.is_some()]).await?;
+    let (runs, bytes) = tx.fetch_one::<(i64, i64)>(USAGE, args![owner, most_runs, quotas.bytes.is_some()]).await?;
     Ok(OwnerUsage { runs: runs as usize, bytes: bytes as usize })
 }
 
 impl Storage {
     /// Returns the bytes that the owner keeps, roughly.
     pub async fn kept_bytes(&self, owner: &str) -> Result<usize, Error> {
-        let kept = self
-            .database
-            .fetch_optional::<(i64,)>(
-                "count the bytes of an owner",
-                concat!("select ", kept_bytes!("$1")),
-                args![owner],
-            )
-            .await?;
+        let kept =
+            self.database.fetch_optional::<(i64,)>("count the bytes of an owner", KEPT_BYTES, args![owner]).await?;
         Ok(kept.map_or(0, |row| row.0 as usize))
     }
 }

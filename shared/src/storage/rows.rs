@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::{
     Error,
-    sql::{Tx, args},
+    sql::{Tx, args, statements},
 };
 use crate::{
     approval::{Approval, ApprovalKind, ApprovalStatus},
@@ -25,12 +25,23 @@ use crate::{
 macro_rules! first_user_text {
     ($conversations:literal) => {
         concat!(
-            "case when ",
+            "case
+                when ",
             $conversations,
-            ".title is null then (select substr(first.content, 1, 400) from chat_messages first where first.conversation_id = ",
+            ".title is null
+                then (
+                    select substr(first.content, 1, 400)
+                    from chat_messages first
+                    where first.conversation_id = ",
             $conversations,
-            ".id and first.superseded_at is null and first.role = 'user' and first.content_type = 'text' ",
-            "order by first.turn, first.position limit 1) end as first_user_text"
+            ".id
+                      and first.superseded_at is null
+                      and first.role = 'user'
+                      and first.content_type = 'text'
+                    order by first.turn, first.position
+                    limit 1
+                )
+            end as first_user_text"
         )
     };
 }
@@ -40,10 +51,22 @@ pub(super) use first_user_text;
 macro_rules! conversation_columns {
     () => {
         concat!(
-            "c.id, c.title, c.agent_definition_id as agent_id, c.forked_from, c.created_at, c.last_message_at, c.activity_at, ",
-            "(select live.id from agent_runs live where live.conversation_id = c.id and live.status in ('queued', 'running', 'waiting') ",
-            "order by live.position limit 1) as live_run_id, ",
-            "(select origin.conversation_id from agent_run_checkpoints origin where origin.id = c.forked_from) as forked_conversation_id, ",
+            "c.id, c.title, c.agent_definition_id as agent_id, c.forked_from, c.created_at,
+            c.last_message_at, c.activity_at,
+            (
+                select live.id
+                from agent_runs live
+                where live.conversation_id = c.id
+                  and live.status in ('queued', 'running', 'waiting')
+                order by live.position
+                limit 1
+            ) as live_run_id,
+            (
+                select origin.conversation_id
+                from agent_run_checkpoints origin
+                where origin.id = c.forked_from
+            ) as forked_conversation_id,
+            ",
             $crate::storage::rows::first_user_text!("c")
         )
     };
@@ -55,8 +78,10 @@ macro_rules! run_columns {
     () => {
         concat!(
             $crate::storage::rows::bare_run_columns!(),
-            ", o.content_type as output_content_type, o.content as output_content, o.status as output_status, \
-             o.retrieval_context as output_context, o.superseded_at as output_superseded_at, o.created_at as output_created_at"
+            ",
+            o.content_type as output_content_type, o.content as output_content,
+            o.status as output_status, o.retrieval_context as output_context,
+            o.superseded_at as output_superseded_at, o.created_at as output_created_at"
         )
     };
 }
@@ -65,8 +90,14 @@ pub(super) use run_columns;
 /// The columns of a run without its answer, from `agent_runs r`.
 macro_rules! bare_run_columns {
     () => {
-        "r.id, r.conversation_id, r.agent_definition_id as agent_id, case when r.status = 'waiting' and r.awaits = 'children' then 'running' else r.status end as status, r.attempt, r.model, r.input_message_id, \
-         r.output_message_id, r.usage, r.finish_reason, r.error_code, r.error_message, r.archived_to, r.metadata, r.traceparent, r.created_at, r.started_at, r.finished_at"
+        "r.id, r.conversation_id, r.agent_definition_id as agent_id,
+            case
+                when r.status = 'waiting' and r.awaits = 'children' then 'running'
+                else r.status
+            end as status,
+            r.attempt, r.model, r.input_message_id, r.output_message_id, r.usage, r.finish_reason, r.error_code,
+            r.error_message, r.archived_to, r.metadata, r.traceparent, r.created_at, r.started_at,
+            r.finished_at"
     };
 }
 pub(super) use bare_run_columns;
@@ -74,7 +105,9 @@ pub(super) use bare_run_columns;
 /// The columns of `MessageRow`, from `chat_messages m`.
 macro_rules! message_columns {
     () => {
-        "m.id, m.client_id, m.conversation_id, m.run_id, m.position, m.role, m.content_type, m.content, m.status, m.finish_reason, m.retrieval_context, m.superseded_at, m.created_at"
+        "m.id, m.client_id, m.conversation_id, m.run_id, m.position, m.role, m.content_type,
+            m.content, m.status, m.finish_reason, m.retrieval_context, m.superseded_at,
+            m.created_at"
     };
 }
 pub(super) use message_columns;
@@ -234,6 +267,22 @@ impl From<RunRow> for Run {
     }
 }
 
+statements! {
+    /// Returns a conversation.
+    READ_CONVERSATION = concat!("
+        select ", conversation_columns!(), "
+        from chat_conversations c
+        where c.id = $1
+    "),
+    /// Returns a run with its answer.
+    READ_RUN = concat!("
+        select ", run_columns!(), "
+        from agent_runs r
+        left join chat_messages o on o.id = r.output_message_id
+        where r.id = $1
+    "),
+}
+
 /// Returns the span of a run's submission; `None` for an unreadable text.
 pub(super) fn traceparent(stored: Option<String>) -> Option<Traceparent> {
     stored?.parse().ok()
@@ -241,18 +290,12 @@ pub(super) fn traceparent(stored: Option<String>) -> Option<Traceparent> {
 
 /// Reads the conversation of this id within a transaction.
 pub(super) async fn read_conversation(tx: &mut Tx, id: Uuid) -> Result<Conversation, Error> {
-    let sql = concat!("select ", conversation_columns!(), " from chat_conversations c where c.id = $1");
-    Ok(tx.fetch_one::<ConversationRow>(sql, args![id]).await?.into())
+    Ok(tx.fetch_one::<ConversationRow>(READ_CONVERSATION, args![id]).await?.into())
 }
 
 /// Reads the run of this id within a transaction, with its answer.
 pub(super) async fn read_run(tx: &mut Tx, id: Uuid) -> Result<Run, Error> {
-    let sql = concat!(
-        "select ",
-        run_columns!(),
-        " from agent_runs r left join chat_messages o on o.id = r.output_message_id where r.id = $1"
-    );
-    Ok(tx.fetch_one::<RunRow>(sql, args![id]).await?.into())
+    Ok(tx.fetch_one::<RunRow>(READ_RUN, args![id]).await?.into())
 }
 
 /// A question to a human.
@@ -278,7 +321,8 @@ pub(super) struct ApprovalRow {
 /// The columns of `ApprovalRow`.
 macro_rules! approval_columns {
     () => {
-        "id, run_id, call_id, kind, name, input, status, reason, edited_input, requested_at, expires_at, decided_at, decided_by"
+        "id, run_id, call_id, kind, name, input, status, reason, edited_input, requested_at,
+            expires_at, decided_at, decided_by"
     };
 }
 pub(super) use approval_columns;

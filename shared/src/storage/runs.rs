@@ -7,7 +7,7 @@ use super::{
     Error, Storage,
     pages::{PageRow, page_of, page_query},
     rows::{RunRow, bare_run_columns, run_columns},
-    sql::args,
+    sql::{args, statements},
 };
 use crate::{
     agent::{AgentDefinition, StreamMode},
@@ -27,7 +27,9 @@ pub struct RunFilter {
 /// Runs of deleted conversations look unknown, like those of other owners.
 macro_rules! from_known_runs {
     () => {
-        " from agent_runs r join chat_conversations c on c.id = r.conversation_id and c.deleted_at is null "
+        "
+        from agent_runs r
+        join chat_conversations c on c.id = r.conversation_id and c.deleted_at is null "
     };
 }
 
@@ -35,10 +37,13 @@ macro_rules! from_known_runs {
 macro_rules! select_owned_runs {
     () => {
         concat!(
-            "select ",
+            "
+        select ",
             run_columns!(),
             from_known_runs!(),
-            "left join chat_messages o on o.id = r.output_message_id where r.owner_id = $1 "
+            "
+        left join chat_messages o on o.id = r.output_message_id
+        where r.owner_id = $1 "
         )
     };
 }
@@ -46,7 +51,14 @@ macro_rules! select_owned_runs {
 /// Selects the owner's ($1) runs without their answers.
 macro_rules! select_bare_runs {
     () => {
-        concat!("select ", bare_run_columns!(), from_known_runs!(), "where r.owner_id = $1 ")
+        concat!(
+            "
+        select ",
+            bare_run_columns!(),
+            from_known_runs!(),
+            "
+        where r.owner_id = $1 "
+        )
     };
 }
 
@@ -91,50 +103,139 @@ impl Backlog {
         Self { queued: f64::NAN, running: f64::NAN, waiting: f64::NAN, oldest_queued_seconds: f64::NAN };
 }
 
+statements! {
+    /// Returns an owner's run with its answer.
+    RUN = concat!(select_owned_runs!(), " and r.id = $2"),
+    /// Returns an owner's run without its answer.
+    RUN_WITHOUT_ANSWER = concat!(select_bare_runs!(), " and r.id = $2"),
+    /// Returns the newest run that is part of a conversation.
+    LAST_RUN = concat!(select_bare_runs!(), "
+          and r.conversation_id = $2
+          and r.superseded_at is null
+        order by r.position desc
+        limit 1
+    "),
+    /// Returns the newest run of a conversation.
+    NEWEST_RUN_ID = "
+        select id
+        from agent_runs
+        where owner_id = $1 and conversation_id = $2
+        order by position desc
+        limit 1
+    ",
+    /// Returns the unfinished runs of a conversation, newest first.
+    UNFINISHED_RUNS = "
+        select id
+        from agent_runs
+        where owner_id = $1
+          and conversation_id = $2
+          and status in ('queued', 'running', 'waiting')
+        order by position desc
+    ",
+    /// Lists an owner's runs, newest first.
+    RUNS = page_query!(
+        concat!("
+            select ", bare_run_columns!(), ",
+                coalesce(octet_length(r.error_message), 0)
+                + coalesce(octet_length(cast(r.metadata as text)), 0) + 800 as page_bytes",
+            from_known_runs!(), "
+            where r.owner_id = $1
+              and ($2 is null or r.conversation_id = $2)
+              and (
+                  $3 is null
+                  or case
+                      when r.status = 'waiting' and r.awaits = 'children' then 'running'
+                      else r.status
+                  end = $3
+              )
+              and ($4 is null or r.id < $4)
+            order by r.id desc
+            limit $5
+        "),
+        "id desc",
+        "$6",
+    ),
+    /// Returns whether a run writes deltas, and its definition.
+    STREAM_DEFAULTS = "
+        select r.stream, v.definition
+        from agent_runs r
+        left join agent_definition_versions v
+            on v.agent_definition_id = r.agent_definition_id and v.version = r.agent_version
+        where r.id = $1
+    ",
+    /// Counts the unfinished runs of each status.
+    UNFINISHED_BY_STATUS = "
+        select
+            case
+                when status = 'waiting' and awaits = 'children' then 'running'
+                else status
+            end as shown,
+            count(*)
+        from agent_runs
+        where status in ('queued', 'running', 'waiting')
+        group by shown
+    ",
+    /// Returns the age of the oldest queued run. A run of a later attempt has not waited since its submission, and a run after
+    /// an unfinished one waits for that one.
+    OLDEST_QUEUED = "
+        select {ms since:min(r.created_at)}
+        from agent_runs r
+        where r.status = 'queued'
+          and r.attempt = 0
+          and not exists (
+              select 1
+              from agent_runs earlier
+              where earlier.conversation_id = r.conversation_id
+                and earlier.position < r.position
+                and earlier.status in ('queued', 'running', 'waiting')
+          )
+    ",
+}
+
 impl Storage {
     /// Returns the owner's run of this id, with its answer.
     pub async fn run(&self, owner: &str, id: Uuid) -> Result<Option<Run>, Error> {
-        let sql = concat!(select_owned_runs!(), "and r.id = $2");
-        let row = self.database.fetch_optional::<RunRow>("read a run", sql, args![owner, id]).await?;
+        let row = self.database.fetch_optional::<RunRow>("read a run", RUN, args![owner, id]).await?;
         Ok(row.map(Run::from))
     }
 
     /// Returns the owner's run of this id without its answer, which may be long.
     pub async fn run_without_answer(&self, owner: &str, id: Uuid) -> Result<Option<Run>, Error> {
-        let sql = concat!(select_bare_runs!(), "and r.id = $2");
-        let row = self.database.fetch_optional::<RunRow>("look a run up", sql, args![owner, id]).await?;
+        let row = self.database.fetch_optional::<RunRow>("look a run up", RUN_WITHOUT_ANSWER, args![owner, id]).await?;
         Ok(row.map(Run::from))
     }
 
     /// Returns the newest run that is part of the owner's conversation, without its answer.
     pub async fn last_run(&self, owner: &str, conversation_id: Uuid) -> Result<Option<Run>, Error> {
-        let sql = concat!(
-            select_bare_runs!(),
-            "and r.conversation_id = $2 and r.superseded_at is null order by r.position desc limit 1"
-        );
-        let row =
-            self.database.fetch_optional::<RunRow>("read the newest run", sql, args![owner, conversation_id]).await?;
+        let row = self
+            .database
+            .fetch_optional::<RunRow>("read the newest run", LAST_RUN, args![owner, conversation_id])
+            .await?;
         Ok(row.map(Run::from))
     }
 
     /// Returns the id of the newest run of the owner's conversation, also of a superseded one.
     pub async fn newest_run_id(&self, owner: &str, conversation_id: Uuid) -> Result<Option<Uuid>, Error> {
-        let sql =
-            "select id from agent_runs where owner_id = $1 and conversation_id = $2 order by position desc limit 1";
         let row = self
             .database
-            .fetch_optional::<(Uuid,)>("find the newest run of a conversation", sql, args![owner, conversation_id])
+            .fetch_optional::<(Uuid,)>(
+                "find the newest run of a conversation",
+                NEWEST_RUN_ID,
+                args![owner, conversation_id],
+            )
             .await?;
         Ok(row.map(|row| row.0))
     }
 
     /// Returns the ids of the unfinished runs of the owner's conversation, newest first.
     pub async fn unfinished_runs(&self, owner: &str, conversation_id: Uuid) -> Result<Vec<Uuid>, Error> {
-        let sql = "select id from agent_runs where owner_id = $1 and conversation_id = $2 \
-                   and status in ('queued', 'running', 'waiting') order by position desc";
         let rows = self
             .database
-            .fetch_all::<(Uuid,)>("find the unfinished runs of a conversation", sql, args![owner, conversation_id])
+            .fetch_all::<(Uuid,)>(
+                "find the unfinished runs of a conversation",
+                UNFINISHED_RUNS,
+                args![owner, conversation_id],
+            )
             .await?;
         Ok(rows.into_iter().map(|row| row.0).collect())
     }
@@ -149,35 +250,19 @@ impl Storage {
     ) -> Result<Option<Page<Run>>, Error> {
         let size = size.into();
         let Ok(before) = cursor.map(str::parse::<Uuid>).transpose() else { return Ok(None) };
-        let list = page_query!(
-            concat!(
-                "select ",
-                bare_run_columns!(),
-                ", coalesce(octet_length(r.error_message), 0) + coalesce(octet_length(cast(r.metadata as text)), 0) + 800 ",
-                "as page_bytes",
-                from_known_runs!(),
-                "where r.owner_id = $1 ",
-                "and ($2 is null or r.conversation_id = $2) and ($3 is null or case when r.status = 'waiting' and r.awaits = 'children' then 'running' else r.status end = $3) and ($4 is null or r.id < $4) ",
-                "order by r.id desc limit $5"
-            ),
-            "id desc",
-            "$6"
-        );
         let status = filter.status.map(|status| status.as_str().to_owned());
         let args = args![owner, filter.conversation_id, status, before, size.items + 1, size.bytes];
-        let rows = self.database.fetch_all::<PageRow<RunRow>>("list runs", list, args).await?;
+        let rows = self.database.fetch_all::<PageRow<RunRow>>("list runs", RUNS, args).await?;
         Ok(Some(page_of(rows, size, |last| last.id.simple().to_string())))
     }
 
     /// Returns the events that the run's streams carry if their client names none.
     pub async fn stream_defaults(&self, run_id: Uuid) -> Result<StreamDefaults, Error> {
-        let sql = "select r.stream, v.definition from agent_runs r left join agent_definition_versions v \
-                   on v.agent_definition_id = r.agent_definition_id and v.version = r.agent_version where r.id = $1";
         let row = self
             .database
             .fetch_optional::<(bool, Option<Json<AgentDefinition>>)>(
                 "read the stream mode of a run",
-                sql,
+                STREAM_DEFAULTS,
                 args![run_id],
             )
             .await?;
@@ -190,16 +275,9 @@ impl Storage {
     /// Returns the unfinished runs of the whole deployment.
     pub async fn backlog(&self) -> Result<Backlog, Error> {
         const DOING: &str = "count the unfinished runs";
-        let counts = "select case when status = 'waiting' and awaits = 'children' then 'running' else status end as shown, count(*) \
-             from agent_runs where status in ('queued', 'running', 'waiting') group by shown";
-        // A run of a later attempt has not waited since its submission, and a run after an unfinished one waits for
-        // that one.
-        let oldest = "select {ms since:min(r.created_at)} from agent_runs r where r.status = 'queued' and r.attempt = 0 \
-                      and not exists (select 1 from agent_runs earlier where earlier.conversation_id = r.conversation_id \
-                      and earlier.position < r.position and earlier.status in ('queued', 'running', 'waiting'))";
-        let counts = self.database.fetch_all::<(String, i64)>(DOING, counts, args![]);
+        let counts = self.database.fetch_all::<(String, i64)>(DOING, UNFINISHED_BY_STATUS, args![]);
         let counts = counts.await?;
-        let oldest = self.database.fetch_optional::<(Option<i64>,)>(DOING, oldest, args![]);
+        let oldest = self.database.fetch_optional::<(Option<i64>,)>(DOING, OLDEST_QUEUED, args![]);
         let (oldest,) = oldest.await?.unwrap_or_default();
         let count =
             |status: &str| counts.iter().find(|(counted, _)| counted == status).map_or(0.0, |(_, count)| *count as f64);

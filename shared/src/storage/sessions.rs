@@ -6,7 +6,7 @@ use super::{
     Error, Storage,
     newest_first::NewestFirst,
     rows::{ConversationRow, conversation_columns},
-    sql::args,
+    sql::{args, statements},
 };
 use crate::{conversation::Session, page::Page};
 
@@ -15,6 +15,20 @@ struct SessionRow {
     handle: String,
     #[sqlx(flatten)]
     conversation: ConversationRow,
+}
+
+statements! {
+    /// Lists an owner's sessions, newest activity first.
+    SESSIONS = concat!("
+        select c.handle, ", conversation_columns!(), "
+        from chat_conversations c
+        where c.owner_id = $1
+          and c.deleted_at is null
+          and c.handle like 'session:%'
+          and ($2 is null or (c.activity_at, c.id) < ($2, $3))
+        order by c.activity_at desc, c.id desc
+        limit $4
+    "),
 }
 
 impl Storage {
@@ -27,13 +41,8 @@ impl Storage {
     ) -> Result<Option<Page<Session>>, Error> {
         let Ok(before) = NewestFirst::parse(cursor) else { return Ok(None) };
         let rows = self.database.fetch_all::<SessionRow>(
-            "list sessions", concat!(
-                "select c.handle, ",
-                conversation_columns!(),
-                " from chat_conversations c where c.owner_id = $1 and c.deleted_at is null and c.handle like 'session:%' ",
-                "and ($2 is null or (c.activity_at, c.id) < ($2, $3)) ",
-                "order by c.activity_at desc, c.id desc limit $4"
-            ),
+            "list sessions",
+            SESSIONS,
             args![owner, before.at(), before.id(), limit + 1],
         );
         let rows = rows.await?;

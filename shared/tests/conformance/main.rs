@@ -19,6 +19,7 @@ mod raw;
 mod refusals;
 mod run_log;
 mod schema;
+mod statements;
 mod storage;
 mod suspects;
 mod versions;

@@ -1,8 +1,10 @@
-//! A direct connection to the database: rows that no use case creates, and a search in all tables.
+//! A direct connection to the database: rows that no use case creates, statements, and a search in all tables.
 
 use std::path::Path;
 
-use sqlx::{AssertSqlSafe, Connection, PgConnection, SqliteConnection};
+use sqlx::{
+    AssertSqlSafe, Connection, Either, Executor, PgConnection, SqlSafeStr, SqlStr, SqliteConnection, Statement,
+};
 
 pub enum Raw {
     Postgres(PgConnection),
@@ -30,6 +32,24 @@ impl Raw {
             Self::Sqlite(connection) => {
                 sqlx::query(AssertSqlSafe(sqlite.to_owned())).execute(connection).await.unwrap();
             }
+        }
+    }
+
+    /// Prepares a text without executing it.
+    pub async fn prepare(&mut self, text: &str) -> Result<(), sqlx::Error> {
+        match self {
+            Self::Postgres(connection) => {
+                // The driver sends the types of parameters. Here the server infers them, which `$1 is null` prevents.
+                let null_test = |n: usize| format!("${n} is null");
+                let inferable = (1..100).fold(text.to_owned(), |text, n| text.replace(&null_test(n), "true"));
+                let inferred = (&mut *connection).prepare(sql(&inferable)).await?;
+                let types = match inferred.parameters() {
+                    Some(Either::Left(types)) => types.to_vec(),
+                    _ => Vec::new(),
+                };
+                connection.prepare_with(sql(text), &types).await.map(drop)
+            }
+            Self::Sqlite(connection) => connection.prepare(sql(text)).await.map(drop),
         }
     }
 
@@ -76,4 +96,8 @@ impl Raw {
         };
         rows.join("\n")
     }
+}
+
+fn sql(text: &str) -> SqlStr {
+    AssertSqlSafe(text.to_owned()).into_sql_str()
 }

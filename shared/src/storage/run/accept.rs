@@ -5,7 +5,7 @@ use serde_json::json;
 use uuid::Uuid;
 
 use super::{ArchiveChunk, NewRun, blocked::priority_behind, chunk::writes_of};
-use crate::storage::sql::{FencedWrites, Statement, args};
+use crate::storage::sql::{FencedWrites, Sql, Statement, args, statements};
 use crate::{
     event::{Event, EventBody, RunQueued},
     event_id::EventId,
@@ -42,19 +42,44 @@ pub enum RunInput<'a> {
 macro_rules! next_round {
     ($owner:literal) => {
         concat!(
-            "(select coalesce(max(place), 0) from (\
-         select min(place) as place from (\
-         select * from (select first.queue_round as place from agent_runs first \
-         where first.status = 'queued' and first.priority = 0 order by first.queue_round limit 1) free \
-         union all \
-         select * from (select first.queue_round as place from agent_runs first \
-         where first.status = 'queued' and first.priority = -1 order by first.queue_round limit 1) blocked) reached \
-         union all \
-         select * from (select own.queue_round + 1 as place from agent_runs own \
-         where own.owner_id = ",
+            "(
+            select coalesce(max(place), 0)
+            from (
+                select min(place) as place
+                from (
+                    select *
+                    from (
+                        select first.queue_round as place
+                        from agent_runs first
+                        where first.status = 'queued' and first.priority = 0
+                        order by first.queue_round
+                        limit 1
+                    ) free
+                    union all
+                    select *
+                    from (
+                        select first.queue_round as place
+                        from agent_runs first
+                        where first.status = 'queued' and first.priority = -1
+                        order by first.queue_round
+                        limit 1
+                    ) blocked
+                ) reached
+                union all
+                select *
+                from (
+                    select own.queue_round + 1 as place
+                    from agent_runs own
+                    where own.owner_id = ",
             $owner,
-            " and own.finished_at is null and own.status = 'queued' \
-         order by own.queue_round desc limit 1) behind) rounds)"
+            "
+                      and own.finished_at is null
+                      and own.status = 'queued'
+                    order by own.queue_round desc
+                    limit 1
+                ) behind
+            ) rounds
+        )"
         )
     };
 }
@@ -65,10 +90,15 @@ pub(in crate::storage) use next_round;
 macro_rules! needs {
     ($agent:literal) => {
         concat!(
-            "(select count(v.extension) from agent_definitions a join agent_definition_versions v \
-             on v.agent_definition_id = a.id and v.version = a.version where a.id = ",
+            "(
+                select count(v.extension)
+                from agent_definitions a
+                join agent_definition_versions v
+                    on v.agent_definition_id = a.id and v.version = a.version
+                where a.id = ",
             $agent,
-            ")"
+            "
+            )"
         )
     };
 }
@@ -78,15 +108,24 @@ pub(in crate::storage) use needs;
 macro_rules! insert_run {
     ($created_at:literal, $priority:expr, $from:literal) => {
         concat!(
-            "insert into agent_runs (id, owner_id, conversation_id, agent_definition_id, position, status, input_message_id, output_message_id, ",
-            "archived_to, checkpoint, idempotency_key, idempotency_fingerprint, created_at, stream, client_tools, metadata, max_duration_ms, traceparent, ",
-            "version_of, branch, priority, agent_version, needs, queue_round) select $1, $2, $3, $4, $5, 'queued', $6, $7, $8, $8, $9, $10, ",
+            "
+        insert into agent_runs (
+            id, owner_id, conversation_id, agent_definition_id, position, status, input_message_id,
+            output_message_id, archived_to, checkpoint, idempotency_key, idempotency_fingerprint,
+            created_at, stream, client_tools, metadata, max_duration_ms, traceparent, version_of,
+            branch, priority, agent_version, needs, queue_round
+        )
+        select $1, $2, $3, $4, $5, 'queued', $6, $7, $8, $8, $9, $10, ",
             $created_at,
-            ", $11, $12, $13, $14, $15, $16, $17, ",
+            ", $11, $12, $13, $14, $15, $16, $17,
+            ",
             $priority,
-            ", (select version from agent_definitions where id = $4), ",
+            ",
+            (select version from agent_definitions where id = $4),
+            ",
             needs!("$4"),
-            ", ",
+            ",
+            ",
             next_round!("$2"),
             $from
         )
@@ -97,13 +136,36 @@ macro_rules! insert_run {
 macro_rules! insert_message {
     ($created_at:literal, $from:literal) => {
         concat!(
-            "insert into chat_messages (id, conversation_id, owner_id, run_id, position, turn, role, content, client_id, version_of, status, created_at) ",
-            "select $1, $2, $3, $4, $5, $5, 'user', $6, $7, $8, 'complete', ",
+            "
+        insert into chat_messages (
+            id, conversation_id, owner_id, run_id, position, turn, role, content, client_id,
+            version_of, status, created_at
+        )
+        select $1, $2, $3, $4, $5, $5, 'user', $6, $7, $8, 'complete', ",
             $created_at,
-            " from ",
+            "
+        from ",
             $from
         )
     };
+}
+
+statements! {
+    /// Stores the run of a message in a conversation with a locked row.
+    INSERT_RUN = insert_run!("{now}", priority_behind!("$3"), "
+        returning created_at
+    "),
+    /// Stores its message.
+    INSERT_MESSAGE = insert_message!("created_at", "{fence:agent_runs where id = $4}"),
+    /// Stores the run of the message that creates its conversation.
+    INSERT_FIRST_RUN = insert_run!("last_message_at", "0", "
+        from {fence:chat_conversations where id = $3}
+    "),
+    /// Stores the message that creates its conversation.
+    INSERT_FIRST_MESSAGE = insert_message!(
+        "last_message_at",
+        "{fence:chat_conversations where id = $2}"
+    ),
 }
 
 impl<'a> Acceptance<'a> {
@@ -150,19 +212,19 @@ impl<'a> Acceptance<'a> {
 
     /// Returns the writes for a conversation with a locked row. Their result is the run's time of creation.
     pub fn in_place(&self) -> FencedWrites {
-        let run = self.run_row(insert_run!("{now}", priority_behind!("$3"), " returning created_at"));
-        let message = self.message_row(insert_message!("created_at", "{fence:agent_runs where id = $4}"));
+        let run = self.run_row(INSERT_RUN);
+        let message = self.message_row(INSERT_MESSAGE);
         FencedWrites::new(run, message.into_iter().chain(self.first_event()).collect())
     }
 
     /// Returns the writes for a new conversation, after the statement that creates it and returns `last_message_at`.
     pub fn after_creation(&self, conversation: Statement) -> FencedWrites {
-        let run = self.run_row(insert_run!("last_message_at", "0", " from {fence:chat_conversations where id = $3}"));
-        let message = self.message_row(insert_message!("last_message_at", "{fence:chat_conversations where id = $2}"));
+        let run = self.run_row(INSERT_FIRST_RUN);
+        let message = self.message_row(INSERT_FIRST_MESSAGE);
         FencedWrites::new(conversation, [run].into_iter().chain(message).chain(self.first_event()).collect())
     }
 
-    fn run_row(&self, sql: &'static str) -> Statement {
+    fn run_row(&self, sql: Sql) -> Statement {
         let options = &self.new.options;
         let (key, fingerprint) = self.new.key.clone().map(|key| (key.key, key.fingerprint)).unzip();
         let args = args![
@@ -188,7 +250,7 @@ impl<'a> Acceptance<'a> {
     }
 
     /// `None` if the run answers an earlier message.
-    fn message_row(&self, sql: &'static str) -> Option<Statement> {
+    fn message_row(&self, sql: Sql) -> Option<Statement> {
         let RunInput::New(content) = self.input else { return None };
         let args = args![
             self.message_id,

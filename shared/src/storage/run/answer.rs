@@ -13,12 +13,12 @@ use super::{
     ArchiveChunk,
     attempt::{LockedRun, TakenAttempt, lock_run, take_attempt},
     chunk::writes_of,
-    subagents::open_questions,
+    outcomes::open_question,
 };
 use crate::storage::{
     Error, Storage,
     rows::{ApprovalRow, approval_columns, traceparent},
-    sql::{Commit, FencedWrites, RollBack, Settle, Statement, Tx, args},
+    sql::{Commit, FencedWrites, RollBack, Settle, Statement, Tx, args, statements},
 };
 use crate::{
     approval::{Approval, ApprovalKind, ApprovalStatus, Decision},
@@ -97,16 +97,79 @@ struct PendingApprovalRow {
     expired: bool,
 }
 
-/// Most questions of one sweep.
-const BATCH: i64 = 100;
+statements! {
+    /// Returns the schema of a pending question of an owner's run.
+    APPROVAL_SCHEMA = "
+        select a.schema
+        from agent_run_approvals a
+        join agent_runs r on r.id = a.run_id
+        where a.id = $1
+          and a.run_id = $2
+          and r.owner_id = $3
+          and a.status = 'pending'
+    ",
+    /// Returns a question, and whether it has expired.
+    APPROVAL = concat!("
+        select ", approval_columns!(), ", expires_at < {now} as expired
+        from agent_run_approvals
+        where id = $1 and run_id = $2
+    "),
+    /// Stores a decision.
+    DECIDE = "
+        update agent_run_approvals
+        set status = $2,
+            reason = $3,
+            edited_input = $4,
+            decided_at = {now},
+            decided_by = $5
+        where id = $1
+    ",
+    /// Returns a call of the client, and whether it has expired.
+    CALL = "
+        select status, name, coalesce(expires_at < {now}, false) as expired,
+            {ms since:created_at} as waited_ms
+        from agent_run_tool_calls
+        where run_id = $1 and call_id = $2
+    ",
+    /// Stores the result of a client's call.
+    COMPLETE_CALL = "
+        update agent_run_tool_calls
+        set status = 'completed',
+            output = $3,
+            error = $4,
+            duration_ms = $5,
+            completed_at = {now}
+        where run_id = $1 and call_id = $2
+    ",
+    /// Archives the answer's event. Queues the run if it waits for no other answer.
+    RESUME = concat!("
+        update agent_runs
+        set archived_to = $2,
+            checkpoint = $2,
+            status = case when open.question is null then 'queued' else 'waiting' end,
+            awaits = open.question,
+            attempt_reason = 'resumed'
+        from (select ", open_question!(), " as question) open
+        where id = $1
+        returning id, status = 'queued' as queued, conversation_id, traceparent
+    "),
+    /// Returns the run, if it is this owner's and its conversation is not deleted. `$2` may be null for any owner.
+    WAITING_RUN = "
+        select r.id
+        from agent_runs r
+        join chat_conversations c on c.id = r.conversation_id
+        where r.id = $1
+          and ($2 is null or r.owner_id = $2)
+          and c.deleted_at is null
+    ",
+}
 
 impl Storage {
     /// Returns the schema for the arguments of a pending question; `None` if there is no such question.
     pub async fn approval_schema(&self, owner: &str, run_id: Uuid, approval_id: Uuid) -> Result<Option<Value>, Error> {
         let schema = self.database.fetch_optional::<(Json<Value>,)>(
             "read the schema of an approval",
-            "select a.schema from agent_run_approvals a join agent_runs r on r.id = a.run_id \
-             where a.id = $1 and a.run_id = $2 and r.owner_id = $3 and a.status = 'pending'",
+            APPROVAL_SCHEMA,
             args![approval_id, run_id, owner.to_owned()],
         );
         let schema = schema.await?;
@@ -146,74 +209,17 @@ impl Storage {
         };
         self.database.transact("store the result of a client's tool", complete).await
     }
-
-    /// Denies the questions and fails the client's calls whose expiry has passed. Returns their runs.
-    pub async fn expire_questions(&self) -> Result<Vec<AnsweredRun>, Error> {
-        const DOING: &str = "look for questions that have expired";
-        let approvals = self.database.fetch_all::<(Uuid, Uuid)>(
-            DOING,
-            "select a.id, a.run_id from agent_run_approvals a join agent_runs r on r.id = a.run_id \
-             where a.status = 'pending' and a.expires_at < {now} and r.status = 'waiting' limit $1",
-            args![BATCH],
-        );
-        let calls = self.database.fetch_all::<(String, Uuid)>(
-            DOING,
-            "select t.call_id, t.run_id from agent_run_tool_calls t join agent_runs r on r.id = t.run_id \
-             where t.status = 'client' and t.expires_at < {now} and r.status = 'waiting' limit $1",
-            args![BATCH],
-        );
-        let (approvals, calls) = futures::try_join!(approvals, calls)?;
-        let mut outcome = Vec::new();
-        for (approval_id, run_id) in approvals {
-            outcome.push((run_id, self.expire(run_id, OpenQuestion::Approval(approval_id)).await));
-        }
-        for (call_id, run_id) in calls {
-            outcome.push((run_id, self.expire(run_id, OpenQuestion::Call(call_id)).await));
-        }
-        // A failure for one run must not stop the expiry of the others.
-        let accepted = outcome.into_iter().filter_map(|(run_id, outcome)| match outcome {
-            Ok(AnswerOutcome::Accepted(run)) => Some(run),
-            Ok(_) => None,
-            Err(error) => {
-                tracing::error!(run.id = %run_id, error = &error as &dyn std::error::Error, "failed to expire a question");
-                None
-            }
-        });
-        Ok(accepted.collect())
-    }
-
-    async fn expire(&self, run_id: Uuid, open: OpenQuestion) -> Result<AnswerOutcome, Error> {
-        let expire = async |tx: &mut Tx| {
-            Ok(settled(match (lock(tx, run_id, None).await?, open) {
-                (None, _) => AnswerOutcome::NotFound,
-                (Some(run), OpenQuestion::Approval(id)) => decide_locked(tx, run_id, run, id, None).await?,
-                (Some(run), OpenQuestion::Call(call_id)) => complete_locked(tx, run_id, run, &call_id, None).await?,
-            }))
-        };
-        self.database.transact("expire a question", expire).await
-    }
-}
-
-/// An open question of a run.
-enum OpenQuestion {
-    Approval(Uuid),
-    Call(String),
 }
 
 /// Settles a question. Without an answer, the question expires.
-async fn decide_locked(
+pub async fn decide_locked(
     tx: &mut Tx,
     run_id: Uuid,
     run: LockedRun,
     approval_id: Uuid,
     answer: Option<DecisionBy<'_>>,
 ) -> Result<AnswerOutcome, Error> {
-    let sql = concat!(
-        "select ",
-        approval_columns!(),
-        ", expires_at < {now} as expired from agent_run_approvals where id = $1 and run_id = $2"
-    );
-    let Some(question) = tx.fetch_optional::<PendingApprovalRow>(sql, args![approval_id, run_id]).await? else {
+    let Some(question) = tx.fetch_optional::<PendingApprovalRow>(APPROVAL, args![approval_id, run_id]).await? else {
         return Ok(AnswerOutcome::NotFound);
     };
     let approval = Approval::from(question.approval);
@@ -244,11 +250,7 @@ async fn decide_locked(
         Some(DecisionBy { decision: Decision::Deny { reason }, .. }) => (ApprovalStatus::Denied, None, reason.clone()),
     };
     let reason = reason.map(storable);
-    tx.execute(
-        "update agent_run_approvals set status = $2, reason = $3, edited_input = $4, decided_at = {now}, decided_by = $5 where id = $1",
-        args![approval_id, status.as_str(), reason.clone(), edited_input.clone(), by],
-    )
-    .await?;
+    tx.execute(DECIDE, args![approval_id, status.as_str(), reason.clone(), edited_input.clone(), by]).await?;
     let body = EventBody::ApprovalResolved(ApprovalResolved {
         base: Some(run.archived_to),
         approval_id,
@@ -261,7 +263,7 @@ async fn decide_locked(
 }
 
 /// Completes a client's call. Without a result, the call expires.
-async fn complete_locked(
+pub async fn complete_locked(
     tx: &mut Tx,
     run_id: Uuid,
     run: LockedRun,
@@ -276,9 +278,7 @@ async fn complete_locked(
         expired: bool,
         waited_ms: i64,
     }
-    let sql = "select status, name, coalesce(expires_at < {now}, false) as expired, {ms since:created_at} as waited_ms \
-               from agent_run_tool_calls where run_id = $1 and call_id = $2";
-    let Some(call) = tx.fetch_optional::<Row>(sql, args![run_id, call_id]).await? else {
+    let Some(call) = tx.fetch_optional::<Row>(CALL, args![run_id, call_id]).await? else {
         return Ok(AnswerOutcome::NotFound);
     };
     match call.status {
@@ -296,8 +296,7 @@ async fn complete_locked(
     };
     let duration_ms = call.waited_ms.max(0);
     tx.execute(
-        "update agent_run_tool_calls set status = 'completed', output = $3, error = $4, duration_ms = $5, completed_at = {now} \
-         where run_id = $1 and call_id = $2",
+        COMPLETE_CALL,
         args![run_id, call_id, output.clone(), error.as_ref().map(|error| serde_json::json!(error)), duration_ms],
     )
     .await?;
@@ -318,14 +317,8 @@ async fn write_answer(tx: &mut Tx, run: LockedRun, body: &EventBody<'_>) -> Resu
     let write = async |tx: &mut Tx, attempt: TakenAttempt| {
         let run_id = attempt.run.id;
         let event = Event::new(attempt.first_event(), Utc::now(), body);
-        let sql = concat!(
-            "update agent_runs set archived_to = $2, checkpoint = $2, attempt_reason = 'resumed', \
-             status = case when open.what is null then 'queued' else 'waiting' end, awaits = open.what from (select ",
-            open_questions!(),
-            " as what) open where id = $1 returning id, status = 'queued' as queued, conversation_id, traceparent"
-        );
         let writes = writes_of(run_id, &ArchiveChunk::of(&event));
-        let fenced = FencedWrites::new(Statement::new(sql, args![run_id, event.id]), writes);
+        let fenced = FencedWrites::new(Statement::new(RESUME, args![run_id, event.id]), writes);
         let outcome = tx.write_fenced::<(Uuid, bool, Uuid, Option<String>)>(fenced).await?.into_iter().next();
         let (_, queued, conversation_id, stored) = outcome.ok_or_else(|| tx.no_row())?;
         Ok(AnsweredRun { run_id, events: vec![event], queued, conversation_id, traceparent: traceparent(stored) })
@@ -334,17 +327,15 @@ async fn write_answer(tx: &mut Tx, run: LockedRun, body: &EventBody<'_>) -> Resu
 }
 
 /// Locks the run of this owner, if there is one, in a conversation that is not deleted.
-async fn lock(tx: &mut Tx, run_id: Uuid, owner: Option<&str>) -> Result<Option<LockedRun>, Error> {
-    let sql = "select r.id from agent_runs r join chat_conversations c on c.id = r.conversation_id \
-               where r.id = $1 and ($2 is null or r.owner_id = $2) and c.deleted_at is null";
-    match tx.fetch_optional::<(Uuid,)>(sql, args![run_id, owner.map(str::to_owned)]).await? {
+pub async fn lock(tx: &mut Tx, run_id: Uuid, owner: Option<&str>) -> Result<Option<LockedRun>, Error> {
+    match tx.fetch_optional::<(Uuid,)>(WAITING_RUN, args![run_id, owner.map(str::to_owned)]).await? {
         Some(_) => lock_run(tx, run_id).await,
         None => Ok(None),
     }
 }
 
 /// An accepted answer stays. No other outcome has written anything.
-fn settled(outcome: AnswerOutcome) -> Settle<AnswerOutcome> {
+pub fn settled(outcome: AnswerOutcome) -> Settle<AnswerOutcome> {
     match outcome {
         AnswerOutcome::Accepted(_) => Commit(outcome),
         _ => RollBack(outcome),

@@ -13,7 +13,7 @@ use crate::{
     storage::{
         Error,
         position::lock_conversation,
-        sql::{Tx, args},
+        sql::{Tx, args, statements},
     },
     usage::Usage,
 };
@@ -60,21 +60,43 @@ impl TakenAttempt {
     }
 }
 
+statements! {
+    /// Returns the conversation of a run.
+    CONVERSATION_OF_RUN = "
+        select conversation_id
+        from agent_runs
+        where id = $1
+    ",
+    /// Locks a run's row.
+    LOCK_RUN = "
+        select id, conversation_id, output_message_id, status, attempt, archived_to, crashes,
+            stream, usage, cancel_requested_at is not null as cancel_requested,
+            coalesce({ms since:cancel_requested_at} > 1500, false) as cancel_overdue,
+            coalesce(lease_until < {now}, false) as expired
+        from agent_runs
+        where id = $1
+        {for update}
+    ",
+    /// Takes the next attempt of a locked run.
+    TAKE_ATTEMPT = "
+        update agent_runs
+        set attempt = attempt + 1
+        where id = $1
+    ",
+}
+
 /// Locks the run and its conversation; `None` if there is no such run.
 pub async fn lock_run(tx: &mut Tx, run_id: Uuid) -> Result<Option<LockedRun>, Error> {
-    let sql = "select conversation_id from agent_runs where id = $1";
-    let Some((conversation_id,)) = tx.fetch_optional::<(Uuid,)>(sql, args![run_id]).await? else { return Ok(None) };
+    let Some((conversation_id,)) = tx.fetch_optional::<(Uuid,)>(CONVERSATION_OF_RUN, args![run_id]).await? else {
+        return Ok(None);
+    };
     lock_conversation(tx, conversation_id).await?;
     lock_run_in_conversation(tx, run_id).await
 }
 
 /// Locks the run, in a transaction that has locked the conversation.
 pub async fn lock_run_in_conversation(tx: &mut Tx, run_id: Uuid) -> Result<Option<LockedRun>, Error> {
-    let sql = "select id, conversation_id, output_message_id, status, attempt, archived_to, crashes, stream, usage, \
-               cancel_requested_at is not null as cancel_requested, \
-               coalesce({ms since:cancel_requested_at} > 1500, false) as cancel_overdue, coalesce(lease_until < {now}, false) as expired \
-               from agent_runs where id = $1 {for update}";
-    tx.fetch_optional(sql, args![run_id]).await
+    tx.fetch_optional(LOCK_RUN, args![run_id]).await
 }
 
 /// The write rule: takes the run's next attempt for the writes of `body`.
@@ -83,7 +105,7 @@ pub async fn take_attempt<T>(
     run: LockedRun,
     body: impl AsyncFnOnce(&mut Tx, TakenAttempt) -> Result<T, Error>,
 ) -> Result<T, Error> {
-    tx.execute("update agent_runs set attempt = attempt + 1 where id = $1", args![run.id]).await?;
+    tx.execute(TAKE_ATTEMPT, args![run.id]).await?;
     let number = run.attempt as u32 + 1;
     body(tx, TakenAttempt { run, number }).await
 }

@@ -8,7 +8,7 @@ use super::{Claim, Summary, claim::FirstInput, summary::newest_summary};
 use crate::storage::{
     Error, Storage,
     rows::{MessageRow, message_columns},
-    sql::{self, args},
+    sql::{self, args, statements},
 };
 use crate::{
     approval::Approval,
@@ -127,15 +127,95 @@ struct HistoryRow {
 /// the fork's checkpoint only.
 macro_rules! earlier_results {
     () => {
-        "(select {objects:'name', t.name, 'input', substr(cast(t.input as text), 1, cast($7 as integer) + 1), \
-         'output', substr(t.output, 1, cast($7 as integer) + 1), 'error', substr(cast(t.error as text), 1, cast($7 as integer) + 1)} \
-         from (select c.name, c.input, c.output, c.error from agent_run_tool_calls c \
-         where $7 > 0 and c.run_id = earlier.run_id and earlier.role = 'assistant' and c.status = 'completed' \
-         and not exists (select 1 from agent_run_checkpoints k where k.conversation_id = earlier.conversation_id \
-         and k.node = 'fork' and k.run_id = c.run_id and not exists (select 1 from agent_run_messages s \
-         where s.run_id = c.run_id and s.call_id = c.call_id and s.position <= k.messages)) \
-         order by c.step desc, c.position desc limit $8) t)"
+        "(
+                select {objects:
+                    'name', t.name,
+                    'input', substr(cast(t.input as text), 1, cast($7 as integer) + 1),
+                    'output', substr(t.output, 1, cast($7 as integer) + 1),
+                    'error', substr(cast(t.error as text), 1, cast($7 as integer) + 1)
+                }
+                from (
+                    select c.name, c.input, c.output, c.error
+                    from agent_run_tool_calls c
+                    where $7 > 0
+                      and c.run_id = earlier.run_id
+                      and earlier.role = 'assistant'
+                      and c.status = 'completed'
+                      and not exists (
+                          select 1
+                          from agent_run_checkpoints k
+                          where k.conversation_id = earlier.conversation_id
+                            and k.node = 'fork'
+                            and k.run_id = c.run_id
+                            and not exists (
+                                select 1
+                                from agent_run_messages s
+                                where s.run_id = c.run_id
+                                  and s.call_id = c.call_id
+                                  and s.position <= k.messages
+                            )
+                      )
+                    order by c.step desc, c.position desc
+                    limit $8
+                ) t
+            )"
     };
+}
+
+statements! {
+    /// Reads the run's own input first, then the earlier messages and their runs' tool results, newest first. It
+    /// includes messages that were superseded after the run's submission.
+    HISTORY = concat!("
+        with summary as (
+            ", newest_summary!(), "
+        )
+        select *
+        from (
+            select true as own, m.turn, ", message_columns!(), ", s.up_to, s.content as summary,
+                r.client_tools, r.metadata,
+                (
+                    select c.metadata
+                    from agent_run_checkpoints c
+                    where c.conversation_id = $2
+                    order by c.id desc
+                    limit 1
+                ) as inherited,
+                r.finish_reason as run_finish_reason, cast(null as jsonb) as results
+            from (
+                select *
+                from agent_runs
+                where id = $1
+                  and attempt = $9
+                  and status = 'running'
+            ) r
+            join chat_messages m on m.id = r.input_message_id
+            left join summary s on true
+        ) said
+        union all
+        select earlier.*, ", earlier_results!(), " as results
+        from (
+            select false as own, m.turn, ", message_columns!(), ", cast(null as bigint) as up_to,
+                cast(null as text) as summary, cast(null as jsonb) as client_tools,
+                cast(null as jsonb) as metadata, cast(null as jsonb) as inherited,
+                cast(null as text) as run_finish_reason
+            from chat_messages m
+            where m.conversation_id = $2
+              and m.turn < $3
+              and m.turn > coalesce((select up_to from summary), -1)
+              and m.id <> (select input_message_id from agent_runs where id = $1)
+              and (m.superseded_at is null or m.superseded_at > $4)
+            order by m.turn desc, m.position desc
+            limit (
+                select case
+                    when c.handle like 'agent:%' then cast($6 as bigint)
+                    else cast($5 as bigint)
+                end
+                from chat_conversations c
+                where c.id = $2
+            )
+        ) earlier
+        order by own desc, turn desc, position desc
+    "),
 }
 
 impl Storage {
@@ -153,8 +233,8 @@ impl Storage {
                 finish_reason: None,
             })));
         }
-        let (sql, args) = history_rows(claim, window);
-        let mut rows = self.database.fetch_all::<HistoryRow>("begin an attempt", sql, args).await?.into_iter();
+        let args = history_args(claim, window);
+        let mut rows = self.database.fetch_all::<HistoryRow>("begin an attempt", HISTORY, args).await?.into_iter();
         let Some(own) = rows.next().filter(|row| row.own) else { return Ok(BeginResult::Fenced) };
         let mut earlier: Vec<EarlierMessage> = rows
             .map(|row| EarlierMessage {
@@ -184,38 +264,12 @@ impl Storage {
     }
 }
 
-/// Reads the run's own input first, then the earlier messages and their runs' tool results, newest first. It includes
-/// messages that were superseded after the run's submission.
-fn history_rows(claim: &Claim, window: Window) -> (&'static str, Vec<sql::Value>) {
-    let sql = concat!(
-        "with summary as (",
-        newest_summary!(),
-        ") select * from (select true as own, m.turn, ",
-        message_columns!(),
-        ", s.up_to, s.content as summary, r.client_tools, r.metadata, (select c.metadata from agent_run_checkpoints c ",
-        "where c.conversation_id = $2 order by c.id desc limit 1) as inherited, r.finish_reason as run_finish_reason, ",
-        "cast(null as jsonb) as results ",
-        "from (select * from agent_runs where id = $1 and attempt = $9 and status = 'running') r ",
-        "join chat_messages m on m.id = r.input_message_id ",
-        "left join summary s on true) said union all ",
-        "select earlier.*, ",
-        earlier_results!(),
-        " as results from (select false as own, m.turn, ",
-        message_columns!(),
-        ", cast(null as bigint) as up_to, cast(null as text) as summary, cast(null as jsonb) as client_tools, ",
-        "cast(null as jsonb) as metadata, cast(null as jsonb) as inherited, cast(null as text) as run_finish_reason from chat_messages m ",
-        "where m.conversation_id = $2 and m.turn < $3 and m.turn > coalesce((select up_to from summary), -1) ",
-        "and m.id <> (select input_message_id from agent_runs where id = $1) ",
-        "and (m.superseded_at is null or m.superseded_at > $4) order by m.turn desc, m.position desc ",
-        "limit (select case when c.handle like 'agent:%' then $6 else $5 end from chat_conversations c where c.id = $2)) earlier ",
-        "order by own desc, turn desc, position desc"
-    );
+/// Returns the parameters of `HISTORY`.
+fn history_args(claim: &Claim, window: Window) -> Vec<sql::Value> {
     let Window { usual, standing, result_chars } = window;
     let created_at = Some(claim.created_at);
     let (run_id, conversation_id, attempt) = (claim.run_id, claim.conversation_id, claim.attempt);
-    let args =
-        args![run_id, conversation_id, claim.position, created_at, usual, standing, result_chars, RESULTS, attempt];
-    (sql, args)
+    args![run_id, conversation_id, claim.position, created_at, usual, standing, result_chars, RESULTS, attempt]
 }
 
 /// Returns both objects merged; a field of `own` replaces an inherited one.

@@ -9,7 +9,7 @@ use crate::{
     run::RunStatus,
     storage::{
         Error, Storage,
-        sql::{Commit, RollBack, Tx, args},
+        sql::{Commit, RollBack, Tx, args, statements},
     },
 };
 
@@ -26,12 +26,26 @@ pub enum CancelOutcome {
     NotFound,
 }
 
+statements! {
+    /// Returns the run, if it is this owner's.
+    OWNED_RUN = "
+        select id
+        from agent_runs
+        where id = $1 and owner_id = $2
+    ",
+    /// Requests that the holder ends its run.
+    REQUEST_END = "
+        update agent_runs
+        set cancel_requested_at = coalesce(cancel_requested_at, {now})
+        where id = $1
+    ",
+}
+
 impl Storage {
     /// Ends a queued or waiting run, and requests the end of a running one.
     pub async fn request_cancel(&self, owner: &str, run_id: Uuid) -> Result<CancelOutcome, Error> {
         let cancel = async |tx: &mut Tx| {
-            let sql = "select id from agent_runs where id = $1 and owner_id = $2";
-            if tx.fetch_optional::<(Uuid,)>(sql, args![run_id, owner]).await?.is_none() {
+            if tx.fetch_optional::<(Uuid,)>(OWNED_RUN, args![run_id, owner]).await?.is_none() {
                 return Ok(RollBack(CancelOutcome::NotFound));
             }
             let Some(run) = lock_run(tx, run_id).await? else { return Ok(RollBack(CancelOutcome::NotFound)) };
@@ -51,6 +65,5 @@ impl Storage {
 
 /// Requests that the holder ends its run.
 pub async fn request_end(tx: &mut Tx, run_id: Uuid) -> Result<(), Error> {
-    let sql = "update agent_runs set cancel_requested_at = coalesce(cancel_requested_at, {now}) where id = $1";
-    tx.execute(sql, args![run_id]).await.map(drop)
+    tx.execute(REQUEST_END, args![run_id]).await.map(drop)
 }

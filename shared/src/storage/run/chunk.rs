@@ -7,7 +7,7 @@ use super::{Progress, progress::rows_of};
 use crate::{
     event::Event,
     event_id::EventId,
-    storage::sql::{Statement, args},
+    storage::sql::{Statement, args, statements},
 };
 
 /// Consecutive encoded events of one attempt, and the rows that become durable with them.
@@ -37,10 +37,19 @@ impl ArchiveChunk {
 /// Size of an archive row, give or take an event.
 const ROW_BYTES: usize = 64 * 1024;
 
+statements! {
+    /// Archives events of a run.
+    INSERT_EVENTS = "
+        insert into run_events (run_id, last_id, body)
+        select $1, $2, $3
+        where {fenced}
+    ",
+}
+
 /// Returns the writes for a chunk and its rows.
 pub fn writes_of(run_id: Uuid, chunk: &ArchiveChunk) -> Vec<Statement> {
-    let sql = "insert into run_events (run_id, last_id, body) select $1, $2, $3 where {fenced}";
-    let events = event_rows(chunk).map(|(last, body)| Statement::new(sql, args![run_id, last, body.to_vec()]));
+    let events =
+        event_rows(chunk).map(|(last, body)| Statement::new(INSERT_EVENTS, args![run_id, last, body.to_vec()]));
     events.chain(rows_of(&[(run_id, &chunk.progress)])).collect()
 }
 

@@ -13,7 +13,7 @@ use uuid::Uuid;
 use crate::storage::{
     Error, Storage,
     rows::traceparent,
-    sql::{self, Commit, Tx, args},
+    sql::{self, Commit, Sql, Tx, args, statements},
 };
 use crate::{
     agent::Limits,
@@ -200,71 +200,86 @@ impl ClaimTerms {
 macro_rules! take {
     ($cte:literal) => {
         concat!(
-            "with candidates as materialized (", $cte, " limit $3 {skip locked}) ",
-            "update agent_runs set status = 'running', attempt = attempt + 1, archived_to = (attempt + 1) * 4294967296 + 1, ",
-            "claimed_with = (attempt + 1) * 100 + 1, holder = $1, lease_until = {after:$2}, executing = true, started_at = coalesce(started_at, {now}), ",
-            "attempt_reason = case when status = 'running' then 'lease_expired' else attempt_reason end, ",
-            "waited_ms = waited_ms + coalesce({ms since:waiting_since}, 0), waiting_since = null ",
-            "from candidates where agent_runs.id = candidates.candidate_id ",
-            "returning agent_runs.id, owner_id, conversation_id, attempt, output_message_id, position, created_at, checkpoint, crashes, attempt_reason, ",
-            "parent_run_id, depth, agent_definition_id, agent_version, stream, max_duration_ms, traceparent, {ms since:started_at} - waited_ms as worked_ms, {now} as claimed_at, ",
-            "input_message_id, case when position = 1 then (select m.client_id from chat_messages m where m.id = input_message_id) end as input_client_id, ",
-            "case when position = 1 then metadata end as metadata, case when position = 1 and client_tools is null then ",
-            "(select m.content from chat_messages m where m.id = input_message_id and octet_length(m.content) <= 16384) end as input_content"
+            "
+        with candidates as materialized (",
+            $cte,
+            "
+            limit $3
+            {skip locked}
+        )
+        update agent_runs
+        set status = 'running',
+            attempt = attempt + 1,
+            archived_to = (attempt + 1) * 4294967296 + 1,
+            claimed_with = (attempt + 1) * 100 + 1,
+            holder = $1,
+            lease_until = {after:$2},
+            executing = true,
+            started_at = coalesce(started_at, {now}),
+            attempt_reason = case
+                when status = 'running' then 'lease_expired'
+                else attempt_reason
+            end,
+            waited_ms = waited_ms + coalesce({ms since:waiting_since}, 0),
+            waiting_since = null
+        from candidates
+        where agent_runs.id = candidates.candidate_id
+        returning agent_runs.id, owner_id, conversation_id, attempt, output_message_id, position,
+            created_at, checkpoint, crashes, attempt_reason, parent_run_id, depth,
+            agent_definition_id, agent_version, stream, max_duration_ms, traceparent, {ms since:started_at} - waited_ms as worked_ms,
+            {now} as claimed_at, input_message_id,
+            case
+                when position = 1
+                then (select m.client_id from chat_messages m where m.id = input_message_id)
+            end as input_client_id,
+            case when position = 1 then metadata end as metadata,
+            case
+                when position = 1 and client_tools is null
+                then (
+                    select m.content
+                    from chat_messages m
+                    where m.id = input_message_id and octet_length(m.content) <= 16384
+                )
+            end as input_content"
         )
     };
 }
 
 pub(in crate::storage) use take;
 
-impl Storage {
-    /// Claims up to `limit` queued runs, only the first of each conversation. The order is priority, then the owner
-    /// with fewer running runs (up to 100), then the owner's turn, then age. The claim reads only the head of the
-    /// queue, in which owners take turns (`queue_round`), and no blocked run. So it costs the same with 100,000 queued
-    /// runs as with a hundred.
-    pub async fn claim_queued(&self, terms: &ClaimTerms, limit: usize) -> Result<Vec<Claim>, Error> {
-        // PostgreSQL plans a worker's statements without their parameters. The constant limit of 2048 makes it read the
-        // queue by its index; for an unknown limit it would sort the whole queue. The offset prevents a join of all
-        // unfinished runs, so PostgreSQL looks each one up. It locks the rows one by one, in order, until there are
-        // enough, and skips locked runs.
-        let sql = take!(
-            "with head as materialized ( \
-             select * from (select r.id, r.owner_id, r.priority, r.queue_round from agent_runs r \
-             where r.status = 'queued' and r.priority >= 0 and r.crashes < $5 and r.crashes < $4 and not exists ( \
-             select 1 from agent_runs earlier where earlier.conversation_id = r.conversation_id and earlier.position < r.position \
-             and earlier.status in ('queued', 'running', 'waiting') limit 1 offset 0) \
-             order by r.priority desc, r.queue_round, r.id limit 2048) longest limit $3 * 4 + 64), \
-             owners as materialized ( \
-             select owner_id, (select count(*) from (select 1 from agent_runs held where held.owner_id = several.owner_id \
-             and held.finished_at is null and held.status = 'running' order by held.queue_round limit 100) running) as running \
-             from (select distinct owner_id from head where (select min(owner_id) < max(owner_id) from head)) several), \
-             turns as ( \
-             select head.id, head.priority, head.queue_round, coalesce(owners.running, 0) \
-             + row_number() over (partition by head.priority, head.owner_id order by head.queue_round, head.id) as turn \
-             from head left join owners on owners.owner_id = head.owner_id) \
-             select candidate_id from ( \
-             select (select r.id from agent_runs r where r.id = ordered.id and r.status = 'queued' {skip locked}) as candidate_id \
-             from (select id from turns order by priority desc, turn, queue_round, id limit 1000000 offset 0) ordered \
-             limit 1000000 offset 0) locked where candidate_id is not null"
-        );
-        self.take("claim queued runs", sql, terms, limit).await
-    }
+statements! {
+    /// Claims runs of dead workers, without suspects.
+    TAKE_EXPIRED = take!("
+        select r.id as candidate_id
+        from agent_runs r
+        where r.status = 'running'
+          and r.lease_until < {now}
+          and r.holder is null
+          and r.cancel_requested_at is null
+          and r.crashes < $5
+          and r.crashes < $4
+        order by r.lease_until
+    "),
+    /// Archives the first event of each attempt.
+    INSERT_STARTS = "
+        insert into run_events (run_id, last_id, body)
+        select {uuid:value->>'run_id'}, cast(value->>'last_id' as bigint), {bytes:value->>'body'}
+        from {each:$1}
+    ",
+}
 
+impl Storage {
     /// Claims up to `limit` runs of dead workers, without suspects.
     pub async fn claim_expired(&self, terms: &ClaimTerms, limit: usize) -> Result<Vec<Claim>, Error> {
         self.settle_deaths(terms).await?;
-        let sql = take!(
-            "select r.id as candidate_id from agent_runs r where r.status = 'running' and r.lease_until < {now} \
-             and r.holder is null and r.cancel_requested_at is null and r.crashes < $5 and r.crashes < $4 \
-             order by r.lease_until"
-        );
-        self.take("claim runs whose lease has expired", sql, terms, limit).await
+        self.take("claim runs whose lease has expired", TAKE_EXPIRED, terms, limit).await
     }
 
-    async fn take(
+    /// Claims the candidates of a statement without further parameters.
+    pub async fn take(
         &self,
         doing: &'static str,
-        sql: &'static str,
+        sql: Sql,
         terms: &ClaimTerms,
         limit: usize,
     ) -> Result<Vec<Claim>, Error> {
@@ -276,7 +291,7 @@ impl Storage {
     pub async fn take_with(
         &self,
         doing: &'static str,
-        sql: &'static str,
+        sql: Sql,
         args: Vec<sql::Value>,
         max_crashes: usize,
     ) -> Result<Vec<Claim>, Error> {
@@ -339,9 +354,7 @@ async fn start_attempts(
         });
     }
     if !chunks.is_empty() {
-        let sql = "insert into run_events (run_id, last_id, body) \
-                   select {uuid:value->>'run_id'}, cast(value->>'last_id' as bigint), {bytes:value->>'body'} from {each:$1}";
-        tx.execute(sql, args![Value::Array(chunks)]).await?;
+        tx.execute(INSERT_STARTS, args![Value::Array(chunks)]).await?;
     }
     Ok(claims)
 }

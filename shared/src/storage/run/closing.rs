@@ -9,7 +9,7 @@ use super::{
     blocked::unblock_next,
     chunk::{chunk_of, writes_of},
     flush::log_refused_checkpoint,
-    subagents::{ChildEnd, ParentCall, answer_parent},
+    outcomes::{ChildEnd, ParentCall, answer_parent},
 };
 use crate::{
     ending::Ending,
@@ -23,7 +23,7 @@ use crate::{
         Error,
         position::take_position,
         rows::MessageRow,
-        sql::{FencedWrites, Spare, Statement, Tx, args},
+        sql::{FencedWrites, Spare, Statement, Tx, args, statements},
     },
     usage::Usage,
 };
@@ -105,6 +105,65 @@ impl Answer {
     }
 }
 
+statements! {
+    /// Ends an unfinished run of this attempt. Returns whether another run of the conversation waits.
+    END = "
+        update agent_runs
+        set status = $2,
+            archived_to = $3,
+            usage = coalesce($4, usage),
+            finish_reason = coalesce($9, finish_reason),
+            model = coalesce($11, model),
+            error_code = $5,
+            error_message = $6,
+            parts = $10,
+            finished_at = {now},
+            holder = null,
+            lease_until = null,
+            executing = false
+        where id = $1
+          and attempt = $8
+          and status in ('queued', 'running', 'waiting')
+        returning id, parent_run_id, parent_call_id, subagent_role, children_usage,
+            exists (
+                select 1
+                from agent_runs next
+                where next.conversation_id = $7
+                  and next.status = 'queued'
+                  and next.id <> $1
+            ) as next_waits,
+            exists (
+                select 1
+                from agent_runs child
+                where child.parent_run_id = $1 and child.finished_at is null
+            ) as has_children
+    ",
+    /// Abandons the open calls of an ended run.
+    ABANDON_CALLS = "
+        update agent_run_tool_calls
+        set status = 'abandoned'
+        where run_id = $1 and status <> 'completed'
+    ",
+    /// Cancels the open questions of an ended run.
+    CANCEL_APPROVALS = "
+        update agent_run_approvals
+        set status = 'cancelled', decided_at = {now}
+        where run_id = $1 and status = 'pending'
+    ",
+    /// Stores the answer of an unfinished run.
+    INSERT_ANSWER = "
+        insert into chat_messages (
+            id, conversation_id, owner_id, run_id, position, turn, role, content, status,
+            finish_reason, retrieval_context, superseded_at, created_at
+        )
+        select $1, $2, owner_id, id, $4, position, 'assistant', $5, $6, $8, $7, superseded_at, {now}
+        from agent_runs
+        where id = $3 and status in ('queued', 'running', 'waiting')
+        returning id, client_id, conversation_id, run_id, position, role, content_type, content,
+            status, finish_reason, retrieval_context, superseded_at, created_at
+    ",
+}
+
 /// Returns whether the run stores an answer. A run that did not complete needs a text.
 pub fn leaves_message(ending: &Ending, text: &str) -> bool {
     ending.status() == RunStatus::Completed || !text.is_empty()
@@ -148,12 +207,6 @@ pub async fn write_closing(tx: &mut Tx, closing: RunEnd<'_>, spare: Spare) -> Re
     let events = closing.events(message);
     let chunk = chunk_of(closing.tail, &events);
     let (code, message) = ending.error().map(|error| (error.code.clone(), error.message.clone())).unzip();
-    let sql = "update agent_runs set status = $2, archived_to = $3, usage = coalesce($4, usage), finish_reason = coalesce($9, finish_reason), model = coalesce($11, model), error_code = $5, error_message = $6, parts = $10, \
-               finished_at = {now}, holder = null, lease_until = null, executing = false \
-               where id = $1 and attempt = $8 and status in ('queued', 'running', 'waiting') \
-               returning id, parent_run_id, parent_call_id, subagent_role, children_usage, \
-               exists (select 1 from agent_runs next where next.conversation_id = $7 and next.status = 'queued' and next.id <> $1) as next_waits, \
-               exists (select 1 from agent_runs child where child.parent_run_id = $1 and child.finished_at is null) as has_children";
     let args = args![
         closing.run_id,
         ending.status().as_str(),
@@ -168,7 +221,7 @@ pub async fn write_closing(tx: &mut Tx, closing: RunEnd<'_>, spare: Spare) -> Re
         chunk.progress.model.clone()
     ];
     let starts_children = !chunk.progress.children.is_empty();
-    let fenced = FencedWrites::new(Statement::new(sql, args), writes_of(closing.run_id, &chunk));
+    let fenced = FencedWrites::new(Statement::new(END, args), writes_of(closing.run_id, &chunk));
     let written = tx.write_spares::<EndedRow>(fenced, spare).await?;
     let Some(row) = written.rows.into_iter().next() else { return Ok(None) };
     if row.next_waits {
@@ -179,10 +232,8 @@ pub async fn write_closing(tx: &mut Tx, closing: RunEnd<'_>, spare: Spare) -> Re
     }
     // Order matters: the tail may contain calls and questions, which no caller will answer after the end.
     if ending.status() != RunStatus::Completed {
-        let sql = "update agent_run_tool_calls set status = 'abandoned' where run_id = $1 and status <> 'completed'";
-        tx.execute(sql, args![closing.run_id]).await?;
-        let sql = "update agent_run_approvals set status = 'cancelled', decided_at = {now} where run_id = $1 and status = 'pending'";
-        tx.execute(sql, args![closing.run_id]).await?;
+        tx.execute(ABANDON_CALLS, args![closing.run_id]).await?;
+        tx.execute(CANCEL_APPROVALS, args![closing.run_id]).await?;
     }
     let answered = match row.parent_run_id.zip(row.parent_call_id) {
         None => None,
@@ -211,9 +262,7 @@ async fn insert_answer(tx: &mut Tx, closing: &RunEnd<'_>) -> Result<Option<Messa
         }
     };
     let row = tx.fetch_optional::<MessageRow>(
-        "insert into chat_messages (id, conversation_id, owner_id, run_id, position, turn, role, content, status, finish_reason, retrieval_context, superseded_at, created_at) \
-         select $1, $2, owner_id, id, $4, position, 'assistant', $5, $6, $8, $7, superseded_at, {now} from agent_runs where id = $3 and status in ('queued', 'running', 'waiting') \
-         returning id, client_id, conversation_id, run_id, position, role, content_type, content, status, finish_reason, retrieval_context, superseded_at, created_at",
+        INSERT_ANSWER,
         args![
             closing.output_message_id,
             closing.conversation_id,

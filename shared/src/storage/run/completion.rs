@@ -16,7 +16,7 @@ use crate::{
     event_id::EventId,
     storage::{
         quota::trace_bytes,
-        sql::{Database, FencedWrites, Statement, args},
+        sql::{Database, FencedWrites, Statement, args, statements},
     },
 };
 
@@ -63,6 +63,97 @@ impl Completion {
     }
 }
 
+statements! {
+    /// Returns a row for each member of the group.
+    ENDING {
+        postgres = "
+            select *
+            from unnest(
+                {array uuid:$1}, {array bigint:$2}, {array uuid:$3}, {array bigint:$4},
+                {array uuid:$5}, {array text:$6}, {array bigint:$7}, {array timestamptz:$8},
+                {array jsonb:$9}, {array text:$10}, {array jsonb:$11}, {array bigint:$12},
+                {array text:$13}
+            ) as ending (
+                run_id, attempt, conversation_id, position, message_id, text, bytes, created_at,
+                usage, finish_reason, parts, last_id, model
+            )
+        ",
+    },
+    /// Locks the members whose rows are free. A locked row would make all members wait, and perhaps for each other.
+    /// PostgreSQL checks a row again when it locks it, if another transaction wrote the row since the statement began.
+    /// Order matters: the conversation is locked before the run.
+    FREE {
+        postgres = "
+            select r.id as run_id, c.id as conversation_id
+            from ending e
+            join chat_conversations c on c.id = e.conversation_id and c.last_position = e.position
+            join agent_runs r on r.id = e.run_id and r.attempt = e.attempt
+            where r.status = 'running' and r.superseded_at is null
+            for no key update of c, r skip locked
+        ",
+    },
+    /// Takes a position for each answer.
+    COUNTED {
+        postgres = concat!("
+            update chat_conversations c
+            set last_position = c.last_position + 1,
+                last_message_at = {now},
+                activity_at = {now},
+                bytes = c.bytes + e.bytes + ", trace_bytes!("e.run_id"), "
+            from ending e
+            join free f on f.run_id = e.run_id
+            where c.id = f.conversation_id
+            returning c.id
+        "),
+    },
+    /// Ends the runs.
+    COMPLETE {
+        postgres = "
+            update agent_runs r
+            set status = 'completed',
+                archived_to = e.last_id,
+                usage = coalesce(e.usage, r.usage),
+                finish_reason = coalesce(e.finish_reason, r.finish_reason),
+                model = coalesce(e.model, r.model),
+                parts = e.parts,
+                finished_at = {now},
+                holder = null,
+                lease_until = null,
+                executing = false
+            from ending e
+            join counted on counted.id = e.conversation_id
+            join free f on f.run_id = e.run_id
+            where r.id = f.run_id
+            returning r.id, r.position, r.owner_id
+        ",
+    },
+    /// Stores the answers.
+    INSERT_ANSWERS {
+        postgres = "
+            insert into chat_messages (
+                id, conversation_id, owner_id, run_id, position, turn, role, content, status,
+                retrieval_context, created_at, finish_reason
+            )
+            select e.message_id, e.conversation_id, f.owner_id, f.id, f.position + 1, f.position,
+                'assistant', e.text, 'complete', jsonb_build_object('agent_run_id', f.id),
+                e.created_at, e.finish_reason
+            from ending e
+            join fence f on f.id = e.run_id
+        ",
+    },
+    /// Archives the last events of all runs.
+    INSERT_CHUNKS {
+        postgres = "
+            insert into run_events (run_id, last_id, body)
+            select e.run_id, e.last_id, e.body
+            from unnest({array uuid:$1}, {array bigint:$2}, {array bytea:$3}) as e (
+                run_id, last_id, body
+            )
+            where {fenced:e.run_id}
+        ",
+    },
+}
+
 /// Starts the group of this process's completions. Its statements run on a connection of their own.
 pub fn start(database: Database) -> Group<Completion, ()> {
     Group::start(move |completions: Vec<Completion>| {
@@ -77,44 +168,15 @@ pub fn start(database: Database) -> Group<Completion, ()> {
 
 /// Returns the statement, whose fence returns the ids of the ended runs.
 fn statement(completions: &[Completion]) -> FencedWrites {
-    let ending = Statement::new(
-        "select * from unnest({array uuid:$1}, {array bigint:$2}, {array uuid:$3}, {array bigint:$4}, {array uuid:$5}, \
-         {array text:$6}, {array bigint:$7}, {array timestamptz:$8}, {array jsonb:$9}, {array text:$10}, {array jsonb:$11}, \
-         {array bigint:$12}, {array text:$13}) \
-         as ending (run_id, attempt, conversation_id, position, message_id, text, bytes, created_at, usage, finish_reason, \
-         parts, last_id, model)",
-        columns(completions),
-    );
-    // A locked row would make all members wait, and perhaps for each other. A row that was written since the statement began
-    // is checked again when it is locked. Order matters: the conversation is locked before the run.
-    let free = "select r.id as run_id, c.id as conversation_id from ending e \
-                join chat_conversations c on c.id = e.conversation_id and c.last_position = e.position \
-                join agent_runs r on r.id = e.run_id and r.attempt = e.attempt \
-                where r.status = 'running' and r.superseded_at is null for no key update of c, r skip locked";
-    let counted = concat!(
-        "update chat_conversations c set last_position = c.last_position + 1, last_message_at = {now}, activity_at = {now}, ",
-        "bytes = c.bytes + e.bytes + ",
-        trace_bytes!("e.run_id"),
-        " from ending e join free f on f.run_id = e.run_id where c.id = f.conversation_id returning c.id"
-    );
-    let fence = "update agent_runs r set status = 'completed', archived_to = e.last_id, usage = coalesce(e.usage, r.usage), \
-                 finish_reason = coalesce(e.finish_reason, r.finish_reason), model = coalesce(e.model, r.model), parts = e.parts, finished_at = {now}, \
-                 holder = null, lease_until = null, executing = false \
-                 from ending e join counted on counted.id = e.conversation_id join free f on f.run_id = e.run_id \
-                 where r.id = f.run_id returning r.id, r.position, r.owner_id";
-    let answers = "insert into chat_messages (id, conversation_id, owner_id, run_id, position, turn, role, content, status, \
-                   retrieval_context, created_at, finish_reason) \
-                   select e.message_id, e.conversation_id, f.owner_id, f.id, f.position + 1, f.position, 'assistant', e.text, \
-                   'complete', jsonb_build_object('agent_run_id', f.id), e.created_at, e.finish_reason \
-                   from ending e join fence f on f.id = e.run_id";
+    let ending = Statement::new(ENDING, columns(completions));
     let chunks: Vec<_> = completions.iter().map(|completion| (completion.run_id, &completion.chunk)).collect();
     let rows = chunks.iter().map(|(run_id, chunk)| (*run_id, &chunk.progress)).collect::<Vec<_>>();
-    let mut writes = vec![Statement::new(answers, args![]), events(&chunks)];
+    let mut writes = vec![Statement::new(INSERT_ANSWERS, args![]), events(&chunks)];
     writes.extend(rows_of(&rows));
-    FencedWrites::new(Statement::new(fence, args![]), writes)
+    FencedWrites::new(Statement::new(COMPLETE, args![]), writes)
         .after("ending", ending)
-        .after("free", Statement::new(free, args![]))
-        .after("counted", Statement::new(counted, args![]))
+        .after("free", Statement::new(FREE, args![]))
+        .after("counted", Statement::new(COUNTED, args![]))
 }
 
 /// Returns the columns of `ending`, an array each.
@@ -149,8 +211,5 @@ fn events(chunks: &[(Uuid, &ArchiveChunk)]) -> Statement {
             bodies.push(body.to_vec());
         }
     }
-    let sql = "insert into run_events (run_id, last_id, body) select e.run_id, e.last_id, e.body \
-               from unnest({array uuid:$1}, {array bigint:$2}, {array bytea:$3}) as e (run_id, last_id, body) \
-               where {fenced:e.run_id}";
-    Statement::new(sql, args![run_ids, last_ids, bodies])
+    Statement::new(INSERT_CHUNKS, args![run_ids, last_ids, bodies])
 }

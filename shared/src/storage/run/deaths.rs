@@ -10,7 +10,7 @@ use uuid::Uuid;
 use super::ClaimTerms;
 use crate::storage::{
     Error, Storage,
-    sql::{self, Commit, RollBack, Tx, args},
+    sql::{self, Commit, RollBack, Tx, args, statements},
 };
 /// A run of a dead holder.
 #[derive(FromRow)]
@@ -42,6 +42,34 @@ impl Blame {
     }
 }
 
+statements! {
+    /// Returns other holders whose leases have all expired.
+    DEAD_HOLDERS = "
+        select holder
+        from agent_runs
+        where status = 'running' and holder <> $1
+        group by holder
+        having max(lease_until) < {now}
+    ",
+    /// Locks the running runs of a holder.
+    LOCK_RUNS = "
+        select id, crashes >= $2 as suspect, executing, lease_until < {now} as expired
+        from agent_runs
+        where holder = $1 and status = 'running'
+        order by id
+        {for update}
+    ",
+    /// Charges the runs of a dead holder, or narrows their probation.
+    SETTLE = "
+        update agent_runs
+        set holder = null,
+            executing = false,
+            crashes = crashes + (case when executing and (crashes < $2 or $3) then 1 else 0 end),
+            probation = case when executing and crashes >= $2 and not $3 then $4 else probation end
+        where id {in:$1}
+    ",
+}
+
 impl Storage {
     /// Settles the death of each other holder whose leases have all expired.
     pub async fn settle_deaths(&self, terms: &ClaimTerms) -> Result<(), Error> {
@@ -49,10 +77,8 @@ impl Storage {
         if sql::was_away_within(terms.lease / 3) {
             return Ok(());
         }
-        let dead = "select holder from agent_runs where status = 'running' and holder <> $1 \
-                    group by holder having max(lease_until) < {now}";
-        let dead =
-            self.database.fetch_all::<(String,)>("look for dead workers", dead, args![terms.holder.as_str()]).await?;
+        let holder = terms.holder.as_str();
+        let dead = self.database.fetch_all::<(String,)>("look for dead workers", DEAD_HOLDERS, args![holder]).await?;
         for (holder,) in dead {
             // A failure for one death must not stop the others.
             if let Err(error) = self.settle_death(&holder, terms.suspicious()).await {
@@ -66,9 +92,7 @@ impl Storage {
         let settle = async |tx: &mut Tx| {
             // Order matters: the worker locks each row before it judges one. A holder that wakes up renews its leases
             // before, and lives, or after, and finds none.
-            let sql = "select id, crashes >= $2 as suspect, executing, lease_until < {now} as expired from agent_runs \
-                       where holder = $1 and status = 'running' order by id {for update}";
-            let orphans = tx.fetch_all::<Orphan>(sql, args![holder, suspicious]).await?;
+            let orphans = tx.fetch_all::<Orphan>(LOCK_RUNS, args![holder, suspicious]).await?;
             if orphans.is_empty() || orphans.iter().any(|orphan| !orphan.expired) {
                 return Ok(RollBack(None));
             }
@@ -78,12 +102,8 @@ impl Storage {
                 Blame::Charged => (true, 0),
                 Blame::Narrowed(width) => (false, width),
             };
-            let sql = "update agent_runs set holder = null, executing = false, \
-                       crashes = crashes + (case when executing and (crashes < $2 or $3) then 1 else 0 end), \
-                       probation = case when executing and crashes >= $2 and not $3 then $4 else probation end \
-                       where id {in:$1}";
             let ids: Vec<Uuid> = orphans.iter().map(|orphan| orphan.id).collect();
-            tx.execute(sql, args![ids, suspicious, charged, width]).await?;
+            tx.execute(SETTLE, args![ids, suspicious, charged, width]).await?;
             Ok(Commit(Some((executing, suspects))))
         };
         if let Some((runs, suspects)) = self.database.transact("settle a worker's death", settle).await? {

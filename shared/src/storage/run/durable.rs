@@ -11,17 +11,38 @@ use crate::{
     parts::{MessageParts, PartsBuilder},
     storage::{
         Error, Storage,
-        sql::{RollBack, Tx, args},
+        sql::{RollBack, Tx, args, statements},
     },
     transcript::Transcript,
     usage::Usage,
 };
 
+statements! {
+    /// Returns the archived events of a run.
+    EVENTS = "
+        select body
+        from run_events
+        where run_id = $1
+        order by last_id
+    ",
+    /// Returns the usage of a run.
+    USAGE = "
+        select usage
+        from agent_runs
+        where id = $1
+    ",
+    /// Returns the texts of a run's steps.
+    TEXT_OF_STEPS = "
+        select content
+        from agent_run_messages
+        where run_id = $1 and role = 'assistant'
+        order by position
+    ",
+}
+
 /// Returns the durable text of a run and its parts, for a writer that ends the run without a claim.
 pub async fn durable_answer(tx: &mut Tx, run_id: Uuid, streamed: bool) -> Result<(String, MessageParts), Error> {
-    let chunks = tx
-        .fetch_all::<(Vec<u8>,)>("select body from run_events where run_id = $1 order by last_id", args![run_id])
-        .await?;
+    let chunks = tx.fetch_all::<(Vec<u8>,)>(EVENTS, args![run_id]).await?;
     let (mut transcript, mut parts) = (Transcript::default(), PartsBuilder::default());
     for (chunk,) in chunks {
         for event in Event::parse_batch(&chunk.into()).map_err(|source| Error::Damaged { run_id, source })? {
@@ -40,8 +61,7 @@ impl Storage {
     pub async fn earlier_answer(&self, claim: &Claim) -> Result<Answer, Error> {
         let read = async |tx: &mut Tx| {
             let (text, _) = durable_answer(tx, claim.run_id, claim.stream).await?;
-            let sql = "select usage from agent_runs where id = $1";
-            Ok(RollBack((text, tx.fetch_optional::<(Option<Json<Usage>>,)>(sql, args![claim.run_id]).await?)))
+            Ok(RollBack((text, tx.fetch_optional::<(Option<Json<Usage>>,)>(USAGE, args![claim.run_id]).await?)))
         };
         let (text, row) = self.database.transact("read a run's text", read).await?;
         let usage = row.and_then(|row| row.0).map(|usage| usage.0).unwrap_or_default();
@@ -64,6 +84,5 @@ impl Storage {
 
 /// Returns the text of a run whose events have no deltas.
 async fn text_of_steps(tx: &mut Tx, run_id: Uuid) -> Result<String, Error> {
-    let sql = "select content from agent_run_messages where run_id = $1 and role = 'assistant' order by position";
-    Ok(tx.fetch_all::<(String,)>(sql, args![run_id]).await?.into_iter().map(|row| row.0).collect())
+    Ok(tx.fetch_all::<(String,)>(TEXT_OF_STEPS, args![run_id]).await?.into_iter().map(|row| row.0).collect())
 }

@@ -16,7 +16,7 @@ use crate::{
     storable::storable,
     storage::{
         Error, Storage,
-        sql::{Commit, RollBack, Spare, Tx, args},
+        sql::{Commit, RollBack, Spare, Tx, args, statements},
     },
 };
 
@@ -31,6 +31,16 @@ pub struct EndedRun {
     pub status: RunStatus,
     /// The effects of the end.
     pub closed: Closed,
+}
+
+statements! {
+    /// Settles the open questions of a run.
+    SETTLE_APPROVALS = "
+        update agent_run_approvals
+        set status = $2, decided_at = {now}
+        where run_id = $1 and status = 'pending'
+        returning id, call_id
+    ",
 }
 
 impl Storage {
@@ -112,8 +122,7 @@ async fn settle_approvals(
     base: EventId,
     unanswered: ApprovalStatus,
 ) -> Result<Vec<EventBody<'static>>, Error> {
-    let sql = "update agent_run_approvals set status = $2, decided_at = {now} where run_id = $1 and status = 'pending' returning id, call_id";
-    let settled = tx.fetch_all::<(Uuid, String)>(sql, args![run_id, unanswered.as_str()]).await?;
+    let settled = tx.fetch_all::<(Uuid, String)>(SETTLE_APPROVALS, args![run_id, unanswered.as_str()]).await?;
     let resolved = settled.into_iter().enumerate().map(|(index, (approval_id, call_id))| {
         EventBody::ApprovalResolved(ApprovalResolved {
             base: (index == 0).then_some(base),

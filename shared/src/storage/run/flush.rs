@@ -14,7 +14,7 @@ use crate::{
     run::RunStatus,
     storage::{
         Error, Storage,
-        sql::{FencedWrites, Statement, args},
+        sql::{FencedWrites, Statement, args, statements},
     },
 };
 
@@ -40,19 +40,33 @@ pub struct RunStateRow {
     pub cancel_requested: bool,
 }
 
+statements! {
+    /// Records the archived events of a held run, and extends its lease.
+    EXTEND = concat!("
+        update agent_runs
+        set archived_to = $3,
+            lease_until = {after:$4},
+            checkpoint = coalesce($5, checkpoint),
+            usage = coalesce($6, usage),
+            finish_reason = coalesce($8, finish_reason),
+            model = coalesce($9, model),
+            crashes = case when $7 then 0 else crashes end,
+            probation = case when $7 then null else probation end
+        where ", held!(), " and archived_to < $3
+        returning id
+    "),
+    /// Returns the state of a run.
+    STATE = "
+        select status, attempt, archived_to, cancel_requested_at is not null as cancel_requested
+        from agent_runs
+        where id = $1
+    ",
+}
+
 impl Storage {
     /// Archives the next events of the run and extends its lease.
     pub async fn flush(&self, claim: &Claim, chunk: &ArchiveChunk, lease: Duration) -> Result<FlushOutcome, Error> {
         const DOING: &str = "archive events of a run";
-        let sql = concat!(
-            "update agent_runs set archived_to = $3, lease_until = {after:$4}, checkpoint = coalesce($5, checkpoint), \
-                   usage = coalesce($6, usage), finish_reason = coalesce($8, finish_reason), model = coalesce($9, model), \
-                   crashes = case when $7 then 0 else crashes end, \
-                   probation = case when $7 then null else probation end \
-                   where ",
-            held!(),
-            " and archived_to < $3 returning id"
-        );
         let (progress, resume_at) = (&chunk.progress, chunk.progress.resume_at.map(EventId::packed));
         let fenced = || {
             let args = args![
@@ -66,7 +80,7 @@ impl Storage {
                 progress.finish_text(),
                 progress.model.clone()
             ];
-            FencedWrites::new(Statement::new(sql, args), writes_of(claim.run_id, chunk))
+            FencedWrites::new(Statement::new(EXTEND, args), writes_of(claim.run_id, chunk))
         };
         let written = self.database.write_without_refused_spares::<(Uuid,)>(DOING, fenced).await?;
         if let Some(refusal) = &written.refused {
@@ -83,8 +97,7 @@ impl Storage {
 
     /// Returns the run's row. An owner's erasure may have removed it, and a failover may have lost it.
     pub async fn look(&self, doing: &'static str, run_id: Uuid) -> Result<Option<RunStateRow>, Error> {
-        let sql = "select status, attempt, archived_to, cancel_requested_at is not null as cancel_requested from agent_runs where id = $1";
-        self.database.fetch_optional(doing, sql, args![run_id]).await
+        self.database.fetch_optional(doing, STATE, args![run_id]).await
     }
 }
 

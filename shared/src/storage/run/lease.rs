@@ -6,7 +6,10 @@ use sqlx::FromRow;
 use uuid::Uuid;
 
 use super::Holder;
-use crate::storage::{Error, Storage, sql::args};
+use crate::storage::{
+    Error, Storage,
+    sql::{args, statements},
+};
 
 /// A claim with a renewed lease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,6 +20,47 @@ pub struct RenewedLease {
     pub attempt: u32,
     /// True if the worker must cancel the run.
     pub cancel_requested: bool,
+}
+
+statements! {
+    /// Extends the leases of a holder, but for locked rows. This holder itself writes a locked row, which extends the lease,
+    /// or another process takes the run. Neither may delay all other leases.
+    RENEW = "
+        update agent_runs
+        set lease_until = {after:$2}
+        where id in (
+            select id
+            from agent_runs
+            where holder = $1 and status = 'running'
+            {skip locked}
+        )
+        returning id
+    ",
+    /// Returns the runs of a holder.
+    HELD_RUNS = "
+        select id, attempt, cancel_requested_at is not null as cancel_requested
+        from agent_runs
+        where holder = $1 and status = 'running'
+    ",
+    /// Ends the leases of some runs of a holder.
+    LOSE = "
+        update agent_runs
+        set lease_until = {before:$3},
+            holder = null,
+            executing = false,
+            crashes = crashes + $4
+        where id {in:$2}
+          and holder = $1
+          and status = 'running'
+        returning id
+    ",
+    /// Ends all leases.
+    VOID = "
+        update agent_runs
+        set lease_until = {before:$1}
+        where status = 'running'
+        returning id
+    ",
 }
 
 impl Storage {
@@ -30,14 +74,8 @@ impl Storage {
             cancel_requested: bool,
         }
         const DOING: &str = "renew leases";
-        // This holder itself writes a locked row, which extends the lease, or another process takes the run. Neither may
-        // delay all other leases.
-        let extend = "update agent_runs set lease_until = {after:$2} where id in \
-                      (select id from agent_runs where holder = $1 and status = 'running' {skip locked}) returning id";
-        self.database.write::<(Uuid,)>(DOING, extend, args![holder.as_str(), lease]).await?;
-        let sql = "select id, attempt, cancel_requested_at is not null as cancel_requested from agent_runs \
-                   where holder = $1 and status = 'running'";
-        let rows = self.database.fetch_all::<Row>(DOING, sql, args![holder.as_str()]).await?;
+        self.database.write::<(Uuid,)>(DOING, RENEW, args![holder.as_str(), lease]).await?;
+        let rows = self.database.fetch_all::<Row>(DOING, HELD_RUNS, args![holder.as_str()]).await?;
         Ok(rows
             .into_iter()
             .map(|row| RenewedLease {
@@ -60,16 +98,13 @@ impl Storage {
 
     /// Ends the leases at once, so that the next poll claims the runs.
     async fn lose(&self, doing: &'static str, holder: &Holder, runs: Vec<Uuid>, crashes: i64) -> Result<(), Error> {
-        let sql = "update agent_runs set lease_until = {before:$3}, holder = null, executing = false, \
-                   crashes = crashes + $4 where id {in:$2} and holder = $1 and status = 'running' returning id";
         let args = args![holder.as_str(), runs, 1_i64, crashes];
-        self.database.write::<(Uuid,)>(doing, sql, args).await.map(drop)
+        self.database.write::<(Uuid,)>(doing, LOSE, args).await.map(drop)
     }
 
     /// Embedded only: ends the leases of an earlier process, which no longer runs.
     pub async fn void_leases(&self) -> Result<(), Error> {
-        let sql = "update agent_runs set lease_until = {before:$1} where status = 'running' returning id";
         let doing = "void the leases of an earlier process";
-        self.database.write::<(Uuid,)>(doing, sql, args![1_i64]).await.map(drop)
+        self.database.write::<(Uuid,)>(doing, VOID, args![1_i64]).await.map(drop)
     }
 }

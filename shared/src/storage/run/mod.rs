@@ -1,12 +1,12 @@
 //! The protocol of a run: a file per step, and the parts that several steps share. ARCHITECTURE.md describes it in "the
 //! life of a run", and `tests/model` is its model.
 //!
-//! - SUBMIT: `submit`, `accept`, `opening`, `supersede`. CLAIM: `claim`, `suspects`. BEGIN: `begin`, `summary`. RENEW:
-//!   `lease`.
+//! - SUBMIT: `submit`, `locked_conversation`, `accept`, `opening`, `supersede`. CLAIM: `claim`, `queued`, `suspects`.
+//!   BEGIN: `begin`, `summary`. RENEW: `lease`.
 //! - The holder's writes: FLUSH in `flush`, FINISH in `finish` and `completion`, LEAVE in `release`.
-//! - Children: `subagents`.
-//! - Writers without a claim: ANSWER in `answer`, CANCEL in `cancel`, `end`, `sweep`, `deaths`, `retire`. `attempt` has
-//!   their rule, and the fence of every write.
+//! - Runs below a run: `children` starts them, `outcomes` answers their parent, `orphans` cancels them.
+//! - Writers without a claim: ANSWER in `answer` and `expire`, CANCEL in `cancel`, `end`, `sweep`, `deaths`, `retire`.
+//!   `attempt` has their rule, and the fence of every write.
 //! - `chunk` and `progress` are the rows of events, and `closing` is the last write. `group` lets the writes of several
 //!   runs share a transaction.
 
@@ -16,6 +16,7 @@ mod attempt;
 mod begin;
 mod blocked;
 mod cancel;
+mod children;
 mod chunk;
 mod claim;
 mod closing;
@@ -23,16 +24,21 @@ mod completion;
 mod deaths;
 mod durable;
 mod end;
+mod expire;
 mod finish;
 mod flush;
 mod group;
 mod lease;
+mod locked_conversation;
 mod new_run;
 mod opening;
+mod orphans;
+mod outcomes;
 mod progress;
+mod queued;
 mod release;
 mod retire;
-mod subagents;
+mod statements;
 mod submit;
 mod summary;
 mod supersede;
@@ -44,6 +50,7 @@ pub use self::{
     answer::{AnswerOutcome, AnsweredRun, ClientResult, DecisionBy, InvalidInput},
     begin::{BeginResult, EarlierMessage, EarlierResult, History, Start, Window},
     cancel::CancelOutcome,
+    children::NewChild,
     chunk::ArchiveChunk,
     claim::{Claim, ClaimTerms, Holder},
     closing::{Answer, Closed},
@@ -55,7 +62,7 @@ pub use self::{
     progress::{CallState, NewApproval, NewCheckpoint, NewTraceMessage, Progress},
     release::{Release, ReleaseOutcome},
     retire::RetireCounts,
-    subagents::NewChild,
+    statements::{FENCED, SPARE, STATEMENTS},
     summary::Summary,
     supersede::{SupersedePoint, everything_from as supersede_from},
     suspects::{Room, Suspects},

@@ -16,7 +16,7 @@ use super::{
 };
 use crate::storage::{
     quota::{Share, kept_bytes},
-    sql::{Database, FencedWrites, Statement, args},
+    sql::{Database, FencedWrites, Statement, args, statements},
 };
 
 /// A message that opens a conversation, before its write.
@@ -76,6 +76,123 @@ impl Opening {
     }
 }
 
+statements! {
+    /// Returns a row for each member of the group. The members of one owner count each other.
+    OPENING {
+        postgres = "
+            select o.*, row_number() over of_owner - 1 as runs_before,
+                coalesce(
+                    sum(256 + o.brings) over (
+                        of_owner rows between unbounded preceding and 1 preceding
+                    ),
+                    0
+                ) as bytes_before
+            from jsonb_to_recordset($1) as o (
+                n bigint, conversation_id uuid, owner_id text, agent_id uuid, brings bigint,
+                max_runs bigint, max_bytes bigint, run_id uuid, message_id uuid,
+                output_message_id uuid, client_id text, content text, stream boolean,
+                client_tools jsonb, metadata jsonb, max_duration_ms bigint, traceparent text,
+                queued_id bigint, queued text
+            )
+            window of_owner as (partition by o.owner_id order by o.n)
+        ",
+    },
+    /// Returns the round, the unfinished runs and the bytes of each owner. It counts each owner once, because many members
+    /// may have one owner.
+    OWNER {
+        postgres = concat!("
+            select o.owner_id,
+                case
+                    when o.max_runs is null then 0
+                    else (
+                        select count(*)
+                        from (
+                            select 1
+                            from agent_runs r
+                            where r.owner_id = o.owner_id and r.finished_at is null
+                            limit o.max_runs
+                        ) unfinished
+                    )
+                end as unfinished,
+                case
+                    when o.max_bytes is null then 0
+                    else ", kept_bytes!("o.owner_id"), "
+                end as kept,
+                ", next_round!("o.owner_id"), " as round
+            from (
+                select owner_id, max(max_runs) as max_runs, max(max_bytes) as max_bytes
+                from opening
+                group by owner_id
+            ) o
+        "),
+    },
+    /// Creates the conversations of members whose agents exist and whose owners have room.
+    INSERT_CONVERSATIONS {
+        postgres = "
+            insert into chat_conversations (
+                id, owner_id, agent_definition_id, last_position, created_at, last_message_at,
+                activity_at, bytes
+            )
+            select o.conversation_id, o.owner_id, o.agent_id, 1, {now}, {now}, {now}, 256 + o.brings
+            from opening o
+            join owner w on w.owner_id = o.owner_id
+            where (
+                o.agent_id is null
+                or exists (
+                    select 1
+                    from agent_definitions a
+                    where a.id = o.agent_id and a.deleted_at is null
+                )
+            )
+              and (o.max_runs is null or o.runs_before + w.unfinished < o.max_runs)
+              and (o.max_bytes is null or 256 + o.brings + o.bytes_before + w.kept <= o.max_bytes)
+            returning id, created_at
+        ",
+    },
+    /// Stores the runs.
+    INSERT_RUNS {
+        postgres = concat!("
+            insert into agent_runs (
+                id, owner_id, conversation_id, agent_definition_id, position, status,
+                input_message_id, output_message_id, archived_to, checkpoint, created_at, stream,
+                client_tools, metadata, max_duration_ms, traceparent, agent_version, needs,
+                queue_round
+            )
+            select o.run_id, o.owner_id, f.id, o.agent_id, 1, 'queued', o.message_id,
+                o.output_message_id, o.queued_id, o.queued_id, f.created_at, o.stream,
+                o.client_tools, o.metadata, o.max_duration_ms, o.traceparent,
+                (select a.version from agent_definitions a where a.id = o.agent_id),
+                ", needs!("o.agent_id"), ",
+                o.runs_before + w.round
+            from opening o
+            join fence f on f.id = o.conversation_id
+            join owner w on w.owner_id = o.owner_id
+        "),
+    },
+    /// Stores the messages.
+    INSERT_MESSAGES {
+        postgres = "
+            insert into chat_messages (
+                id, conversation_id, owner_id, run_id, position, turn, role, content, client_id,
+                status, created_at
+            )
+            select o.message_id, f.id, o.owner_id, o.run_id, 1, 1, 'user', o.content, o.client_id,
+                'complete', f.created_at
+            from opening o
+            join fence f on f.id = o.conversation_id
+        ",
+    },
+    /// Archives the first event of each run.
+    INSERT_FIRST_EVENTS {
+        postgres = "
+            insert into run_events (run_id, last_id, body)
+            select o.run_id, o.queued_id, {bytes:o.queued}
+            from opening o
+            join fence f on f.id = o.conversation_id
+        ",
+    },
+}
+
 /// Starts the group of this process's openings, which returns the time of each conversation. Its statements run on a
 /// connection of their own.
 pub fn start(database: Database) -> Group<Opening, DateTime<Utc>> {
@@ -93,47 +210,8 @@ pub fn start(database: Database) -> Group<Opening, DateTime<Utc>> {
 
 /// Returns the statement, whose fence returns the ids and the times of the conversations.
 fn statement(openings: &[Opening]) -> FencedWrites {
-    // The members of one owner count each other.
-    let opening = "select o.*, row_number() over of_owner - 1 as runs_before, coalesce(sum(256 + o.brings) \
-                   over (of_owner rows between unbounded preceding and 1 preceding), 0) as bytes_before \
-                   from jsonb_to_recordset($1) as o (n bigint, conversation_id uuid, owner_id text, agent_id uuid, \
-                   brings bigint, max_runs bigint, max_bytes bigint, run_id uuid, message_id uuid, output_message_id uuid, \
-                   client_id text, content text, stream boolean, client_tools jsonb, metadata jsonb, max_duration_ms bigint, \
-                   traceparent text, queued_id bigint, queued text) window of_owner as (partition by o.owner_id order by o.n)";
-    // The statement counts each owner once, because many members may have one owner.
-    let owner = concat!(
-        "select o.owner_id, case when o.max_runs is null then 0 else (select count(*) from (select 1 from agent_runs r ",
-        "where r.owner_id = o.owner_id and r.finished_at is null limit o.max_runs) unfinished) end as unfinished, ",
-        "case when o.max_bytes is null then 0 else ",
-        kept_bytes!("o.owner_id"),
-        " end as kept, ",
-        next_round!("o.owner_id"),
-        " as round from (select owner_id, max(max_runs) as max_runs, max(max_bytes) as max_bytes ",
-        "from opening group by owner_id) o"
-    );
-    let fence = "insert into chat_conversations (id, owner_id, agent_definition_id, last_position, created_at, last_message_at, activity_at, bytes) \
-                 select o.conversation_id, o.owner_id, o.agent_id, 1, {now}, {now}, {now}, 256 + o.brings \
-                 from opening o join owner w on w.owner_id = o.owner_id \
-                 where (o.agent_id is null or exists (select 1 from agent_definitions a where a.id = o.agent_id and a.deleted_at is null)) \
-                 and (o.max_runs is null or o.runs_before + w.unfinished < o.max_runs) \
-                 and (o.max_bytes is null or 256 + o.brings + o.bytes_before + w.kept <= o.max_bytes) returning id, created_at";
-    let runs = concat!(
-        "insert into agent_runs (id, owner_id, conversation_id, agent_definition_id, position, status, input_message_id, \
-                output_message_id, archived_to, checkpoint, created_at, stream, client_tools, metadata, max_duration_ms, traceparent, \
-                agent_version, needs, queue_round) select o.run_id, o.owner_id, f.id, o.agent_id, 1, 'queued', o.message_id, \
-                o.output_message_id, o.queued_id, o.queued_id, f.created_at, o.stream, o.client_tools, o.metadata, o.max_duration_ms, \
-                o.traceparent, (select a.version from agent_definitions a where a.id = o.agent_id), ",
-        needs!("o.agent_id"),
-        ", o.runs_before + w.round \
-                from opening o join fence f on f.id = o.conversation_id join owner w on w.owner_id = o.owner_id"
-    );
-    let messages = "insert into chat_messages (id, conversation_id, owner_id, run_id, position, turn, role, content, client_id, status, created_at) \
-                    select o.message_id, f.id, o.owner_id, o.run_id, 1, 1, 'user', o.content, o.client_id, 'complete', f.created_at \
-                    from opening o join fence f on f.id = o.conversation_id";
-    let events = "insert into run_events (run_id, last_id, body) select o.run_id, o.queued_id, {bytes:o.queued} \
-                  from opening o join fence f on f.id = o.conversation_id";
-    let writes = [runs, messages, events].map(|sql| Statement::new(sql, args![])).into();
-    FencedWrites::new(Statement::new(fence, args![]), writes)
-        .after("opening", Statement::new(opening, args![json!(openings)]))
-        .after("owner", Statement::new(owner, args![]))
+    let writes = [INSERT_RUNS, INSERT_MESSAGES, INSERT_FIRST_EVENTS].map(|sql| Statement::new(sql, args![])).into();
+    FencedWrites::new(Statement::new(INSERT_CONVERSATIONS, args![]), writes)
+        .after("opening", Statement::new(OPENING, args![json!(openings)]))
+        .after("owner", Statement::new(OWNER, args![]))
 }

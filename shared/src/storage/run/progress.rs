@@ -5,8 +5,11 @@ use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::subagents::{NewChild, spawns};
-use crate::storage::{sql::Statement, sql::args};
+use super::children::{NewChild, spawns};
+use crate::storage::{
+    sql::Statement,
+    sql::{args, statements},
+};
 use crate::{
     approval::ApprovalKind,
     event_id::EventId,
@@ -183,6 +186,70 @@ impl Progress {
     }
 }
 
+statements! {
+    /// Stores new messages of traces.
+    INSERT_MESSAGES = "
+        insert into agent_run_messages (
+            run_id, position, step, role, content, tool_calls, call_id, is_error, usage, created_at
+        )
+        select {uuid:value->>'run_id'}, cast(value->>'position' as bigint),
+            cast(value->>'step' as bigint), value->>'role', value->>'content', value->'tool_calls',
+            value->>'call_id', cast(value->>'is_error' as boolean), value->'usage', {now}
+        from {each:$1}
+        where {fenced:cast(value->>'run_id' as uuid)}
+    ",
+    /// Stores calls with their current state.
+    UPSERT_CALLS = "
+        insert into agent_run_tool_calls (
+            run_id, call_id, step, position, name, input, effect, status, schema, expires_at,
+            output, error, duration_ms, child_run_id, created_at, completed_at
+        )
+        select {uuid:value->>'run_id'}, value->>'call_id', cast(value->>'step' as bigint),
+            cast(value->>'position' as bigint), value->>'name', value->'input', value->>'effect',
+            value->>'status', value->'schema', {time:value->>'expires_at'}, value->>'output',
+            value->'error', cast(value->>'duration_ms' as bigint),
+            {uuid:value->>'child_run_id'}, {now},
+            case when value->>'status' = 'completed' then {now} end
+        from {each:$1}
+        where {fenced:cast(value->>'run_id' as uuid)}
+        on conflict (run_id, call_id) do update
+        set input = excluded.input,
+            effect = excluded.effect,
+            status = excluded.status,
+            schema = excluded.schema,
+            expires_at = excluded.expires_at,
+            output = excluded.output,
+            error = excluded.error,
+            duration_ms = excluded.duration_ms,
+            child_run_id = excluded.child_run_id,
+            completed_at = excluded.completed_at
+    ",
+    /// Stores new questions.
+    INSERT_APPROVALS = "
+        insert into agent_run_approvals (
+            id, run_id, call_id, kind, name, input, schema, status, requested_at, expires_at
+        )
+        select {uuid:value->>'id'}, {uuid:value->>'run_id'}, value->>'call_id', value->>'kind',
+            value->>'name', value->'input', value->'schema', 'pending', {now},
+            {time:value->>'expires_at'}
+        from {each:$1}
+        where {fenced:cast(value->>'run_id' as uuid)}
+    ",
+    /// Stores new checkpoints.
+    INSERT_CHECKPOINTS = "
+        insert into agent_run_checkpoints (
+            id, conversation_id, run_id, event_id, node, step, messages, metadata, created_at
+        )
+        select {uuid:value->>'id'},
+            (select conversation_id from agent_runs where id = {uuid:value->>'run_id'}),
+            {uuid:value->>'run_id'}, cast(value->>'event_id' as bigint), value->>'node',
+            cast(value->>'step' as bigint), cast(value->>'messages' as bigint), value->'metadata',
+            {now}
+        from {each:$1}
+        where {fenced:cast(value->>'run_id' as uuid)}
+    ",
+}
+
 /// Returns the writes for the rows of these runs. A checkpoint is spare, because a run resumes from its trace; a refused
 /// one costs a point to fork from. The caller's statement updates the run's own row. A second update of it in one
 /// transaction would make PostgreSQL check foreign keys, and lock the conversation after the run.
@@ -193,41 +260,13 @@ pub fn rows_of(progress: &[(Uuid, &Progress)]) -> Vec<Statement> {
             rows.push(Statement::new(sql, args![Value::from(elements)]));
         }
     };
-    push(
-        "insert into agent_run_messages (run_id, position, step, role, content, tool_calls, call_id, is_error, usage, created_at) \
-         select {uuid:value->>'run_id'}, cast(value->>'position' as bigint), cast(value->>'step' as bigint), value->>'role', \
-         value->>'content', value->'tool_calls', value->>'call_id', cast(value->>'is_error' as boolean), value->'usage', {now} \
-         from {each:$1} where {fenced:cast(value->>'run_id' as uuid)}",
-        elements(progress, |progress| &progress.messages),
-    );
-    push(
-        "insert into agent_run_tool_calls (run_id, call_id, step, position, name, input, effect, status, schema, expires_at, \
-         output, error, duration_ms, child_run_id, created_at, completed_at) \
-         select {uuid:value->>'run_id'}, value->>'call_id', cast(value->>'step' as bigint), cast(value->>'position' as bigint), \
-         value->>'name', value->'input', value->>'effect', value->>'status', value->'schema', {time:value->>'expires_at'}, \
-         value->>'output', value->'error', cast(value->>'duration_ms' as bigint), \
-         {uuid:value->>'child_run_id'}, {now}, case when value->>'status' = 'completed' then {now} end from {each:$1} where {fenced:cast(value->>'run_id' as uuid)} \
-         on conflict (run_id, call_id) do update set input = excluded.input, effect = excluded.effect, status = excluded.status, schema = excluded.schema, \
-         expires_at = excluded.expires_at, output = excluded.output, error = excluded.error, duration_ms = excluded.duration_ms, \
-         child_run_id = excluded.child_run_id, completed_at = excluded.completed_at",
-        elements(progress, |progress| &progress.calls),
-    );
-    push(
-        "insert into agent_run_approvals (id, run_id, call_id, kind, name, input, schema, status, requested_at, expires_at) \
-         select {uuid:value->>'id'}, {uuid:value->>'run_id'}, value->>'call_id', value->>'kind', value->>'name', value->'input', \
-         value->'schema', 'pending', {now}, {time:value->>'expires_at'} \
-         from {each:$1} where {fenced:cast(value->>'run_id' as uuid)}",
-        elements(progress, |progress| &progress.approvals),
-    );
+    push(INSERT_MESSAGES, elements(progress, |progress| &progress.messages));
+    push(UPSERT_CALLS, elements(progress, |progress| &progress.calls));
+    push(INSERT_APPROVALS, elements(progress, |progress| &progress.approvals));
     rows.extend(spawns(elements(progress, |progress| &progress.children)));
     let checkpoints = elements(progress, |progress| &progress.checkpoints);
     if !checkpoints.is_empty() {
-        let sql = "insert into agent_run_checkpoints (id, conversation_id, run_id, event_id, node, step, messages, metadata, created_at) \
-             select {uuid:value->>'id'}, (select conversation_id from agent_runs where id = {uuid:value->>'run_id'}), \
-             {uuid:value->>'run_id'}, cast(value->>'event_id' as bigint), value->>'node', cast(value->>'step' as bigint), \
-             cast(value->>'messages' as bigint), value->'metadata', {now} \
-             from {each:$1} where {fenced:cast(value->>'run_id' as uuid)}";
-        rows.push(Statement::new(sql, args![Value::from(checkpoints)]).spare());
+        rows.push(Statement::new(INSERT_CHECKPOINTS, args![Value::from(checkpoints)]).spare());
     }
     rows
 }

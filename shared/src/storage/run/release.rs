@@ -6,14 +6,14 @@ use super::{
     ArchiveChunk, Claim,
     chunk::{chunk_of, writes_of},
     flush::{RunStateRow, log_refused_checkpoint},
-    subagents::{awaits_children, log_outcomes},
+    outcomes::{awaits_children, log_outcomes},
 };
 use crate::{
     event::Event,
     event_id::EventId,
     storage::{
         Error, Storage,
-        sql::{Commit, FencedWrites, RollBack, Spare, Statement, Tx, args},
+        sql::{Commit, FencedWrites, RollBack, Spare, Statement, Tx, args, statements},
     },
 };
 
@@ -42,6 +42,36 @@ pub enum ReleaseOutcome {
     CancelRequested,
     /// Another attempt holds the run, or it has ended.
     Fenced,
+}
+
+statements! {
+    /// Releases a locked run for another worker, or for an answer.
+    RELEASE = "
+        update agent_runs
+        set status = $3,
+            attempt_reason = coalesce($9, attempt_reason),
+            waiting_since = case when $3 = 'waiting' then {now} end,
+            awaits = $10,
+            holder = null,
+            lease_until = null,
+            executing = false,
+            archived_to = $2,
+            checkpoint = coalesce($4, checkpoint),
+            usage = coalesce($5, usage),
+            finish_reason = coalesce($7, finish_reason),
+            model = coalesce($8, model),
+            crashes = case when $6 then 0 else crashes end,
+            probation = case when $6 then null else probation end
+        where id = $1
+        returning id
+    ",
+    /// Locks a run, and returns its state.
+    LOCK_STATE = "
+        select status, attempt, archived_to, cancel_requested_at is not null as cancel_requested
+        from agent_runs
+        where id = $1
+        {for update}
+    ",
 }
 
 impl Storage {
@@ -82,12 +112,6 @@ impl Storage {
         release: Release,
         spare: Spare,
     ) -> Result<Option<ReleaseOutcome>, Error> {
-        let sql = "update agent_runs set status = $3, attempt_reason = coalesce($9, attempt_reason), \
-                   waiting_since = case when $3 = 'waiting' then {now} end, awaits = $10, \
-                   holder = null, lease_until = null, executing = false, \
-                   archived_to = $2, checkpoint = coalesce($4, checkpoint), usage = coalesce($5, usage), \
-                   finish_reason = coalesce($7, finish_reason), model = coalesce($8, model), crashes = case when $6 then 0 else crashes end, \
-                   probation = case when $6 then null else probation end where id = $1 returning id";
         let try_release = async |tx: &mut Tx| {
             match lock(tx, claim.run_id).await? {
                 Some(row) if row.is_mine(claim) && row.cancel_requested => {
@@ -128,7 +152,7 @@ impl Storage {
                 awaits.map(str::to_owned)
             ];
             let writes = chunk.as_ref().map(|chunk| writes_of(claim.run_id, chunk)).unwrap_or_default();
-            let fenced = FencedWrites::new(Statement::new(sql, args), writes);
+            let fenced = FencedWrites::new(Statement::new(RELEASE, args), writes);
             let written = tx.write_spares::<(Uuid,)>(fenced, spare).await?;
             if let Some(refusal) = &written.refused {
                 log_refused_checkpoint(claim.run_id, refusal);
@@ -140,6 +164,5 @@ impl Storage {
 }
 
 async fn lock(tx: &mut Tx, run_id: Uuid) -> Result<Option<RunStateRow>, Error> {
-    let sql = "select status, attempt, archived_to, cancel_requested_at is not null as cancel_requested from agent_runs where id = $1 {for update}";
-    tx.fetch_optional(sql, args![run_id]).await
+    tx.fetch_optional(LOCK_STATE, args![run_id]).await
 }

@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use crate::storage::{
     Error, Storage,
-    sql::{Commit, Tx, args},
+    sql::{Commit, Tx, args, statements},
 };
 /// The numbers of one sweep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,6 +19,69 @@ pub struct RetireCounts {
 
 /// Most rows of one transaction, so that it never holds locks for long.
 const BATCH: i64 = 100;
+
+statements! {
+    /// Marks runs whose events are removed now.
+    TAKE_RETIRED_RUNS = "
+        update agent_runs
+        set events_removed_at = {now}
+        where id in (
+            select id
+            from agent_runs
+            where finished_at < {before:$1} and events_removed_at is null
+            order by finished_at
+            limit $2
+            {skip locked}
+        )
+        returning id
+    ",
+    /// Removes the events of runs.
+    DELETE_EVENTS = "
+        delete from run_events
+        where run_id {in:$1}
+    ",
+    /// Removes deleted conversations whose runs have all ended, after the conversations below them are hidden.
+    DELETE_CONVERSATIONS = "
+        delete from chat_conversations
+        where id in (
+            select c.id
+            from chat_conversations c
+            where c.deleted_at is not null
+              and not exists (
+                  select 1
+                  from agent_runs r
+                  where r.conversation_id = c.id
+                    and r.status in ('queued', 'running', 'waiting')
+              )
+              and not exists (
+                  select 1
+                  from agent_runs r
+                  join chat_conversations below on below.parent_run_id = r.id
+                  where r.conversation_id = c.id and below.deleted_at is null
+              )
+            limit $1
+            {skip locked}
+        )
+        returning id
+    ",
+    /// Removes the checkpoints of conversations.
+    DELETE_CHECKPOINTS = "
+        delete from agent_run_checkpoints
+        where conversation_id {in:$1}
+    ",
+    /// Removes earlier definitions. Storage keeps one, and its secrets, while a run may need it.
+    DELETE_VERSIONS = "
+        delete from agent_definition_versions
+        where version < (select a.version from agent_definitions a where a.id = agent_definition_id)
+          and not exists (
+              select 1
+              from agent_runs r
+              where r.agent_definition_id = agent_definition_versions.agent_definition_id
+                and r.agent_version = agent_definition_versions.version
+                and r.status in ('queued', 'running', 'waiting')
+          )
+    ",
+}
 
 impl Storage {
     /// Removes the events of runs that ended longer than `retention` ago, and deleted conversations whose runs have all
@@ -40,38 +103,25 @@ impl Storage {
 
     async fn retire_batch(&self, retention: Duration) -> Result<RetireCounts, Error> {
         const DOING: &str = "remove expired events and deleted conversations";
+        self.hide_conversations_below().await?;
         let retire_events = async |tx: &mut Tx| {
-            let runs = tx.fetch_all::<(Uuid,)>(
-                "update agent_runs set events_removed_at = {now} where id in (select id from agent_runs \
-                 where finished_at < {before:$1} and events_removed_at is null order by finished_at limit $2 {skip locked}) returning id",
-                args![retention, BATCH],
-            );
+            let runs = tx.fetch_all::<(Uuid,)>(TAKE_RETIRED_RUNS, args![retention, BATCH]);
             let runs: Vec<Uuid> = runs.await?.into_iter().map(|row| row.0).collect();
             let removed = runs.len();
             if removed > 0 {
-                tx.execute("delete from run_events where run_id {in:$1}", args![runs]).await?;
+                tx.execute(DELETE_EVENTS, args![runs]).await?;
             }
             Ok(Commit(removed))
         };
         // Order matters: conversations are locked before runs, so they cannot be in the transaction above.
         let retire_conversations = async |tx: &mut Tx| {
-            let conversations = tx.fetch_all::<(Uuid,)>(
-                "delete from chat_conversations where id in (select c.id from chat_conversations c where c.deleted_at is not null \
-                 and not exists (select 1 from agent_runs r where r.conversation_id = c.id and r.status in ('queued', 'running', 'waiting')) limit $1 {skip locked}) \
-                 returning id",
-                args![BATCH],
-            );
+            let conversations = tx.fetch_all::<(Uuid,)>(DELETE_CONVERSATIONS, args![BATCH]);
             let removed: Vec<Uuid> = conversations.await?.into_iter().map(|row| row.0).collect();
             let conversations = removed.len();
             if conversations > 0 {
-                tx.execute("delete from agent_run_checkpoints where conversation_id {in:$1}", args![removed]).await?;
+                tx.execute(DELETE_CHECKPOINTS, args![removed]).await?;
             }
-            // Storage keeps an earlier definition, and its secrets, while a run may need it.
-            let sql = "delete from agent_definition_versions where version < (select a.version from agent_definitions a \
-                       where a.id = agent_definition_id) and not exists (select 1 from agent_runs r \
-                       where r.agent_definition_id = agent_definition_versions.agent_definition_id \
-                       and r.agent_version = agent_definition_versions.version and r.status in ('queued', 'running', 'waiting'))";
-            tx.execute(sql, args![]).await?;
+            tx.execute(DELETE_VERSIONS, args![]).await?;
             Ok(Commit(conversations))
         };
         Ok(RetireCounts {

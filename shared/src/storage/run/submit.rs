@@ -2,23 +2,23 @@
 
 use chrono::{DateTime, Utc};
 use serde_json::Value;
-use sqlx::{FromRow, types::Json};
+use sqlx::types::Json;
 use uuid::Uuid;
 
 use super::{
     CommittedMessage, EndedRun, MessageInput, NewRun, SubmitOutcome, Target,
     accept::{Acceptance, RunInput},
     begin::merged,
+    locked_conversation::{LockedConversation, LockedConversationRow, creation, find_conversation},
     opening::Opening,
     supersede,
     unfinished::{cancel_all, unfinished_runs},
 };
 use crate::storage::{
     Error, Storage,
-    position::HANDLE_TRIES,
-    quota::{self, Nearness, Share, kept_bytes},
-    rows::{ConversationRow, MessageRow, first_user_text, message_columns, read_conversation, read_run},
-    sql::{Commit, RollBack, Statement, Tx, args},
+    quota::{self, Nearness, Share},
+    rows::{MessageRow, message_columns, read_conversation, read_run},
+    sql::{Commit, RollBack, Tx, args, statements},
 };
 use crate::{
     approval::ApprovalStatus,
@@ -30,34 +30,33 @@ use crate::{
     run::{Run, SubmitMode},
 };
 
-/// The conversation with its locked row, and the message's position in it.
-struct LockedConversation {
-    conversation: Conversation,
-    position: i64,
-    /// The conversation's current branch.
-    branch: Option<Uuid>,
-}
-
-#[derive(FromRow)]
-struct LockedConversationRow {
-    position: i64,
-    #[sqlx(default)]
-    branch: Option<Uuid>,
-    #[sqlx(flatten)]
-    conversation: ConversationRow,
-}
-
-impl LockedConversation {
-    /// Returns whether the message is the conversation's first.
-    const fn is_first(&self) -> bool {
-        self.position == 1
-    }
-}
-
-impl From<LockedConversationRow> for LockedConversation {
-    fn from(row: LockedConversationRow) -> Self {
-        Self { conversation: row.conversation.into(), position: row.position, branch: row.branch }
-    }
+statements! {
+    /// Returns the run of a key.
+    KNOWN_KEY = "
+        select id
+        from agent_runs
+        where owner_id = $1 and idempotency_key = $2
+    ",
+    /// Returns the metadata that the next run of a conversation inherits.
+    INHERITED_METADATA = "
+        select metadata
+        from agent_run_checkpoints
+        where conversation_id = $1
+        order by id desc
+        limit 1
+    ",
+    /// Returns the run of a key, with its message and the key's fingerprint.
+    RUN_OF_KEY = "
+        select id, conversation_id, input_message_id, idempotency_fingerprint
+        from agent_runs
+        where owner_id = $1 and idempotency_key = $2
+    ",
+    /// Returns a message.
+    MESSAGE = concat!("
+        select ", message_columns!(), "
+        from chat_messages m
+        where m.id = $1
+    "),
 }
 
 impl Storage {
@@ -66,8 +65,7 @@ impl Storage {
     pub async fn repeated(&self, owner: &str, key: &IdempotencyKey) -> Result<Option<SubmitOutcome>, Error> {
         const DOING: &str = "look up an idempotency key";
         // A caller may send any key before admission, and SQLite has one writer. So an unknown key costs only one read.
-        let sql = "select id from agent_runs where owner_id = $1 and idempotency_key = $2";
-        let known = self.database.fetch_optional::<(Uuid,)>(DOING, sql, args![owner, key.key.as_str()]).await?;
+        let known = self.database.fetch_optional::<(Uuid,)>(DOING, KNOWN_KEY, args![owner, key.key.as_str()]).await?;
         if known.is_none() {
             return Ok(None);
         }
@@ -218,36 +216,6 @@ fn accepted(
     SubmitOutcome::Accepted(Box::new(CommittedMessage { conversation, message, run, queued, ended, cancel_requested }))
 }
 
-/// Finds or creates the target conversation, and locks its row.
-async fn find_conversation(
-    tx: &mut Tx,
-    owner: &str,
-    new: &NewRun,
-) -> Result<Result<LockedConversation, SubmitOutcome>, Error> {
-    let brings = new.bytes();
-    Ok(match &new.target {
-        Target::Existing(id) => {
-            lock_conversation(tx, owner, *id, brings).await?.ok_or(SubmitOutcome::ConversationNotFound)
-        }
-        Target::New { agent_id } => {
-            create_conversation(tx, owner, None, *agent_id, brings).await?.ok_or(SubmitOutcome::AgentNotFound)
-        }
-        Target::Named { handle, agent_id } => {
-            let handle = handle.to_string();
-            // Another request may create the conversation meanwhile, or delete it again.
-            for _ in 0..HANDLE_TRIES {
-                if let Some(locked) = lock_by_handle(tx, owner, &handle, brings).await? {
-                    return Ok(Ok(locked));
-                }
-                if let Some(locked) = create_conversation(tx, owner, Some(&handle), *agent_id, brings).await? {
-                    return Ok(Ok(locked));
-                }
-            }
-            agent_id.map(|_| Err(SubmitOutcome::AgentNotFound)).ok_or_else(|| tx.no_row())?
-        }
-    })
-}
-
 /// Supersedes the messages that the new one replaces, and cancels the runs that it interrupts. Returns the first
 /// version of the replaced message, the ended runs, and those whose workers the caller signals.
 async fn make_room(
@@ -295,90 +263,21 @@ async fn make_room(
 /// Returns whether the conversation's metadata, merged with the message's, is too large.
 async fn exceeds_metadata(tx: &mut Tx, new: &NewRun, locked: &LockedConversation) -> Result<bool, Error> {
     let (false, Some(own)) = (locked.is_first(), &new.options.metadata) else { return Ok(false) };
-    let sql = "select metadata from agent_run_checkpoints where conversation_id = $1 order by id desc limit 1";
-    let inherited = tx.fetch_optional::<(Json<Value>,)>(sql, args![locked.conversation.id]).await?.map(|row| row.0.0);
+    let inherited = tx
+        .fetch_optional::<(Json<Value>,)>(INHERITED_METADATA, args![locked.conversation.id])
+        .await?
+        .map(|row| row.0.0);
     Ok(merged(inherited, Some(own.clone())).to_string().len() > new.max_metadata)
 }
 
 /// Returns the run of this key, if the key was used before.
 async fn find_by_key(tx: &mut Tx, owner: &str, key: &IdempotencyKey) -> Result<Option<SubmitOutcome>, Error> {
-    let sql = "select id, conversation_id, input_message_id, idempotency_fingerprint from agent_runs where owner_id = $1 and idempotency_key = $2";
-    let earlier = tx.fetch_optional::<(Uuid, Uuid, Uuid, String)>(sql, args![owner, key.key.as_str()]).await?;
+    let earlier = tx.fetch_optional::<(Uuid, Uuid, Uuid, String)>(RUN_OF_KEY, args![owner, key.key.as_str()]).await?;
     let Some((run_id, conversation_id, message_id, fingerprint)) = earlier else { return Ok(None) };
     if fingerprint != key.fingerprint {
         return Ok(Some(SubmitOutcome::KeyReused));
     }
-    let sql = concat!("select ", message_columns!(), " from chat_messages m where m.id = $1");
-    let message = tx.fetch_one::<MessageRow>(sql, args![message_id]).await?;
+    let message = tx.fetch_one::<MessageRow>(MESSAGE, args![message_id]).await?;
     let repeated = (read_conversation(tx, conversation_id).await?, message.into(), read_run(tx, run_id).await?);
     Ok(Some(SubmitOutcome::Repeated(Box::new(repeated))))
-}
-
-/// Locks a conversation and takes its next position. The text ends with the condition that finds it.
-macro_rules! lock_conversation {
-    ($found:literal) => {
-        concat!(
-            "update chat_conversations set last_position = last_position + 1, last_message_at = {now}, activity_at = {now}, bytes = bytes + $3 ",
-            "where owner_id = $1 and deleted_at is null and ",
-            $found,
-            " returning last_position as position, branch, id, title, agent_definition_id as agent_id, forked_from, created_at, last_message_at, activity_at, ",
-            "(select live.id from agent_runs live where live.conversation_id = chat_conversations.id ",
-            "and live.status in ('queued', 'running', 'waiting') order by live.position limit 1) as live_run_id, ",
-            first_user_text!("chat_conversations")
-        )
-    };
-}
-
-async fn lock_conversation(
-    tx: &mut Tx,
-    owner: &str,
-    id: Uuid,
-    brings: usize,
-) -> Result<Option<LockedConversation>, Error> {
-    let sql = lock_conversation!("id = $2");
-    Ok(tx.fetch_optional::<LockedConversationRow>(sql, args![owner, id, brings]).await?.map(LockedConversation::from))
-}
-
-async fn lock_by_handle(
-    tx: &mut Tx,
-    owner: &str,
-    handle: &str,
-    brings: usize,
-) -> Result<Option<LockedConversation>, Error> {
-    let sql = lock_conversation!("handle = $2");
-    Ok(tx
-        .fetch_optional::<LockedConversationRow>(sql, args![owner, handle, brings])
-        .await?
-        .map(LockedConversation::from))
-}
-
-/// Creates a conversation; `None` if there is no such agent, or if the handle is taken.
-async fn create_conversation(
-    tx: &mut Tx,
-    owner: &str,
-    handle: Option<&str>,
-    agent_id: Option<Uuid>,
-    brings: usize,
-) -> Result<Option<LockedConversation>, Error> {
-    let creation = creation(Uuid::now_v7(), owner, handle, agent_id, Share::unchecked(brings));
-    let (sql, args) = creation.into_parts();
-    Ok(tx.fetch_optional::<LockedConversationRow>(sql, args).await?.map(LockedConversation::from))
-}
-
-/// Returns the statement that creates the conversation `id`, unless the owner's share has no room for it.
-fn creation(id: Uuid, owner: &str, handle: Option<&str>, agent_id: Option<Uuid>, share: Share) -> Statement {
-    let sql = concat!(
-        "insert into chat_conversations (id, owner_id, handle, agent_definition_id, last_position, created_at, last_message_at, activity_at, bytes) ",
-        "select $1, $2, $3, $4, 1, {now}, {now}, {now}, 256 + $5 ",
-        "where ($4 is null or exists (select 1 from agent_definitions where id = $4 and deleted_at is null)) ",
-        "and ($6 is null or (select count(*) from (select 1 from agent_runs ",
-        "where owner_id = $2 and finished_at is null limit $6) unfinished) < $6) and ($7 is null or 256 + $5 + ",
-        kept_bytes!("$2"),
-        " <= $7) ",
-        "on conflict (owner_id, handle) where handle is not null and deleted_at is null do nothing ",
-        "returning last_position as position, id, title, agent_definition_id as agent_id, forked_from, created_at, last_message_at, activity_at, null as live_run_id"
-    );
-    let Share { brings, max_runs, max_bytes } = share;
-    let (max_runs, max_bytes) = (max_runs.map(|max| max as i64), max_bytes.map(|max| max as i64));
-    Statement::new(sql, args![id, owner, handle.map(str::to_owned), agent_id, brings, max_runs, max_bytes])
 }

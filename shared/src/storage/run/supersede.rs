@@ -10,7 +10,7 @@ use crate::message::{Message, Role};
 use crate::storage::{
     Error,
     rows::{MessageRow, message_columns},
-    sql::{Tx, args},
+    sql::{Tx, args, statements},
 };
 
 /// A point between two messages of a conversation, in the order of the model's context.
@@ -35,6 +35,79 @@ impl SupersedePoint {
     }
 }
 
+statements! {
+    /// Returns the place and the first version of a message, and the first version of its answer.
+    REPLACED = "
+        select m.turn, m.position, m.role, coalesce(m.version_of, w.version_of, m.id) as first,
+            (
+                select coalesce(r.version_of, r.output_message_id)
+                from agent_runs r
+                where r.conversation_id = $2
+                  and r.input_message_id = m.id
+                  and r.superseded_at is null
+                order by r.position desc
+                limit 1
+            ) as first_answer
+        from chat_messages m
+        left join agent_runs w on w.id = m.run_id and w.output_message_id = m.id
+        where m.id = $1
+          and m.conversation_id = $2
+          and m.superseded_at is null
+    ",
+    /// Supersedes the messages of a conversation from a point on.
+    SUPERSEDE_MESSAGES = "
+        update chat_messages
+        set superseded_at = {now}, superseded_in = $4
+        where conversation_id = $1
+          and superseded_at is null
+          and (turn, position) >= ($2, $3)
+    ",
+    /// Supersedes the runs of a conversation from a position on.
+    SUPERSEDE_RUNS = "
+        update agent_runs
+        set superseded_at = {now}, superseded_in = $3
+        where conversation_id = $1
+          and superseded_at is null
+          and position >= $2
+    ",
+    /// Begins a branch at a point of the current branch.
+    INSERT_BRANCH = "
+        insert into conversation_branches (id, conversation_id, parent, turn, position)
+        select $2, id, branch, $3, $4
+        from chat_conversations
+        where id = $1
+    ",
+    /// Makes a branch the current one.
+    SET_BRANCH = "
+        update chat_conversations
+        set branch = $2
+        where id = $1
+    ",
+    /// Supersedes the questions and the answers of runs.
+    SUPERSEDE_TURNS = "
+        update chat_messages
+        set superseded_at = {now}, superseded_in = $2
+        where superseded_at is null
+          and (run_id {in:$1} or id in (select input_message_id from agent_runs where id {in:$1}))
+    ",
+    /// Supersedes runs.
+    SUPERSEDE_THESE_RUNS = "
+        update agent_runs
+        set superseded_at = {now}, superseded_in = $2
+        where superseded_at is null and id {in:$1}
+    ",
+    /// Returns the newest message of a user or of the assistant.
+    LAST_DIALOGUE_MESSAGE = concat!("
+        select ", message_columns!(), "
+        from chat_messages m
+        where m.conversation_id = $1
+          and m.superseded_at is null
+          and m.role <> 'system'
+        order by m.turn desc, m.position desc
+        limit 1
+    "),
+}
+
 /// Returns the message that the input replaces; `None` if the conversation has no such message.
 pub async fn replacement_for(
     tx: &mut Tx,
@@ -51,13 +124,7 @@ pub async fn replacement_for(
         first: Uuid,
         first_answer: Option<Uuid>,
     }
-    let sql = "select m.turn, m.position, m.role, coalesce(m.version_of, w.version_of, m.id) as first, \
-               (select coalesce(r.version_of, r.output_message_id) from agent_runs r \
-                where r.conversation_id = $2 and r.input_message_id = m.id and r.superseded_at is null \
-                order by r.position desc limit 1) as first_answer \
-               from chat_messages m left join agent_runs w on w.id = m.run_id and w.output_message_id = m.id \
-               where m.id = $1 and m.conversation_id = $2 and m.superseded_at is null";
-    let row = tx.fetch_optional::<Row>(sql, args![message_id, conversation_id]).await?;
+    let row = tx.fetch_optional::<Row>(REPLACED, args![message_id, conversation_id]).await?;
     Ok(row.map(|Row { point, role, first, first_answer }| {
         if matches!(input, MessageInput::Again { .. }) && role == Role::User {
             // The question stays, and the new answer replaces its answer.
@@ -78,12 +145,8 @@ pub async fn everything_from(
     point: SupersedePoint,
     change: Uuid,
 ) -> Result<(), Error> {
-    let sql = "update chat_messages set superseded_at = {now}, superseded_in = $4 \
-               where conversation_id = $1 and superseded_at is null and (turn, position) >= ($2, $3)";
-    tx.execute(sql, args![conversation_id, point.turn, point.position, change]).await?;
-    let sql = "update agent_runs set superseded_at = {now}, superseded_in = $3 \
-               where conversation_id = $1 and superseded_at is null and position >= $2";
-    tx.execute(sql, args![conversation_id, point.turn, change]).await.map(drop)
+    tx.execute(SUPERSEDE_MESSAGES, args![conversation_id, point.turn, point.position, change]).await?;
+    tx.execute(SUPERSEDE_RUNS, args![conversation_id, point.turn, change]).await.map(drop)
 }
 
 /// Begins a branch of the conversation: the rows of its current branch before the point, and then the rows of a new version.
@@ -93,30 +156,17 @@ pub async fn begin_branch(
     point: SupersedePoint,
     branch: Uuid,
 ) -> Result<(), Error> {
-    let sql = "insert into conversation_branches (id, conversation_id, parent, turn, position) \
-               select $2, id, branch, $3, $4 from chat_conversations where id = $1";
-    tx.execute(sql, args![conversation_id, branch, point.turn, point.position]).await?;
-    let sql = "update chat_conversations set branch = $2 where id = $1";
-    tx.execute(sql, args![conversation_id, branch]).await.map(drop)
+    tx.execute(INSERT_BRANCH, args![conversation_id, branch, point.turn, point.position]).await?;
+    tx.execute(SET_BRANCH, args![conversation_id, branch]).await.map(drop)
 }
 
 /// Supersedes the questions and the answers of these runs. `change` is the id of this change.
 pub async fn turns_of(tx: &mut Tx, runs: Vec<Uuid>, change: Uuid) -> Result<(), Error> {
-    let sql = "update chat_messages set superseded_at = {now}, superseded_in = $2 where superseded_at is null \
-               and (run_id {in:$1} or id in (select input_message_id from agent_runs where id {in:$1}))";
-    tx.execute(sql, args![runs.clone(), change]).await?;
-    let sql =
-        "update agent_runs set superseded_at = {now}, superseded_in = $2 where superseded_at is null and id {in:$1}";
-    tx.execute(sql, args![runs, change]).await.map(drop)
+    tx.execute(SUPERSEDE_TURNS, args![runs.clone(), change]).await?;
+    tx.execute(SUPERSEDE_THESE_RUNS, args![runs, change]).await.map(drop)
 }
 
 /// Returns the newest message of a user or of the assistant.
 pub async fn last_dialogue_message(tx: &mut Tx, conversation_id: Uuid) -> Result<Option<Message>, Error> {
-    let sql = concat!(
-        "select ",
-        message_columns!(),
-        " from chat_messages m where m.conversation_id = $1 and m.superseded_at is null and m.role <> 'system' ",
-        "order by m.turn desc, m.position desc limit 1"
-    );
-    Ok(tx.fetch_optional::<MessageRow>(sql, args![conversation_id]).await?.map(Message::from))
+    Ok(tx.fetch_optional::<MessageRow>(LAST_DIALOGUE_MESSAGE, args![conversation_id]).await?.map(Message::from))
 }

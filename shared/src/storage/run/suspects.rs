@@ -7,7 +7,10 @@ use sqlx::FromRow;
 use uuid::Uuid;
 
 use super::{Claim, ClaimTerms, claim::take};
-use crate::storage::{Error, Storage, sql::args};
+use crate::storage::{
+    Error, Storage,
+    sql::{args, statements},
+};
 /// The claimed suspects, and the consequence for the worker's other claims.
 #[derive(Debug)]
 pub struct Suspects {
@@ -69,10 +72,65 @@ struct RunAtWork {
 /// suspect, `$2` the crashes at which a run fails.
 macro_rules! waits {
     () => {
-        "r.crashes > 0 and r.crashes >= $1 and r.crashes < $2 \
-         and (r.status = 'queued' or r.status = 'running' and r.holder is null and r.lease_until < {now}) \
-         and r.cancel_requested_at is null"
+        "r.crashes > 0
+          and r.crashes >= $1
+          and r.crashes < $2
+          and (
+              r.status = 'queued'
+              or r.status = 'running'
+                  and r.holder is null
+                  and r.lease_until < {now}
+          )
+          and r.cancel_requested_at is null"
     };
+}
+
+statements! {
+    /// Returns suspects that can run beside others, the widest first.
+    WAITING_SUSPECTS = concat!("
+        select r.id, r.probation as width
+        from agent_runs r
+        where ", waits!(), " and coalesce(r.probation, 1) > 0
+        order by coalesce(r.probation, 1000000000) desc, r.id
+        limit $3
+    "),
+    /// Returns the runs that a worker executes.
+    AT_WORK = "
+        select crashes >= $2 as suspect, probation as width
+        from agent_runs
+        where holder = $1 and status = 'running'
+    ",
+    /// Returns the suspect that has waited longest for a worker alone.
+    NARROWEST = concat!("
+        select r.id, r.lease_until is null or r.lease_until < {before:$3} as is_due
+        from agent_runs r
+        where ", waits!(), " and r.probation = 0
+        order by r.lease_until, r.id
+        limit 1
+    "),
+    /// Claims chosen suspects.
+    TAKE_SUSPECTS = take!("
+        select r.id as candidate_id
+        from agent_runs r
+        where r.id {in:$6}
+          and (
+              r.status = 'queued'
+              or r.status = 'running' and r.holder is null and r.lease_until < {now}
+          )
+          and r.cancel_requested_at is null
+          and r.crashes >= $5
+          and r.crashes < $4
+    "),
+    /// Returns the live holder with the fewest runs.
+    LEAST_BUSY = "
+        select holder
+        from agent_runs
+        where status = 'running' and holder is not null
+        group by holder
+        having max(lease_until) >= {after:$2} or holder = $1
+        order by count(*), holder
+        limit 1
+    ",
 }
 
 /// Returns how many of the waiting suspects, the widest first, may join those at work.
@@ -88,19 +146,15 @@ impl Storage {
     pub async fn claim_suspects(&self, terms: &ClaimTerms, limit: usize) -> Result<Suspects, Error> {
         let narrow = self.narrowest(terms).await?;
         // One candidate more than the limit shows that some will wait.
-        let sql = concat!(
-            "select r.id, r.probation as width from agent_runs r where ",
-            waits!(),
-            " and coalesce(r.probation, 1) > 0 order by coalesce(r.probation, 1000000000) desc, r.id limit $3"
-        );
         let args = args![terms.suspicious(), terms.max_crashes, limit + 1];
-        let waiting = self.database.fetch_all::<WaitingSuspect>(DOING, sql, args).await?;
+        let waiting = self.database.fetch_all::<WaitingSuspect>(DOING, WAITING_SUSPECTS, args).await?;
         if narrow.is_none() && waiting.is_empty() {
             return Ok(Suspects { claims: Vec::new(), room: Room::Enough });
         }
-        let sql = "select crashes >= $2 as suspect, probation as width from agent_runs where holder = $1 and status = 'running'";
-        let at_work =
-            self.database.fetch_all::<RunAtWork>(DOING, sql, args![terms.holder.as_str(), terms.suspicious()]).await?;
+        let at_work = self
+            .database
+            .fetch_all::<RunAtWork>(DOING, AT_WORK, args![terms.holder.as_str(), terms.suspicious()])
+            .await?;
         if let Some(narrow) = &narrow {
             if at_work.is_empty() {
                 let claims = self.take_suspects(terms, vec![narrow.id]).await?;
@@ -125,33 +179,22 @@ impl Storage {
     /// Returns the suspect that has waited longest for a worker alone. A third of a lease after the loss of its worker,
     /// each idle worker has polled, and the suspect waits no longer.
     async fn narrowest(&self, terms: &ClaimTerms) -> Result<Option<NarrowSuspect>, Error> {
-        let sql = concat!(
-            "select r.id, r.lease_until is null or r.lease_until < {before:$3} as is_due from agent_runs r where ",
-            waits!(),
-            " and r.probation = 0 order by r.lease_until, r.id limit 1"
-        );
-        self.database.fetch_optional(DOING, sql, args![terms.suspicious(), terms.max_crashes, terms.lease / 3]).await
+        self.database
+            .fetch_optional(DOING, NARROWEST, args![terms.suspicious(), terms.max_crashes, terms.lease / 3])
+            .await
     }
 
     async fn take_suspects(&self, terms: &ClaimTerms, ids: Vec<Uuid>) -> Result<Vec<Claim>, Error> {
-        let sql = take!(
-            "select r.id as candidate_id from agent_runs r where r.id {in:$6} \
-             and (r.status = 'queued' or r.status = 'running' and r.holder is null and r.lease_until < {now}) \
-             and r.cancel_requested_at is null and r.crashes >= $5 and r.crashes < $4"
-        );
         let (suspicious, limit) = (terms.suspicious(), ids.len());
         let args = args![terms.holder.as_str(), terms.lease, limit, terms.max_crashes, suspicious, ids];
-        self.take_with(DOING, sql, args, terms.max_crashes).await
+        self.take_with(DOING, TAKE_SUSPECTS, args, terms.max_crashes).await
     }
 
     /// Returns whether no live worker executes fewer runs than this one. A live worker renews its leases three times
     /// per lease. So one with half-expired leases has died or stopped, and no suspect waits for it.
     async fn is_least_busy(&self, terms: &ClaimTerms) -> Result<bool, Error> {
-        let sql = "select holder from agent_runs where status = 'running' and holder is not null \
-                   group by holder having max(lease_until) >= {after:$2} or holder = $1 \
-                   order by count(*), holder limit 1";
         let args = args![terms.holder.as_str(), terms.lease / 2];
-        let least_busy = self.database.fetch_optional::<(String,)>(DOING, sql, args).await?;
+        let least_busy = self.database.fetch_optional::<(String,)>(DOING, LEAST_BUSY, args).await?;
         Ok(least_busy.is_some_and(|(holder,)| holder == terms.holder.as_str()))
     }
 }

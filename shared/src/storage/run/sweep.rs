@@ -6,8 +6,29 @@ use super::{ClaimTerms, EndedRun, attempt::LockedRun};
 use crate::{
     ending::Ending,
     run::{RunError, RunStatus},
-    storage::{Error, Storage, sql::args},
+    storage::{
+        Error, Storage,
+        sql::{args, statements},
+    },
 };
+
+statements! {
+    /// Returns runs without a holder that can only end.
+    ONLY_END = "
+        select id
+        from agent_runs
+        where status = 'running'
+          and lease_until < {now}
+          and (cancel_requested_at is not null or crashes >= $1)
+        union all
+        select id
+        from agent_runs
+        where status = 'queued'
+          and crashes > 0
+          and crashes >= $1
+        limit 100
+    ",
+}
 
 impl Storage {
     /// Ends the runs without a holder that can only end. Those are cancelled ones, and those that took down
@@ -15,13 +36,8 @@ impl Storage {
     /// the run.
     pub async fn end_expired(&self, terms: &ClaimTerms) -> Result<Vec<EndedRun>, Error> {
         self.settle_deaths(terms).await?;
-        let candidates = self.database.fetch_all::<(Uuid,)>(
-            "look for runs that can only end",
-            "select id from agent_runs where status = 'running' and lease_until < {now} \
-             and (cancel_requested_at is not null or crashes >= $1) \
-             union all select id from agent_runs where status = 'queued' and crashes > 0 and crashes >= $1 limit 100",
-            args![terms.max_crashes],
-        );
+        let candidates =
+            self.database.fetch_all::<(Uuid,)>("look for runs that can only end", ONLY_END, args![terms.max_crashes]);
         let candidates = candidates.await?;
         let mut ended = Vec::new();
         for (run_id,) in candidates {

@@ -6,7 +6,7 @@ use uuid::Uuid;
 use super::{EndedRun, cancel::request_end, end::cancel_in_conversation};
 use crate::storage::{
     Error,
-    sql::{Tx, args},
+    sql::{Tx, args, statements},
 };
 use crate::{approval::ApprovalStatus, run::RunStatus};
 
@@ -21,10 +21,22 @@ pub struct UnfinishedRun {
     pub awaits_human: bool,
 }
 
+statements! {
+    /// Locks the unfinished runs of a conversation.
+    LOCK_UNFINISHED = "
+        select id, position, status,
+            status = 'waiting' and coalesce(awaits, 'human') <> 'children' as awaits_human
+        from agent_runs
+        where conversation_id = $1
+          and status in ('queued', 'running', 'waiting')
+        order by position
+        {for update}
+    ",
+}
+
 /// Locks the conversation's unfinished runs, and returns them in the order of its queue.
 pub async fn unfinished_runs(tx: &mut Tx, conversation_id: Uuid) -> Result<Vec<UnfinishedRun>, Error> {
-    let sql = "select id, position, status, status = 'waiting' and coalesce(awaits, 'human') <> 'children' as awaits_human from agent_runs where conversation_id = $1 and status in ('queued', 'running', 'waiting') order by position {for update}";
-    tx.fetch_all(sql, args![conversation_id]).await
+    tx.fetch_all(LOCK_UNFINISHED, args![conversation_id]).await
 }
 
 /// Ends runs without a holder, and requests the end of running ones. Returns both.

@@ -7,8 +7,8 @@ use sqlx::AssertSqlSafe;
 use super::{
     Database, Error,
     database::within,
-    dialect::{postgres, unfenced},
     pool::PgQuery,
+    statement::{Sql, statements},
     transaction::{Commit, Tx, TxConnection},
     value::{Row, Value, postgres_args},
 };
@@ -18,18 +18,27 @@ const USUAL: usize = 6;
 
 /// A statement and its parameters.
 pub struct Statement {
-    sql: &'static str,
+    sql: Sql,
     args: Vec<Value>,
     is_spare: bool,
 }
 
+statements! {
+    /// Begins the attempt of a spare write.
+    SAVEPOINT = "savepoint spare",
+    /// Undoes a spare write that the database refused.
+    ROLL_BACK_TO_SAVEPOINT = "rollback to savepoint spare",
+    /// Ends the attempt.
+    RELEASE_SAVEPOINT = "release savepoint spare",
+}
+
 impl Statement {
-    pub const fn new(sql: &'static str, args: Vec<Value>) -> Self {
+    pub const fn new(sql: Sql, args: Vec<Value>) -> Self {
         Self { sql, args, is_spare: false }
     }
 
     /// Returns text and parameters, to execute the statement alone.
-    pub fn into_parts(self) -> (&'static str, Vec<Value>) {
+    pub fn into_parts(self) -> (Sql, Vec<Value>) {
         (self.sql, self.args)
     }
 
@@ -86,18 +95,18 @@ impl FencedWrites {
         let is_usual = self.writes.len() <= USUAL;
         let mut parts = Vec::with_capacity(1 + self.before.len() + self.writes.len());
         let mut args = Vec::new();
-        let mut part = |name: String, statement: Statement| {
-            parts.push(format!("{name} as ({})", renumbered(&postgres(statement.sql), args.len())));
+        let mut push = |name: &str, statement: Statement| {
+            parts.push(part(name, statement.sql, args.len()));
             args.extend(statement.args);
         };
         for (name, statement) in self.before {
-            part(name.to_owned(), statement);
+            push(name, statement);
         }
-        part("fence".to_owned(), self.fence);
+        push("fence", self.fence);
         for (index, write) in self.writes.into_iter().enumerate() {
-            part(format!("write_{index}"), write);
+            push(&format!("write_{index}"), write);
         }
-        let text = format!("with {} select * from fence", parts.join(", "));
+        let text = combined(&parts, "fence");
         sqlx::query_as_with(AssertSqlSafe(text), postgres_args(args)).persistent(is_usual)
     }
 }
@@ -169,11 +178,11 @@ impl Tx {
 
     /// Makes one write that the database may refuse, and returns the refusal. The transaction continues after it.
     async fn try_write(&mut self, write: Statement) -> Result<Option<Error>, Error> {
-        self.execute("savepoint spare", Vec::new()).await?;
+        self.execute(SAVEPOINT, Vec::new()).await?;
         let written = match &mut self.connection {
             // The fence has passed, but the text still refers to it.
             TxConnection::Postgres(tx) => {
-                let text = unfenced(write.sql);
+                let text = write.sql.for_postgres_unfenced();
                 let query = sqlx::query_with(AssertSqlSafe(text), postgres_args(write.args));
                 within(query.execute(tx.connection())).await.map(drop).map_err(Error::doing(self.doing))
             }
@@ -182,14 +191,24 @@ impl Tx {
         let refused = match written {
             Ok(()) => None,
             Err(error) if error.refuses_row() => {
-                self.execute("rollback to savepoint spare", Vec::new()).await?;
+                self.execute(ROLL_BACK_TO_SAVEPOINT, Vec::new()).await?;
                 Some(error)
             }
             Err(error) => return Err(error),
         };
-        self.execute("release savepoint spare", Vec::new()).await?;
+        self.execute(RELEASE_SAVEPOINT, Vec::new()).await?;
         Ok(refused)
     }
+}
+
+/// Returns a part of a combined statement, whose parameters follow `by` others.
+pub fn part(name: &str, sql: Sql, by: usize) -> String {
+    format!("{name} as ({})", renumbered(&sql.for_postgres(), by))
+}
+
+/// Returns one statement of these parts, which returns the rows of one of them.
+pub fn combined(parts: &[String], rows: &str) -> String {
+    format!("with {} select * from {rows}", parts.join(", "))
 }
 
 /// Returns the text with each parameter's number raised by `by`.

@@ -6,10 +6,9 @@ use futures::future::BoxFuture;
 use sqlx::{AssertSqlSafe, SqlitePool};
 
 use super::{
-    Error,
-    dialect::{postgres, sqlite},
-    outages,
+    Error, outages,
     pool::{Connections, PostgresPool},
+    statement::{Sql, statements},
     value::{Row, Value, postgres_args, sqlite_args},
     writer::SqliteWriter,
 };
@@ -43,6 +42,14 @@ pub enum Database {
     },
 }
 
+statements! {
+    /// Returns whether the server refuses writes. A file tells by its last write.
+    IS_READ_ONLY {
+        postgres = "select current_setting('transaction_read_only') = 'on'",
+        sqlite = "select false",
+    },
+}
+
 impl Database {
     /// Returns the number of connections.
     pub fn connections(&self) -> Connections {
@@ -60,18 +67,14 @@ impl Database {
     }
 
     /// Reads rows outside any transaction. `doing` names the action for the error.
-    pub async fn fetch_all<T: Row>(
-        &self,
-        doing: &'static str,
-        sql: &'static str,
-        args: Vec<Value>,
-    ) -> Result<Vec<T>, Error> {
+    pub async fn fetch_all<T: Row>(&self, doing: &'static str, sql: Sql, args: Vec<Value>) -> Result<Vec<T>, Error> {
         let rows = match self {
             Self::Postgres(pool) => {
-                within(pool.fetch_all(sqlx::query_as_with(AssertSqlSafe(postgres(sql)), postgres_args(args)))).await
+                within(pool.fetch_all(sqlx::query_as_with(AssertSqlSafe(sql.for_postgres()), postgres_args(args))))
+                    .await
             }
             Self::Sqlite { reader, .. } => {
-                within(sqlx::query_as_with(AssertSqlSafe(sqlite(sql)), sqlite_args(args)).fetch_all(reader)).await
+                within(sqlx::query_as_with(AssertSqlSafe(sql.for_sqlite()), sqlite_args(args)).fetch_all(reader)).await
             }
         };
         rows.map_err(Error::doing(doing))
@@ -81,23 +84,18 @@ impl Database {
     pub async fn fetch_optional<T: Row>(
         &self,
         doing: &'static str,
-        sql: &'static str,
+        sql: Sql,
         args: Vec<Value>,
     ) -> Result<Option<T>, Error> {
         Ok(self.fetch_all(doing, sql, args).await?.into_iter().next())
     }
 
     /// Writes with one statement, and returns the rows that it touched.
-    pub async fn write<T: Row>(
-        &self,
-        doing: &'static str,
-        sql: &'static str,
-        args: Vec<Value>,
-    ) -> Result<Vec<T>, Error> {
+    pub async fn write<T: Row>(&self, doing: &'static str, sql: Sql, args: Vec<Value>) -> Result<Vec<T>, Error> {
         match self {
             Self::Postgres(_) => self.fetch_all(doing, sql, args).await,
             Self::Sqlite { writer, .. } => {
-                let query = sqlx::query_as_with(AssertSqlSafe(sqlite(sql)), sqlite_args(args));
+                let query = sqlx::query_as_with(AssertSqlSafe(sql.for_sqlite()), sqlite_args(args));
                 writer.note(within(query.fetch_all(writer.pool())).await).map_err(Error::doing(doing))
             }
         }
@@ -106,14 +104,12 @@ impl Database {
     /// Returns when writes can succeed. A file that refused the last write must accept one.
     pub async fn ping(&self) -> Result<(), Error> {
         const PING: &str = "ping the database";
-        let is_read_only = match self {
-            Self::Postgres(_) => "select current_setting('transaction_read_only') = 'on'",
-            Self::Sqlite { writer, .. } if writer.is_failing() => {
-                return writer.probe().await.map_err(Error::doing(PING));
-            }
-            Self::Sqlite { .. } => "select false",
-        };
-        match self.fetch_optional::<(bool,)>(PING, is_read_only, vec![]).await? {
+        if let Self::Sqlite { writer, .. } = self
+            && writer.is_failing()
+        {
+            return writer.probe().await.map_err(Error::doing(PING));
+        }
+        match self.fetch_optional::<(bool,)>(PING, IS_READ_ONLY, vec![]).await? {
             Some((true,)) => {
                 outages::leave_earlier_connections();
                 Err(Error::doing(PING)(outages::read_only()))

@@ -11,7 +11,6 @@
 //! - `{fenced}`, `{fenced:id}`: whether the fence let the write pass, or the row of this id ([`super::batch`])
 //! - `{array type:$n}`: an array, for statements of PostgreSQL alone
 //! - `{fence:table where condition}`: the row of the fence, or none; SQLite finds it by the condition
-//! - `{lock name:$n}`: a lock on that name until the transaction ends; SQLite needs none
 //! - `{for update}`, `{skip locked}`, `{skip locked of r}`: row locks; SQLite needs none, because its transactions run alone
 
 const SQLITE_TIME: &str = "'%Y-%m-%dT%H:%M:%f+00:00'";
@@ -46,7 +45,6 @@ fn postgres_word(word: &str, parameter: &str) -> String {
         "fenced" => format!("exists (select 1 from fence where fence.id = {parameter})"),
         word if word.starts_with("array ") => format!("cast({parameter} as {}[])", &word["array ".len()..]),
         "fence" => word.to_owned(),
-        "lock name" => format!("pg_advisory_xact_lock(hashtextextended({parameter}, 0))"),
         "for update" => "for update".to_owned(),
         "skip locked" => "for update skip locked".to_owned(),
         "skip locked of r" => "for update of r skip locked".to_owned(),
@@ -69,8 +67,6 @@ pub fn sqlite(sql: &'static str) -> String {
         "bytes" => format!("cast({parameter} as blob)"),
         "fenced" => "true".to_owned(),
         "fence" => parameter.to_owned(),
-        // SQLite refuses a parameter that no text names.
-        "lock name" => format!("length({parameter})"),
         "for update" | "skip locked" | "skip locked of r" => String::new(),
         _ => panic!("unknown word {{{word}}} in SQL"),
     })

@@ -7,11 +7,13 @@ mod batch;
 mod database;
 mod dialect;
 mod error;
+mod fenced_texts;
 mod outages;
 mod pool;
 mod pooler;
 mod schema;
 mod servers;
+mod statement;
 mod transaction;
 mod value;
 mod writer;
@@ -20,13 +22,19 @@ pub use self::{
     batch::{FencedWrites, Spare, Statement},
     database::Database,
     error::Error,
+    fenced_texts::FencedTexts,
     outages::within as was_away_within,
     pool::{ACQUIRE, Connections, PostgresPool},
     pooler::shares_connections,
     schema::{check, is_empty, migrate},
     servers::Servers,
+    statement::Sql,
     transaction::{Commit, RollBack, Settle, Tx},
     value::Value,
     writer::{SqliteWriter, closing_unsettled},
 };
+pub(in crate::storage) use statement::statements;
 pub(in crate::storage) use value::args;
+
+/// The statements of each file.
+pub const STATEMENTS: &[&[Sql]] = &[batch::STATEMENTS, database::STATEMENTS, schema::STATEMENTS];

@@ -4,7 +4,7 @@ use std::{collections::HashSet, time::Duration};
 
 use sqlx::{Row as _, migrate::Migrator};
 
-use super::{Database, Error, pool::PooledConnection};
+use super::{Database, Error, pool::PooledConnection, statement::statements};
 
 /// One of several concurrent processes migrates. The driver's own lock is of a connection, and a pooler may share that, so
 /// a transaction of another connection has the lock until the migration ends. The others wait without a transaction,
@@ -17,6 +17,28 @@ const ANOTHER_TRY: Duration = Duration::from_millis(200);
 
 static POSTGRES: Migrator = sqlx::migrate!("../migrations/postgres");
 static SQLITE: Migrator = sqlx::migrate!("../migrations/sqlite");
+
+statements! {
+    /// Returns the versions of the applied migrations.
+    APPLIED = "
+        select version
+        from _sqlx_migrations
+        where success
+    ",
+    /// Returns the name of the table of migrations, if there is one.
+    MIGRATIONS_TABLE {
+        postgres = "
+            select tablename::text
+            from pg_tables
+            where schemaname = 'kb' and tablename = '_sqlx_migrations'
+        ",
+        sqlite = "
+            select name
+            from sqlite_master
+            where name = '_sqlx_migrations'
+        ",
+    },
+}
 
 /// Applies each missing migration.
 pub async fn migrate(database: &Database) -> Result<(), Error> {
@@ -50,8 +72,7 @@ pub async fn check(database: &Database) -> Result<(), Error> {
     if is_empty(database).await? {
         return Err(Error::OldSchema);
     }
-    let sql = "select version from _sqlx_migrations where success";
-    let applied = database.fetch_all::<(i64,)>("read the schema's version", sql, vec![]).await?;
+    let applied = database.fetch_all::<(i64,)>("read the schema's version", APPLIED, vec![]).await?;
     let applied: HashSet<i64> = applied.into_iter().map(|row| row.0).collect();
     let known = match database {
         Database::Postgres(_) => &POSTGRES,
@@ -65,12 +86,6 @@ pub async fn check(database: &Database) -> Result<(), Error> {
 
 /// Returns whether the database has no applied migration.
 pub async fn is_empty(database: &Database) -> Result<bool, Error> {
-    let table = match database {
-        Database::Postgres(_) => {
-            "select tablename::text from pg_tables where schemaname = 'kb' and tablename = '_sqlx_migrations'"
-        }
-        Database::Sqlite { .. } => "select name from sqlite_master where name = '_sqlx_migrations'",
-    };
-    let tables = database.fetch_all::<(String,)>("look for the schema", table, vec![]).await?;
+    let tables = database.fetch_all::<(String,)>("look for the schema", MIGRATIONS_TABLE, vec![]).await?;
     Ok(tables.is_empty())
 }

@@ -5,8 +5,8 @@ use sqlx::AssertSqlSafe;
 use super::{
     Database, Error,
     database::within,
-    dialect::{postgres, sqlite},
     pool::PooledConnection,
+    statement::Sql,
     value::{Row, Value, postgres_args, sqlite_args},
     writer::SqliteTransaction,
 };
@@ -76,14 +76,14 @@ impl Database {
 
 impl Tx {
     /// Executes a statement, and returns the number of rows that it touched.
-    pub async fn execute(&mut self, sql: &'static str, args: Vec<Value>) -> Result<u64, Error> {
+    pub async fn execute(&mut self, sql: Sql, args: Vec<Value>) -> Result<u64, Error> {
         let touched = match &mut self.connection {
             TxConnection::Postgres(tx) => {
-                let query = sqlx::query_with(AssertSqlSafe(postgres(sql)), postgres_args(args));
+                let query = sqlx::query_with(AssertSqlSafe(sql.for_postgres()), postgres_args(args));
                 within(query.execute(tx.connection())).await.map(|done| done.rows_affected())
             }
             TxConnection::Sqlite(tx) => {
-                let query = sqlx::query_with(AssertSqlSafe(sqlite(sql)), sqlite_args(args));
+                let query = sqlx::query_with(AssertSqlSafe(sql.for_sqlite()), sqlite_args(args));
                 let executed = within(query.execute(tx.connection())).await;
                 tx.note(executed).map(|done| done.rows_affected())
             }
@@ -92,14 +92,14 @@ impl Tx {
     }
 
     /// Executes a statement, and returns its rows.
-    pub async fn fetch_all<T: Row>(&mut self, sql: &'static str, args: Vec<Value>) -> Result<Vec<T>, Error> {
+    pub async fn fetch_all<T: Row>(&mut self, sql: Sql, args: Vec<Value>) -> Result<Vec<T>, Error> {
         let rows = match &mut self.connection {
             TxConnection::Postgres(tx) => {
-                let query = sqlx::query_as_with(AssertSqlSafe(postgres(sql)), postgres_args(args));
+                let query = sqlx::query_as_with(AssertSqlSafe(sql.for_postgres()), postgres_args(args));
                 within(query.fetch_all(tx.connection())).await
             }
             TxConnection::Sqlite(tx) => {
-                let query = sqlx::query_as_with(AssertSqlSafe(sqlite(sql)), sqlite_args(args));
+                let query = sqlx::query_as_with(AssertSqlSafe(sql.for_sqlite()), sqlite_args(args));
                 let rows = within(query.fetch_all(tx.connection())).await;
                 tx.note(rows)
             }
@@ -108,12 +108,12 @@ impl Tx {
     }
 
     /// Executes a statement, and returns its first row.
-    pub async fn fetch_optional<T: Row>(&mut self, sql: &'static str, args: Vec<Value>) -> Result<Option<T>, Error> {
+    pub async fn fetch_optional<T: Row>(&mut self, sql: Sql, args: Vec<Value>) -> Result<Option<T>, Error> {
         Ok(self.fetch_all(sql, args).await?.into_iter().next())
     }
 
     /// Executes a statement, and returns its first row. Fails if there is none.
-    pub async fn fetch_one<T: Row>(&mut self, sql: &'static str, args: Vec<Value>) -> Result<T, Error> {
+    pub async fn fetch_one<T: Row>(&mut self, sql: Sql, args: Vec<Value>) -> Result<T, Error> {
         self.fetch_optional(sql, args).await?.ok_or_else(|| self.no_row())
     }
 

@@ -1,0 +1,190 @@
+//! Families whose processes died halfway: live children of ended runs, and ended children without an answer.
+
+use sqlx::{FromRow, types::Json};
+use uuid::Uuid;
+
+use super::{
+    AnsweredRun, EndedRun,
+    attempt::lock_run,
+    cancel::request_end,
+    end::end_locked,
+    outcomes::{ChildEnd, ParentCall, answer_parent},
+};
+use crate::storage::{
+    Error, Storage,
+    sql::{Commit, RollBack, Tx, args, statements},
+};
+use crate::{
+    approval::ApprovalStatus,
+    ending::Ending,
+    run::{RunError, RunStatus},
+    subagent::SubagentRole,
+    usage::Usage,
+};
+
+statements! {
+    /// Returns the live children of a run.
+    LIVE_CHILDREN = "
+        select id
+        from agent_runs
+        where parent_run_id = $1 and finished_at is null
+    ",
+    /// Hides the conversations of the runs below deleted conversations.
+    HIDE_CONVERSATIONS = "
+        update chat_conversations
+        set deleted_at = {now}
+        where deleted_at is null
+          and parent_run_id in (
+              select r.id
+              from agent_runs r
+              join chat_conversations c on c.id = r.conversation_id
+              where c.deleted_at is not null
+          )
+        returning id
+    ",
+    /// Returns ended runs with live children.
+    PARENTS_OF_ORPHANS = "
+        select distinct c.parent_run_id
+        from agent_runs c
+        join agent_runs p on p.id = c.parent_run_id
+        where c.parent_run_id is not null
+          and c.finished_at is null
+          and p.finished_at is not null
+        limit $1
+    ",
+    /// Returns ended children without an outcome in their parents.
+    UNANSWERED = "
+        select t.child_run_id
+        from agent_run_tool_calls t
+        join agent_runs c on c.id = t.child_run_id
+        where t.child_run_id is not null
+          and t.status = 'called'
+          and t.completed_at is null
+          and c.finished_at is not null
+        limit $1
+    ",
+    /// Returns the end of a child.
+    ENDED_CHILD = "
+        select r.parent_run_id, r.parent_call_id, r.subagent_role as role, r.status, r.error_code,
+            r.error_message, r.usage, r.children_usage, m.content
+        from agent_runs r
+        left join chat_messages m on m.id = r.output_message_id
+        where r.id = $1
+          and r.parent_run_id is not null
+          and r.finished_at is not null
+    ",
+}
+
+/// Most parents and calls of one sweep.
+const BATCH: i64 = 100;
+
+impl Storage {
+    /// Cancels the live runs below an ended run, each in a transaction. Returns the ended ones, and the ids of those whose
+    /// workers the caller signals.
+    pub async fn cancel_children(&self, parent: Uuid) -> Result<(Vec<EndedRun>, Vec<Uuid>), Error> {
+        let (mut ended, mut requested, mut parents) = (Vec::new(), Vec::new(), vec![parent]);
+        while let Some(parent) = parents.pop() {
+            let children =
+                self.database.fetch_all::<(Uuid,)>("find the children of a run", LIVE_CHILDREN, args![parent]).await?;
+            for (child,) in children {
+                match self.cancel_child(child).await? {
+                    Some(Some(end)) => {
+                        parents.push(child);
+                        ended.push(end);
+                    }
+                    Some(None) => requested.push(child),
+                    None => {}
+                }
+            }
+        }
+        Ok((ended, requested))
+    }
+
+    /// `None` if the child has ended; `Some(None)` if its worker must end it.
+    async fn cancel_child(&self, child: Uuid) -> Result<Option<Option<EndedRun>>, Error> {
+        let cancel = async |tx: &mut Tx| {
+            let Some(run) = lock_run(tx, child).await?.filter(|run| !run.status.is_terminal()) else {
+                return Ok(Commit(None));
+            };
+            if run.status == RunStatus::Running && !run.expired && !run.cancel_overdue {
+                request_end(tx, child).await?;
+                return Ok(Commit(Some(None)));
+            }
+            let ended = end_locked(tx, run, &Ending::Cancelled, ApprovalStatus::Cancelled).await?;
+            Ok(Commit(Some(Some(ended))))
+        };
+        self.database.transact("cancel a child of an ended run", cancel).await
+    }
+
+    /// Hides the conversations below deleted ones, as deep as they go.
+    pub async fn hide_conversations_below(&self) -> Result<(), Error> {
+        let doing = "hide the conversations of subagents";
+        while !self.database.write::<(Uuid,)>(doing, HIDE_CONVERSATIONS, args![]).await?.is_empty() {}
+        Ok(())
+    }
+
+    /// Returns ended runs with live children, for the sweeper.
+    pub async fn parents_of_orphans(&self) -> Result<Vec<Uuid>, Error> {
+        let rows = self
+            .database
+            .fetch_all::<(Uuid,)>("find live children of ended runs", PARENTS_OF_ORPHANS, args![BATCH])
+            .await?;
+        Ok(rows.into_iter().map(|row| row.0).collect())
+    }
+
+    /// Answers the parents of ended children that an earlier version of this program has ended, which does not answer.
+    /// Returns the parents that were waiting.
+    pub async fn answer_forgotten(&self) -> Result<Vec<AnsweredRun>, Error> {
+        let rows =
+            self.database.fetch_all::<(Uuid,)>("find children without an answer", UNANSWERED, args![BATCH]).await?;
+        let mut answered = Vec::new();
+        for (child,) in rows {
+            answered.extend(self.answer_for(child).await?);
+        }
+        Ok(answered)
+    }
+
+    async fn answer_for(&self, child: Uuid) -> Result<Option<AnsweredRun>, Error> {
+        let answer = async |tx: &mut Tx| {
+            lock_run(tx, child).await?;
+            let Some(row) = tx.fetch_optional::<EndedChildRow>(ENDED_CHILD, args![child]).await? else {
+                return Ok(RollBack(None));
+            };
+            let ending = row.ending();
+            let call = ParentCall { run_id: row.parent_run_id, call_id: row.parent_call_id, role: row.role };
+            let usages = [row.usage, row.children_usage].into_iter().flatten().map(|usage| usage.0);
+            let answer = row.content.unwrap_or_default();
+            let end = ChildEnd { run_id: child, ending: &ending, answer: &answer, usage: usages.sum() };
+            Ok(Commit(answer_parent(tx, &call, end).await?))
+        };
+        self.database.transact("answer the parent of an ended run", answer).await
+    }
+}
+
+#[derive(FromRow)]
+struct EndedChildRow {
+    parent_run_id: Uuid,
+    parent_call_id: String,
+    #[sqlx(try_from = "String")]
+    role: SubagentRole,
+    #[sqlx(try_from = "String")]
+    status: RunStatus,
+    error_code: Option<String>,
+    error_message: Option<String>,
+    usage: Option<Json<Usage>>,
+    children_usage: Option<Json<Usage>>,
+    content: Option<String>,
+}
+
+impl EndedChildRow {
+    fn ending(&self) -> Ending {
+        match self.status {
+            RunStatus::Completed => Ending::Completed,
+            RunStatus::Failed => Ending::Failed(RunError::new(
+                self.error_code.clone().unwrap_or_default(),
+                self.error_message.clone().unwrap_or_default(),
+            )),
+            _ => Ending::Cancelled,
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! CLAIM of queued runs, in the order of the queue.
+
+use super::claim::{Claim, ClaimTerms, take};
+use crate::storage::{Error, Storage, sql::statements};
+
+statements! {
+    /// Claims queued runs.
+    ///
+    /// PostgreSQL plans a worker's statements without their parameters. The constant limit of 2048 makes it read the queue by
+    /// its index; for an unknown limit it would sort the whole queue. The offset prevents a join of all unfinished runs, so
+    /// PostgreSQL looks each one up. It locks the rows one by one, in order, until there are enough, and skips locked runs.
+    TAKE_QUEUED = take!("
+        with head as materialized (
+            select *
+            from (
+                select r.id, r.owner_id, r.priority, r.queue_round
+                from agent_runs r
+                where r.status = 'queued'
+                  and r.priority >= 0
+                  and r.crashes < $5
+                  and r.crashes < $4
+                  and not exists (
+                      select 1
+                      from agent_runs earlier
+                      where earlier.conversation_id = r.conversation_id
+                        and earlier.position < r.position
+                        and earlier.status in ('queued', 'running', 'waiting')
+                      limit 1 offset 0
+                  )
+                order by r.priority desc, r.queue_round, r.id
+                limit 2048
+            ) longest
+            limit $3 * 4 + 64
+        ),
+        owners as materialized (
+            select owner_id,
+                (
+                    select count(*)
+                    from (
+                        select 1
+                        from agent_runs held
+                        where held.owner_id = several.owner_id
+                          and held.finished_at is null
+                          and held.status = 'running'
+                        order by held.queue_round
+                        limit 100
+                    ) running
+                ) as running
+            from (
+                select distinct owner_id
+                from head
+                where (select min(owner_id) < max(owner_id) from head)
+            ) several
+        ),
+        turns as (
+            select head.id, head.priority, head.queue_round,
+                coalesce(owners.running, 0) + row_number() over (
+                    partition by head.priority, head.owner_id order by head.queue_round, head.id
+                ) as turn
+            from head
+            left join owners on owners.owner_id = head.owner_id
+        )
+        select candidate_id
+        from (
+            select (
+                select r.id
+                from agent_runs r
+                where r.id = ordered.id and r.status = 'queued'
+                {skip locked}
+            ) as candidate_id
+            from (
+                select id
+                from turns
+                order by priority desc, turn, queue_round, id
+                limit 1000000 offset 0
+            ) ordered
+            limit 1000000 offset 0
+        ) locked
+        where candidate_id is not null
+    "),
+}
+
+impl Storage {
+    /// Claims up to `limit` queued runs, only the first of each conversation. The order is priority, then the owner
+    /// with fewer running runs (up to 100), then the owner's turn, then age. The claim reads only the head of the
+    /// queue, in which owners take turns (`queue_round`), and no blocked run. So it costs the same with 100,000 queued
+    /// runs as with a hundred.
+    pub async fn claim_queued(&self, terms: &ClaimTerms, limit: usize) -> Result<Vec<Claim>, Error> {
+        self.take("claim queued runs", TAKE_QUEUED, terms, limit).await
+    }
+}

@@ -1,0 +1,91 @@
+//! The statements of the protocol, and the fenced writes that combine them.
+
+use super::{
+    accept, answer, attempt, begin, blocked, cancel, children, chunk, claim, closing, completion, deaths, durable, end,
+    expire, flush, lease, locked_conversation, opening, orphans, outcomes, progress, queued, release, retire, submit,
+    summary, supersede, suspects, sweep, unfinished,
+};
+use crate::storage::sql::{FencedTexts, Sql};
+
+/// The statements of each step.
+pub const STATEMENTS: &[&[Sql]] = &[
+    accept::STATEMENTS,
+    answer::STATEMENTS,
+    attempt::STATEMENTS,
+    begin::STATEMENTS,
+    blocked::STATEMENTS,
+    cancel::STATEMENTS,
+    children::STATEMENTS,
+    chunk::STATEMENTS,
+    claim::STATEMENTS,
+    closing::STATEMENTS,
+    completion::STATEMENTS,
+    deaths::STATEMENTS,
+    durable::STATEMENTS,
+    end::STATEMENTS,
+    expire::STATEMENTS,
+    flush::STATEMENTS,
+    lease::STATEMENTS,
+    locked_conversation::STATEMENTS,
+    opening::STATEMENTS,
+    orphans::STATEMENTS,
+    outcomes::STATEMENTS,
+    progress::STATEMENTS,
+    queued::STATEMENTS,
+    release::STATEMENTS,
+    retire::STATEMENTS,
+    submit::STATEMENTS,
+    summary::STATEMENTS,
+    supersede::STATEMENTS,
+    suspects::STATEMENTS,
+    sweep::STATEMENTS,
+    unfinished::STATEMENTS,
+];
+
+/// The writes of a chunk of events.
+const CHUNK: &[Sql] = &[
+    chunk::INSERT_EVENTS,
+    progress::INSERT_MESSAGES,
+    progress::UPSERT_CALLS,
+    progress::INSERT_APPROVALS,
+    children::INSERT_CONVERSATIONS,
+    children::INSERT_RUNS,
+    children::INSERT_MESSAGES,
+    children::INSERT_FIRST_EVENTS,
+    progress::INSERT_CHECKPOINTS,
+];
+
+/// The statements of each fenced write.
+pub const FENCED: &[FencedTexts] = &[
+    FencedTexts { before: &[], fence: accept::INSERT_RUN, writes: &[accept::INSERT_MESSAGE, chunk::INSERT_EVENTS] },
+    FencedTexts {
+        before: &[],
+        fence: locked_conversation::CREATE,
+        writes: &[accept::INSERT_FIRST_RUN, accept::INSERT_FIRST_MESSAGE, chunk::INSERT_EVENTS],
+    },
+    FencedTexts {
+        before: &[("opening", opening::OPENING), ("owner", opening::OWNER)],
+        fence: opening::INSERT_CONVERSATIONS,
+        writes: &[opening::INSERT_RUNS, opening::INSERT_MESSAGES, opening::INSERT_FIRST_EVENTS],
+    },
+    FencedTexts { before: &[], fence: flush::EXTEND, writes: CHUNK },
+    FencedTexts { before: &[], fence: release::RELEASE, writes: CHUNK },
+    FencedTexts { before: &[], fence: closing::END, writes: CHUNK },
+    FencedTexts {
+        before: &[("ending", completion::ENDING), ("free", completion::FREE), ("counted", completion::COUNTED)],
+        fence: completion::COMPLETE,
+        writes: &[
+            completion::INSERT_ANSWERS,
+            completion::INSERT_CHUNKS,
+            progress::INSERT_MESSAGES,
+            progress::UPSERT_CALLS,
+            progress::INSERT_APPROVALS,
+            progress::INSERT_CHECKPOINTS,
+        ],
+    },
+    FencedTexts { before: &[], fence: answer::RESUME, writes: &[chunk::INSERT_EVENTS] },
+    FencedTexts { before: &[], fence: outcomes::ANSWER, writes: &[chunk::INSERT_EVENTS] },
+];
+
+/// The spare writes, which storage repeats without their fence.
+pub const SPARE: &[Sql] = &[progress::INSERT_CHECKPOINTS];

@@ -1,0 +1,49 @@
+//! All statements, for the test that prepares them on both databases.
+
+use super::{
+    BackEnd, access, agents, approvals, archive, briefings, checkpoints, conversations, deployment, history, messages,
+    owners, position, quota, rows, run, runs, sessions,
+    sql::{self, FencedTexts, Sql},
+    trace, versions,
+};
+
+/// The statements of each file. `run` and `sql` have lists of their own.
+const FILES: &[&[Sql]] = &[
+    access::STATEMENTS,
+    agents::STATEMENTS,
+    approvals::STATEMENTS,
+    archive::STATEMENTS,
+    briefings::STATEMENTS,
+    checkpoints::STATEMENTS,
+    conversations::STATEMENTS,
+    deployment::STATEMENTS,
+    history::STATEMENTS,
+    messages::STATEMENTS,
+    owners::STATEMENTS,
+    position::STATEMENTS,
+    quota::STATEMENTS,
+    rows::STATEMENTS,
+    runs::STATEMENTS,
+    sessions::STATEMENTS,
+    trace::STATEMENTS,
+    versions::STATEMENTS,
+];
+
+/// Returns the name of each statement, with a text that the back end must be able to prepare. For PostgreSQL, the text of
+/// a statement in a fenced write begins with the statements that it reads.
+pub fn statement_texts(back_end: BackEnd) -> Vec<(&'static str, String)> {
+    let files = FILES.iter().chain(run::STATEMENTS).chain(sql::STATEMENTS);
+    let all = files.flat_map(|file| file.iter().copied());
+    match back_end {
+        BackEnd::Postgres => {
+            let is_fenced = |sql: Sql| run::FENCED.iter().any(|fenced| fenced.contains(sql));
+            let alone = all.filter(|sql| sql.is_for_postgres() && !is_fenced(*sql));
+            let fenced = run::FENCED.iter().flat_map(FencedTexts::for_postgres);
+            let spare = run::SPARE.iter().map(|sql| (sql.name(), sql.for_postgres_unfenced()));
+            alone.map(|sql| (sql.name(), sql.for_postgres())).chain(fenced).chain(spare).collect()
+        }
+        BackEnd::Sqlite | BackEnd::Memory => {
+            all.filter(|sql| sql.is_for_sqlite()).map(|sql| (sql.name(), sql.for_sqlite())).collect()
+        }
+    }
+}
