@@ -71,7 +71,7 @@ pub fn texts(messages: &[Message]) -> Vec<String> {
 async fn answer(backends: &TestBackends, claim: &Claim, text: &str) -> Uuid {
     let answer = Answer { text: text.into(), ..Answer::default() };
     let finished = backends.storage.finish(claim, None, claim.started.id, &answer, &Ending::Completed).await.unwrap();
-    assert!(matches!(finished, FinishOutcome::Ended { .. }));
+    assert!(matches!(finished, FinishOutcome::Ended(_)));
     claim.output_message_id
 }
 
@@ -274,7 +274,7 @@ async fn answer_meanwhile(
         tokio::join!(finish, submitted(backends, new))
     };
     match finished.unwrap() {
-        FinishOutcome::Ended { next_waits, .. } => (next_waits, accepted),
+        FinishOutcome::Ended(closed) => (closed.next_waits, accepted),
         FinishOutcome::Fenced => panic!("no other worker holds the run"),
     }
 }

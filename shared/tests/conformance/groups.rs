@@ -141,10 +141,10 @@ async fn a_lock_delays_no_other_completion(table: &str, id: fn(&Claim) -> Uuid) 
     let lock = format!("begin; select id from {table} where id = '{}' for update", id(&one));
     sqlx::raw_sql(AssertSqlSafe(lock)).execute(&mut blocker).await.unwrap();
     let (blocked, free) = (finishing(&backends, &one), finishing(&backends, &two));
-    assert!(matches!(free.await.unwrap(), FinishOutcome::Ended { .. }));
+    assert!(matches!(free.await.unwrap(), FinishOutcome::Ended(_)));
     assert!(!blocked.is_finished());
     sqlx::raw_sql("commit").execute(&mut blocker).await.unwrap();
-    assert!(matches!(blocked.await.unwrap(), FinishOutcome::Ended { .. }));
+    assert!(matches!(blocked.await.unwrap(), FinishOutcome::Ended(_)));
     assert!(is_completed(&backends, &one).await && is_completed(&backends, &two).await);
 }
 
@@ -166,7 +166,7 @@ async fn one_refused_completion_harms_no_other() {
     let tail = ArchiveChunk { progress, ..deltas(refused, 2, 2) };
     let tail = |claim: &Claim| (claim.run_id == refused.run_id).then_some(&tail);
     let outcomes = join_all(claims.iter().map(|claim| finish(&backends.storage, claim, tail(claim)))).await;
-    assert!(outcomes.iter().all(|outcome| matches!(outcome, FinishOutcome::Ended { .. })));
+    assert!(outcomes.iter().all(|outcome| matches!(outcome, FinishOutcome::Ended(_))));
     for claim in &claims {
         assert!(is_completed(&backends, claim).await);
     }
@@ -182,7 +182,7 @@ async fn members_too_large_for_a_group_are_written_alone() {
         let claim = backends.claim(1).await.remove(0);
         let answer = Answer { text: text.clone(), ..Answer::default() };
         let finished = backends.storage.finish(&claim, None, claim.started.id, &answer, &Ending::Completed).await;
-        assert!(matches!(finished.unwrap(), FinishOutcome::Ended { .. }), "{bytes} bytes");
+        assert!(matches!(finished.unwrap(), FinishOutcome::Ended(_)), "{bytes} bytes");
         assert!(is_completed(&backends, &claim).await, "{bytes} bytes");
     }
 }

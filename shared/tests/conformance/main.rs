@@ -21,6 +21,7 @@ mod run_log;
 mod schema;
 mod statements;
 mod storage;
+mod subagents;
 mod suspects;
 mod versions;
 mod waiting;

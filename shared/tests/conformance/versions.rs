@@ -43,7 +43,7 @@ async fn complete(backends: &TestBackends, claim: &Claim, text: &str) {
     let ending = holdfast_shared::ending::Ending::Completed;
     let answer = Answer { text: text.into(), ..Answer::default() };
     let finished = backends.storage.finish(claim, None, claim.started.id, &answer, &ending).await.unwrap();
-    assert!(matches!(finished, FinishOutcome::Ended { .. }));
+    assert!(matches!(finished, FinishOutcome::Ended(_)));
 }
 
 fn edit(conversation: Uuid, replace_from: Uuid, content: &str) -> NewRun {
