@@ -146,8 +146,11 @@ const STORAGE: &[&str] = &["sql", "quota", "roomy_owners", "position", "rows", "
 /// The files of the run's protocol, each after all files that it imports.
 const PROTOCOL: &[&str] = &[
     "attempt",
+    "round",
+    "children",
     "progress",
     "chunk",
+    "outcomes",
     "claim",
     "queued",
     "lease",
@@ -161,6 +164,7 @@ const PROTOCOL: &[&str] = &[
     "end",
     "sweep",
     "cancel",
+    "orphans",
     "unfinished",
     "group",
     "completion",

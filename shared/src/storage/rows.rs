@@ -95,9 +95,9 @@ macro_rules! bare_run_columns {
                 when r.status = 'waiting' and r.awaits = 'children' then 'running'
                 else r.status
             end as status,
-            r.attempt, r.model, r.input_message_id, r.output_message_id, r.usage, r.finish_reason, r.error_code,
-            r.error_message, r.archived_to, r.metadata, r.traceparent, r.created_at, r.started_at,
-            r.finished_at"
+            r.attempt, r.model, r.input_message_id, r.output_message_id, r.usage, r.finish_reason,
+            r.error_code, r.error_message, r.archived_to, r.metadata, r.traceparent, r.created_at,
+            r.started_at, r.finished_at"
     };
 }
 pub(super) use bare_run_columns;

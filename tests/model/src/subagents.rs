@@ -95,7 +95,7 @@ enum Call {
     Logged,
 }
 
-/// What a child's end has read about its parent, where it holds no lock.
+/// The parent as a child's end has read it, where it holds no lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Read {
     parent: Status,

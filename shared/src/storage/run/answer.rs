@@ -13,7 +13,7 @@ use super::{
     ArchiveChunk,
     attempt::{LockedRun, TakenAttempt, lock_run, take_attempt},
     chunk::writes_of,
-    outcomes::open_question,
+    outcomes::{AnsweredRun, open_question},
 };
 use crate::storage::{
     Error, Storage,
@@ -25,7 +25,6 @@ use crate::{
     event::{ApprovalResolved, Event, EventBody, ToolCallCompleted},
     run::RunStatus,
     storable::{storable, storable_json},
-    telemetry::Traceparent,
     tool::{ToolCallStatus, ToolError},
 };
 
@@ -46,21 +45,6 @@ pub enum AnswerOutcome {
     InvalidInput(String),
     /// There is no such question, call or run.
     NotFound,
-}
-
-/// A run with a new answer. The caller publishes the event, because it is committed.
-#[derive(Debug, Clone)]
-pub struct AnsweredRun {
-    /// The run that was waiting.
-    pub run_id: Uuid,
-    /// The events of the answer's attempt.
-    pub events: Vec<Event>,
-    /// True if a worker can claim the run now.
-    pub queued: bool,
-    /// The run's conversation.
-    pub conversation_id: Uuid,
-    /// The span of the run's submission, if it was recorded.
-    pub traceparent: Option<Traceparent>,
 }
 
 /// The result of a call that the client executed.

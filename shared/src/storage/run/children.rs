@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::accept::next_round;
+use super::round::next_round;
 use crate::storage::sql::{Sql, Statement, args, statements};
 use crate::{
     event::{Event, EventBody, RunQueued},

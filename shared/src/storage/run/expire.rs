@@ -2,7 +2,10 @@
 
 use uuid::Uuid;
 
-use super::answer::{AnswerOutcome, AnsweredRun, complete_locked, decide_locked, lock, settled};
+use super::{
+    answer::{AnswerOutcome, complete_locked, decide_locked, lock, settled},
+    outcomes::AnsweredRun,
+};
 use crate::storage::{
     Error, Storage,
     sql::{Tx, args, statements},

@@ -72,7 +72,7 @@ impl Storage {
         }
         let row = self.look(DOING, claim.run_id).await?;
         if row.is_some_and(|row| row.status.is_terminal() && row.has_written(claim, last.next())) {
-            // The repeated call cannot tell whether a run waits, or has children. What it does in vain does no harm.
+            // The repeated call cannot tell whether a run waits, or has children. An unneeded wake-up or search does no harm.
             let events = self.events_after(claim.run_id, last).await?;
             Ok(FinishOutcome::Ended(Box::new(Closed { events, next_waits: true, answered: None, has_children: true })))
         } else {

@@ -38,6 +38,7 @@ mod progress;
 mod queued;
 mod release;
 mod retire;
+mod round;
 mod statements;
 mod submit;
 mod summary;
@@ -47,7 +48,7 @@ mod sweep;
 mod unfinished;
 
 pub use self::{
-    answer::{AnswerOutcome, AnsweredRun, ClientResult, DecisionBy, InvalidInput},
+    answer::{AnswerOutcome, ClientResult, DecisionBy, InvalidInput},
     begin::{BeginResult, EarlierMessage, EarlierResult, History, Start, Window},
     cancel::CancelOutcome,
     children::NewChild,
@@ -59,6 +60,7 @@ pub use self::{
     flush::FlushOutcome,
     lease::RenewedLease,
     new_run::{CommittedMessage, MessageInput, NewRun, RunOptions, SubmitOutcome, Target},
+    outcomes::AnsweredRun,
     progress::{CallState, NewApproval, NewCheckpoint, NewTraceMessage, Progress},
     release::{Release, ReleaseOutcome},
     retire::RetireCounts,

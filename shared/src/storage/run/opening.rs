@@ -11,8 +11,9 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::{
-    accept::{Acceptance, RunInput, needs, next_round},
+    accept::{Acceptance, RunInput, needs},
     group::{Group, MAX_BYTES},
+    round::next_round,
 };
 use crate::storage::{
     quota::{Share, kept_bytes},

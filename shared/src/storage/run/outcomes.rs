@@ -9,10 +9,7 @@ use serde_json::json;
 use sqlx::{FromRow, types::Json};
 use uuid::Uuid;
 
-use super::{
-    AnsweredRun,
-    chunk::{chunk_of, writes_of},
-};
+use super::chunk::{chunk_of, writes_of};
 use crate::storage::{
     Error,
     rows::traceparent,
@@ -25,9 +22,25 @@ use crate::{
     excerpt,
     run::RunStatus,
     subagent::{SubagentRole, outcome_of},
+    telemetry::Traceparent,
     tool::ToolError,
     usage::Usage,
 };
+
+/// A run with a new answer. The caller publishes the event, because it is committed.
+#[derive(Debug, Clone)]
+pub struct AnsweredRun {
+    /// The run that was waiting.
+    pub run_id: Uuid,
+    /// The events of the answer's attempt.
+    pub events: Vec<Event>,
+    /// True if a worker can claim the run now.
+    pub queued: bool,
+    /// The run's conversation.
+    pub conversation_id: Uuid,
+    /// The span of the run's submission, if it was recorded.
+    pub traceparent: Option<Traceparent>,
+}
 
 /// The call that a child answers.
 #[derive(Debug, Clone)]
@@ -55,7 +68,7 @@ pub struct ChildEnd<'a> {
 /// Longest output of a child, in bytes. The parent's model reads fewer characters.
 const MAX_OUTPUT: usize = 256 * 1024;
 
-/// What the run `$1` waits for: `human`, `children`, or nothing.
+/// Selects the reason why the run `$1` waits: `human`, `children`, or none.
 macro_rules! open_question {
     () => {
         "
