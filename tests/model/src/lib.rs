@@ -7,12 +7,14 @@
 //! - [`run`]: one run, its log and its archive, with two workers, the API, and the faults of all of them.
 //! - [`group`]: the writes of many runs in one transaction.
 //! - [`queue`]: the runs of one conversation, and the positions of its messages.
+//! - [`steering`]: messages that join a live run.
 //! - [`subagents`]: a run, its children, and the answers of their ends.
 
 pub mod event;
 pub mod group;
 pub mod queue;
 pub mod run;
+pub mod steering;
 pub mod subagents;
 
 #[cfg(test)]
