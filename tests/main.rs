@@ -47,6 +47,7 @@ mod server;
 mod snapshot;
 mod start;
 mod stdio_servers;
+mod steering;
 mod stores;
 mod streams;
 mod subagents;

@@ -117,6 +117,9 @@ pub enum SubmitMode {
     Interrupt,
     /// As `Interrupt`; the cancelled turns are also superseded.
     Rollback,
+    /// The message joins the live run before its next model call. If that run ends first, or waits for a human, the
+    /// message waits for its turn.
+    Steer,
 }
 
 crate::text_enum!(SubmitMode);

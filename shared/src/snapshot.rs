@@ -145,6 +145,7 @@ impl SnapshotBuilder {
             | EventBody::ContextUsage(_)
             | EventBody::WarningRaised(_)
             | EventBody::SubagentCompleted(_)
+            | EventBody::MessageSteered(_)
             | EventBody::Unknown => {}
         }
     }
@@ -294,6 +295,7 @@ impl Snapshot {
             | EventBody::ContextUsage(_)
             | EventBody::WarningRaised(_)
             | EventBody::SubagentCompleted(_)
+            | EventBody::MessageSteered(_)
             | EventBody::Unknown => {}
         }
     }

@@ -131,6 +131,7 @@ impl Fold {
             | EventBody::AgentState(_)
             | EventBody::ContextUsage(_)
             | EventBody::SubagentCompleted(_)
+            | EventBody::MessageSteered(_)
             | EventBody::Unknown => vec![],
         }
     }

@@ -148,6 +148,7 @@ const PROTOCOL: &[&str] = &[
     "attempt",
     "round",
     "children",
+    "steering",
     "progress",
     "chunk",
     "outcomes",

@@ -240,6 +240,7 @@ const fn is_output(kind: EventKind) -> bool {
         | EventKind::SubagentStarted
         | EventKind::SubagentCompleted => true,
         EventKind::RunQueued
+        | EventKind::MessageSteered
         | EventKind::AttemptStarted
         | EventKind::StepStarted
         | EventKind::StepCompleted

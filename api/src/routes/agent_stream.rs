@@ -5,6 +5,7 @@ use std::sync::Arc;
 use axum::{extract::State, http::HeaderMap, response::Response};
 use holdfast_shared::{
     conversation::Handle,
+    run::SubmitMode,
     storage::{RunOptions, Target},
 };
 use serde::Deserialize;
@@ -38,6 +39,9 @@ pub struct AgentBody {
     ontology_entity_type: Option<String>,
     #[serde(rename = "projectFocus")]
     project_focus: Option<Value>,
+    /// The effect on an unfinished run of the conversation, as for `POST /v1/conversations/{id}/messages`.
+    #[serde(default)]
+    mode: SubmitMode,
 }
 
 /// Post a message. The answer streams `session`, then `agent_state`, `text`, `tool_call`, `tool_result` and
@@ -83,7 +87,7 @@ pub async fn post(
             max_duration: Some(app.config().agent_stream_duration),
             ..checked_options(&app, None, Vec::new(), Some(metadata))?
         },
-        ..plain_posting(&headers, &fingerprint, target, body.message.clone())?
+        ..plain_posting(&headers, &fingerprint, target, body.message.clone(), body.mode)?
     };
     let (committed, subscriber) = app.post_and_await_output(&caller, posting, cursor(&headers, None)?).await?;
     stream_on(Wire::Agent, &app, &committed.run, subscriber, query.stream_mode).await

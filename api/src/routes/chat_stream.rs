@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::{extract::State, http::HeaderMap, response::Response};
-use holdfast_shared::storage::Target;
+use holdfast_shared::{run::SubmitMode, storage::Target};
 use serde::Deserialize;
 
 use super::{
@@ -28,6 +28,9 @@ pub struct ChatBody {
     conversation_id: Option<String>,
     /// The agent of a new conversation; an existing one keeps its agent.
     agent_definition_id: Option<String>,
+    /// The effect on an unfinished run of the conversation, as for `POST /v1/conversations/{id}/messages`.
+    #[serde(default)]
+    mode: SubmitMode,
 }
 
 /// Post a message. The answer streams `meta`, then `token` and `mcp_tool` as they occur, perhaps `error`, and `done`.
@@ -54,7 +57,7 @@ pub async fn post(
     let or_empty = |text: &Option<String>| text.clone().unwrap_or_default();
     let conversation = body.conversation_id.clone().or_else(|| caller.named_session().map(str::to_owned));
     let fingerprint = ["chat", &or_empty(&conversation), &or_empty(&body.agent_definition_id), &body.message];
-    let posting = plain_posting(&headers, &fingerprint, target(&caller, &body)?, body.message.clone())?;
+    let posting = plain_posting(&headers, &fingerprint, target(&caller, &body)?, body.message.clone(), body.mode)?;
     let (committed, subscriber) = app.post_and_await_output(&caller, posting, cursor(&headers, None)?).await?;
     stream_on(Wire::Chat, &app, &committed.run, subscriber, query.stream_mode).await
 }

@@ -38,6 +38,7 @@ use holdfast_shared::{
     agent::StreamMode,
     conversation::Handle,
     page::PageSize,
+    run::SubmitMode,
     storable::{is_too_deep, storable, storable_json},
     storage::{MessageInput, RunOptions, Target},
     telemetry,
@@ -220,8 +221,9 @@ fn plain_posting(
     fingerprint: &[&str],
     target: Target,
     content: String,
+    mode: SubmitMode,
 ) -> Result<Posting, Problem> {
-    let posting = Posting::new(target, MessageInput::New(content));
+    let posting = Posting { mode, ..Posting::new(target, MessageInput::New(content)) };
     Ok(Posting { key: idempotency_key(headers, fingerprint, &posting.options)?, ..posting })
 }
 

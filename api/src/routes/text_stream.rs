@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::{extract::State, http::HeaderMap, response::Response};
-use holdfast_shared::storage::Target;
+use holdfast_shared::{run::SubmitMode, storage::Target};
 use serde::Deserialize;
 
 use super::{
@@ -24,6 +24,9 @@ use crate::{
 #[derive(Deserialize, utoipa::ToSchema)]
 pub struct TextMessageBody {
     content: String,
+    /// The effect on an unfinished run of the conversation, as for `POST /v1/conversations/{id}/messages`.
+    #[serde(default)]
+    mode: SubmitMode,
 }
 
 /// Post a message. With `Accept: text/event-stream` the answer streams its text, chunk by chunk, and `[DONE]`.
@@ -50,7 +53,7 @@ pub async fn post(
     JsonBody(body): JsonBody<TextMessageBody>,
 ) -> Result<Response, Problem> {
     let fingerprint = ["text", &id.to_string(), &body.content];
-    let posting = plain_posting(&headers, &fingerprint, Target::Existing(id), body.content.clone())?;
+    let posting = plain_posting(&headers, &fingerprint, Target::Existing(id), body.content.clone(), body.mode)?;
     if accepts_event_stream(&headers) {
         let (committed, subscriber) = app.post_and_await_output(&caller, posting, cursor(&headers, None)?).await?;
         return stream_on(Wire::Text, &app, &committed.run, subscriber, query.stream_mode).await;

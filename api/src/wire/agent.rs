@@ -162,6 +162,7 @@ fn event_frames<'a>(view: &'a View, body: EventBody<'a>) -> (Option<AgentFrame<'
         EventBody::RunCompleted(end) => done(end.usage, end.finish_reason),
         EventBody::RunCancelled(end) => done(end.usage, None),
         EventBody::AttemptStarted(_)
+        | EventBody::MessageSteered(_)
         | EventBody::StepCompleted(_)
         | EventBody::ReasoningDelta(_)
         | EventBody::ToolCallDelta(_)

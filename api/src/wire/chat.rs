@@ -104,6 +104,7 @@ fn event_frames<'a>(view: &View, event: &'a Event) -> (Option<ChatFrame<'a>>, Op
         | EventBody::ContextUsage(_)
         | EventBody::WarningRaised(_)
         | EventBody::SubagentStarted(_)
+        | EventBody::MessageSteered(_)
         | EventBody::SubagentCompleted(_)
         | EventBody::Unknown => return (None, None),
     };

@@ -144,6 +144,7 @@ impl Block {
             | EventKind::AgentState
             | EventKind::ContextUsage
             | EventKind::WarningRaised
+            | EventKind::MessageSteered
             | EventKind::SubagentStarted
             | EventKind::SubagentCompleted
             | EventKind::RunCompleted

@@ -19,6 +19,7 @@ pub fn visible_body<'a>(view: &View, event: &'a Event) -> EventBody<'a> {
         | EventKind::ToolCallCompleted
         | EventKind::AgentState
         | EventKind::ContextUsage
+        | EventKind::MessageSteered
         | EventKind::SubagentStarted
         | EventKind::SubagentCompleted => view.detail != Detail::Messages,
         EventKind::RunQueued | EventKind::RunCompleted | EventKind::RunFailed | EventKind::RunCancelled => true,

@@ -48,6 +48,7 @@ pub fn frames(buffer: &mut Vec<u8>, view: &View, previous: EventId, event: &Even
         | EventBody::ContextUsage(_)
         | EventBody::WarningRaised(_)
         | EventBody::SubagentStarted(_)
+        | EventBody::MessageSteered(_)
         | EventBody::SubagentCompleted(_)
         | EventBody::Unknown => {}
     }

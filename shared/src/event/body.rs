@@ -107,6 +107,7 @@ event_bodies! {
     ToolCallDelta(ToolCallDelta<'a>) = "tool_call.delta";
     ToolCallStarted(ToolCallStarted<'a>) = "tool_call.started";
     ToolCallCompleted(ToolCallCompleted<'a>) = "tool_call.completed";
+    MessageSteered(MessageSteered) = "message.steered";
     SubagentStarted(SubagentStarted<'a>) = "subagent.started";
     SubagentCompleted(SubagentCompleted<'a>) = "subagent.completed";
     ApprovalRequested(ApprovalRequested<'a>) = "approval.requested";

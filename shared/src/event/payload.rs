@@ -163,6 +163,20 @@ pub struct ToolCallCompleted<'a> {
     pub duration_ms: u64,
 }
 
+/// A message has joined a live run. In the log of that run, the next step answers it too. In the log of the run that the
+/// message had before, the end of that run follows.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct MessageSteered {
+    /// In the log of the message's own run: this event supersedes all events after its base.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base: Option<EventId>,
+    /// The message.
+    pub message_id: Uuid,
+    /// In the log of the message's own run: the run that it has joined.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub joined_run_id: Option<Uuid>,
+}
+
 /// A child run was started for a call. It has a log of its own.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct SubagentStarted<'a> {

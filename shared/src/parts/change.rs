@@ -60,6 +60,7 @@ impl PartChange {
             | EventBody::MessageCompleted(_)
             | EventBody::AgentState(_)
             | EventBody::SubagentStarted(_)
+            | EventBody::MessageSteered(_)
             | EventBody::SubagentCompleted(_)
             | EventBody::RunCompleted(_)
             | EventBody::RunFailed(_)

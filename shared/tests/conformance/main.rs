@@ -20,6 +20,7 @@ mod refusals;
 mod run_log;
 mod schema;
 mod statements;
+mod steering;
 mod storage;
 mod subagents;
 mod suspects;

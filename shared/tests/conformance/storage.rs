@@ -98,7 +98,7 @@ async fn begin(backends: &TestBackends, claim: &Claim) -> Vec<String> {
 }
 
 /// Returns the archived events after a cursor. One read returns only some of them.
-async fn archived(backends: &TestBackends, run_id: Uuid, mut cursor: EventId) -> Vec<Event> {
+pub async fn archived(backends: &TestBackends, run_id: Uuid, mut cursor: EventId) -> Vec<Event> {
     let mut read = Vec::new();
     loop {
         let events = backends.storage.read_archive(run_id, cursor).await.unwrap().unwrap().events;

@@ -70,7 +70,8 @@ fn call(call_id: &str, status: ToolCallStatus, expires_at: Option<DateTime<Utc>>
     }
 }
 
-fn approval(call_id: &str, expires_at: DateTime<Utc>) -> NewApproval {
+/// Returns a question.
+pub fn approval(call_id: &str, expires_at: DateTime<Utc>) -> NewApproval {
     NewApproval {
         id: Uuid::now_v7(),
         call_id: call_id.into(),
@@ -101,7 +102,7 @@ fn trace_message(position: u32, calls: &[&str]) -> NewTraceMessage {
     }
 }
 
-fn later() -> DateTime<Utc> {
+pub fn later() -> DateTime<Utc> {
     Utc::now() + Duration::from_secs(60)
 }
 

@@ -84,6 +84,8 @@ pub fn turn_of_message(message: &Message, language: Language) -> Option<Turn> {
 /// Returns the turn of a trace message, if the run itself produced it; the others are in the conversation.
 fn turn_of_trace(memory: &Memory, message: &NewTraceMessage) -> Option<Turn> {
     match message.role {
+        // A message that has joined the run.
+        TraceRole::User if message.step > 0 => Some(Turn::User(message.content.clone())),
         TraceRole::System | TraceRole::User => None,
         TraceRole::Assistant => Some(Turn::Assistant {
             text: message.content.trim_start().to_owned(),

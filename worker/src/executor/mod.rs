@@ -12,6 +12,7 @@ mod delegate;
 mod limits;
 mod memory;
 mod process;
+mod steering;
 mod tools;
 
 use std::{sync::Arc, time::Duration};

@@ -14,7 +14,7 @@ use holdfast_shared::{
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::{NextNode, Stop, attempt::Attempt, context};
+use super::{NextNode, Stop, attempt::Attempt, context, steering};
 use crate::{
     model::{self, AnswerDelta, CallDelta},
     spans,
@@ -61,6 +61,7 @@ pub async fn process(attempt: &mut Attempt<'_>) -> Result<NextNode, Stop> {
     if attempt.memory.step > 0 && attempt.lease.should_release() {
         return Err(Stop::Drained);
     }
+    steering::take_messages(attempt).await?;
     attempt.memory.step += 1;
     let step = attempt.memory.step;
     attempt.step = attempt.spans.step(step);

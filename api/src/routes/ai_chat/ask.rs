@@ -61,6 +61,7 @@ pub async fn ask(
         };
         let posting = Posting {
             client_message_id: id.clone(),
+            mode: body.mode,
             options: options.clone(),
             key,
             ..Posting::new(chat.target.clone(), input)

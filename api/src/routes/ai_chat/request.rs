@@ -1,6 +1,7 @@
 //! The body of `POST /api/chat`: finds the requested action from its newest message and its trigger.
 
 use holdfast_shared::{
+    run::SubmitMode,
     storable::has_nul,
     storage::ClientResult,
     tool::{ClientTool, any_object},
@@ -36,6 +37,9 @@ pub struct UiChatBody {
     agent_definition_id: Option<String>,
     /// Tools that the front end executes.
     client_tools: Option<Vec<FrontEndTool>>,
+    /// The effect on an unfinished run of the conversation, as for `POST /v1/conversations/{id}/messages`.
+    #[serde(default)]
+    pub mode: SubmitMode,
 }
 
 #[derive(Clone, Deserialize, utoipa::ToSchema)]

@@ -89,6 +89,10 @@ pub enum Chunk {
         id: &'static str,
         data: Value,
     },
+    DataSteered {
+        id: Uuid,
+        data: Value,
+    },
     DataSubagent {
         id: Uuid,
         data: Value,

@@ -149,6 +149,9 @@ fn event_chunks(view: &View, event: &Event) -> Vec<Chunk> {
             vec![Chunk::DataSubagent { id: started.child_run_id, data: payload(event) }]
         }
         EventBody::SubagentCompleted(completed) => vec![subagent_completed(event, completed.child_run_id)],
+        EventBody::MessageSteered(steered) => {
+            vec![Chunk::DataSteered { id: steered.message_id, data: payload(event) }]
+        }
         EventBody::WarningRaised(_) => vec![Chunk::DataWarning { data: payload(event) }],
         EventBody::RunCompleted(end) => {
             let status = Some(RunStatus::Completed);

@@ -25,6 +25,8 @@ pub struct Acceptance<'a> {
     /// The first version of the replaced message, or of the replaced answer if the message existed before.
     pub version_of: Option<Uuid>,
     pub branch: Option<Uuid>,
+    /// The live run that the message may join.
+    pub steers: Option<Uuid>,
     pub message_id: Uuid,
     pub output_message_id: Uuid,
     pub queued: Event,
@@ -65,7 +67,7 @@ macro_rules! insert_run {
             id, owner_id, conversation_id, agent_definition_id, position, status, input_message_id,
             output_message_id, archived_to, checkpoint, idempotency_key, idempotency_fingerprint,
             created_at, stream, client_tools, metadata, max_duration_ms, traceparent, version_of,
-            branch, priority, agent_version, needs, queue_round
+            branch, priority, agent_version, needs, steers, queue_round
         )
         select $1, $2, $3, $4, $5, 'queued', $6, $7, $8, $8, $9, $10, ",
             $created_at,
@@ -77,7 +79,7 @@ macro_rules! insert_run {
             ",
             needs!("$4"),
             ",
-            ",
+            $18, ",
             next_round!("$2"),
             $from
         )
@@ -151,6 +153,7 @@ impl<'a> Acceptance<'a> {
             input,
             version_of,
             branch,
+            steers: None,
             message_id,
             output_message_id,
             queued,
@@ -160,6 +163,11 @@ impl<'a> Acceptance<'a> {
     /// Puts the run into a branch of the conversation, and makes its message or its answer a version of another one.
     pub fn in_branch(self, branch: Option<Uuid>, version_of: Option<Uuid>) -> Self {
         Self { branch, version_of, ..self }
+    }
+
+    /// Lets the message join this live run.
+    pub fn steering(self, steers: Option<Uuid>) -> Self {
+        Self { steers, ..self }
     }
 
     /// Returns the writes for a conversation with a locked row. Their result is the run's time of creation.
@@ -196,7 +204,8 @@ impl<'a> Acceptance<'a> {
             options.max_duration.map(|limit| limit.as_millis() as i64),
             self.new.traceparent.map(|parent| parent.to_string()),
             self.version_of.filter(|_| matches!(self.input, RunInput::Earlier(_))),
-            self.branch
+            self.branch,
+            self.steers
         ];
         Statement::new(sql, args)
     }

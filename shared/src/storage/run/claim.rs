@@ -65,6 +65,8 @@ pub struct Claim {
     pub created_at: DateTime<Utc>,
     /// True if the run answers a call of another run.
     pub is_child: bool,
+    /// True if messages were waiting for the run at the time of the claim.
+    pub is_steered: bool,
     /// The number of runs above this one.
     pub depth: u32,
     /// The agent's id and the version of its definition; `None` for a plain conversation.
@@ -128,6 +130,7 @@ struct ClaimRow {
     attempt_reason: Option<String>,
     parent_run_id: Option<Uuid>,
     depth: i64,
+    is_steered: bool,
     agent_definition_id: Option<Uuid>,
     agent_version: Option<i64>,
     stream: bool,
@@ -233,6 +236,11 @@ macro_rules! take {
                 when position = 1
                 then (select m.client_id from chat_messages m where m.id = input_message_id)
             end as input_client_id,
+            exists (
+                select 1
+                from agent_runs steering
+                where steering.steers = agent_runs.id and steering.status = 'queued'
+            ) as is_steered,
             case when position = 1 then metadata end as metadata,
             case
                 when position = 1 and client_tools is null
@@ -340,6 +348,7 @@ async fn start_attempts(
             position: row.position,
             created_at: row.created_at,
             is_child: row.parent_run_id.is_some(),
+            is_steered: row.is_steered,
             depth: row.depth.max(0) as u32,
             agent: row.agent_definition_id.zip(row.agent_version.map(|version| version as u32)),
             stream: row.stream,

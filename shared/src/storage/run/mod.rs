@@ -40,6 +40,7 @@ mod release;
 mod retire;
 mod round;
 mod statements;
+mod steering;
 mod submit;
 mod summary;
 mod supersede;
@@ -65,6 +66,7 @@ pub use self::{
     release::{Release, ReleaseOutcome},
     retire::RetireCounts,
     statements::{FENCED, SPARE, STATEMENTS},
+    steering::SteeringMessage,
     summary::Summary,
     supersede::{SupersedePoint, everything_from as supersede_from},
     suspects::{Room, Suspects},

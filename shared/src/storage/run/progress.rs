@@ -5,7 +5,10 @@ use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::children::{NewChild, spawns};
+use super::{
+    children::{NewChild, spawns},
+    steering::{SteeringMessage, joins},
+};
 use crate::storage::{
     sql::Statement,
     sql::{args, statements},
@@ -30,6 +33,8 @@ pub struct Progress {
     pub approvals: Vec<NewApproval>,
     /// Children to start, with the intents of their calls.
     pub children: Vec<NewChild>,
+    /// Messages that join the run.
+    pub steering: Vec<SteeringMessage>,
     /// New checkpoints.
     pub checkpoints: Vec<NewCheckpoint>,
     /// The event that a later attempt may resume from.
@@ -177,6 +182,7 @@ impl Progress {
         }
         self.approvals.extend(later.approvals);
         self.children.extend(later.children);
+        self.steering.extend(later.steering);
         self.checkpoints.extend(later.checkpoints);
         self.resume_at = later.resume_at.or(self.resume_at);
         self.step_completed |= later.step_completed;
@@ -264,6 +270,7 @@ pub fn rows_of(progress: &[(Uuid, &Progress)]) -> Vec<Statement> {
     push(UPSERT_CALLS, elements(progress, |progress| &progress.calls));
     push(INSERT_APPROVALS, elements(progress, |progress| &progress.approvals));
     rows.extend(spawns(elements(progress, |progress| &progress.children)));
+    rows.extend(joins(elements(progress, |progress| &progress.steering)));
     let checkpoints = elements(progress, |progress| &progress.checkpoints);
     if !checkpoints.is_empty() {
         rows.push(Statement::new(INSERT_CHECKPOINTS, args![Value::from(checkpoints)]).spare());

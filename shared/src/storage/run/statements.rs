@@ -2,8 +2,8 @@
 
 use super::{
     accept, answer, attempt, begin, blocked, cancel, children, chunk, claim, closing, completion, deaths, durable, end,
-    expire, flush, lease, locked_conversation, opening, orphans, outcomes, progress, queued, release, retire, submit,
-    summary, supersede, suspects, sweep, unfinished,
+    expire, flush, lease, locked_conversation, opening, orphans, outcomes, progress, queued, release, retire, steering,
+    submit, summary, supersede, suspects, sweep, unfinished,
 };
 use crate::storage::sql::{FencedTexts, Sql};
 
@@ -34,6 +34,7 @@ pub const STATEMENTS: &[&[Sql]] = &[
     queued::STATEMENTS,
     release::STATEMENTS,
     retire::STATEMENTS,
+    steering::STATEMENTS,
     submit::STATEMENTS,
     summary::STATEMENTS,
     supersede::STATEMENTS,
@@ -52,6 +53,9 @@ const CHUNK: &[Sql] = &[
     children::INSERT_RUNS,
     children::INSERT_MESSAGES,
     children::INSERT_FIRST_EVENTS,
+    steering::INSERT_JOINED_EVENTS,
+    steering::END_JOINED_RUNS,
+    steering::MOVE_MESSAGES,
     progress::INSERT_CHECKPOINTS,
 ];
 

@@ -1,0 +1,141 @@
+//! Steering: a message that joins a live run before a model call, instead of waiting for its turn.
+//!
+//! Such a message has a run of its own, which is queued behind the live one. While the live run goes on, its holder takes
+//! the message and ends that run in one write; otherwise that run is the next one. So the message is read once.
+
+use chrono::Utc;
+use serde::Serialize;
+use serde_json::Value;
+use sqlx::FromRow;
+use uuid::Uuid;
+
+use super::Claim;
+use crate::storage::{
+    Error, Storage,
+    sql::{Statement, args, statements},
+};
+use crate::{
+    event::{Event, EventBody, MessageSteered, RunCancelled},
+    event_id::EventId,
+    usage::Usage,
+};
+
+/// A message that the holder of a live run takes.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SteeringMessage {
+    /// The message.
+    #[serde(serialize_with = "simple")]
+    pub message_id: Uuid,
+    /// Its text.
+    #[serde(skip)]
+    pub content: String,
+    /// The run that the message had until now.
+    #[serde(serialize_with = "simple")]
+    pub own_run_id: Uuid,
+    last_id: i64,
+    lines: String,
+    /// The last events of that run.
+    #[serde(skip)]
+    pub events: Vec<Event>,
+}
+
+#[derive(FromRow)]
+struct SteeringRow {
+    id: Uuid,
+    message_id: Uuid,
+    content: String,
+}
+
+fn simple<S: serde::Serializer>(id: &Uuid, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(&id.simple())
+}
+
+statements! {
+    /// Returns the messages that wait for a live run, in the order of their posting.
+    STEERING_MESSAGES = "
+        select r.id, m.id as message_id, m.content
+        from agent_runs r
+        join chat_messages m on m.id = r.input_message_id
+        where r.steers = $1
+          and r.status = 'queued'
+          and r.attempt = 0
+          and m.superseded_at is null
+        order by r.position
+        limit $2
+    ",
+    /// Archives the last events of the runs of messages that join a live one; not of a run that its user has cancelled in the
+    /// meantime.
+    INSERT_JOINED_EVENTS = "
+        insert into run_events (run_id, last_id, body)
+        select own.id, cast(each.value->>'last_id' as bigint), {bytes:each.value->>'lines'}
+        from {each:$1}
+        join agent_runs own on own.id = {uuid:each.value->>'own_run_id'}
+            and own.status = 'queued'
+            and own.attempt = 0
+        where {fenced:cast(each.value->>'run_id' as uuid)}
+    ",
+    /// Ends those runs, after their events are archived.
+    END_JOINED_RUNS = "
+        update agent_runs
+        set status = 'cancelled',
+            attempt = 1,
+            archived_to = cast(each.value->>'last_id' as bigint),
+            finished_at = {now}
+        from {each:$1}
+        where agent_runs.id = {uuid:each.value->>'own_run_id'}
+          and agent_runs.status = 'queued'
+          and agent_runs.attempt = 0
+          and {fenced:cast(each.value->>'run_id' as uuid)}
+    ",
+    /// Moves the messages into the turn of the live run, which reads them in any case.
+    MOVE_MESSAGES = "
+        update chat_messages
+        set run_id = live.id, turn = live.position
+        from {each:$1}
+        join agent_runs live on live.id = {uuid:each.value->>'run_id'}
+        where chat_messages.id = {uuid:each.value->>'message_id'}
+          and {fenced:cast(each.value->>'run_id' as uuid)}
+    ",
+}
+
+/// Most messages that join at one border of a step.
+const BATCH: i64 = 32;
+
+impl Storage {
+    /// Returns the messages that wait for the claimed run, in the order of their posting.
+    pub async fn steering_messages(&self, claim: &Claim) -> Result<Vec<SteeringMessage>, Error> {
+        let doing = "look for messages that steer a run";
+        let rows = self.database.fetch_all::<SteeringRow>(doing, STEERING_MESSAGES, args![claim.run_id, BATCH]).await?;
+        Ok(rows.into_iter().map(|row| SteeringMessage::new(row, claim.run_id)).collect())
+    }
+}
+
+impl SteeringMessage {
+    fn new(row: SteeringRow, live: Uuid) -> Self {
+        let (first, now) = (EventId::first_of(1), Utc::now());
+        let base = Some(EventId::first_of(0));
+        let steered =
+            EventBody::MessageSteered(MessageSteered { base, message_id: row.message_id, joined_run_id: Some(live) });
+        let ended = EventBody::RunCancelled(RunCancelled { base: None, message_id: None, usage: Usage::default() });
+        let events = vec![Event::new(first, now, &steered), Event::new(first.next(), now, &ended)];
+        let line = |event: &Event| format!("{}\n", str::from_utf8(event.line()).expect("an event is a line of text"));
+        Self {
+            message_id: row.message_id,
+            content: row.content,
+            own_run_id: row.id,
+            last_id: first.next().packed(),
+            lines: events.iter().map(line).collect(),
+            events,
+        }
+    }
+}
+
+/// Returns the writes by which messages join the live run of their elements' `run_id`.
+pub fn joins(messages: Vec<Value>) -> Vec<Statement> {
+    if messages.is_empty() {
+        return Vec::new();
+    }
+    [INSERT_JOINED_EVENTS, END_JOINED_RUNS, MOVE_MESSAGES]
+        .map(|sql| Statement::new(sql, args![Value::from(messages.clone())]))
+        .into()
+}

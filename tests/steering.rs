@@ -1,0 +1,238 @@
+//! Messages that steer: they join a live run before its next model call.
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::{
+    in_both_modes, in_either_mode,
+    support::{
+        Client, Deployment, EventFrame, EventStream, agent, fold, frames_of, of_kind, stream_of, tools::ToolServer,
+        until,
+    },
+};
+
+in_both_modes!(
+    a_message_joins_the_run_after_the_calls_under_way,
+    messages_join_in_the_order_of_their_posting,
+    a_message_to_the_last_step_is_the_next_runs_input,
+    a_message_joins_once_though_the_worker_dies,
+    a_run_that_waits_for_its_children_takes_messages_when_it_goes_on,
+);
+
+in_either_mode!(
+    a_message_can_be_taken_back_until_it_has_joined,
+    every_wire_can_steer,
+    a_steering_message_of_the_ai_sdk_is_told_by_a_data_part,
+);
+
+/// A run whose call has reached the tool server, with the conversation's path.
+struct Calling {
+    server: ToolServer,
+    stream: EventStream,
+    messages: String,
+}
+
+impl Calling {
+    async fn start(client: &Client, input: &str) -> Self {
+        let server = ToolServer::start().await;
+        let agent_id = agent(client, json!([server.describe()]), json!({})).await;
+        let mut stream = stream_of(client, &agent_id, input).await;
+        stream.up_to("tool_call.started").await;
+        let run = client.run(&stream.run_id).await;
+        let messages = format!("/v1/conversations/{}/messages", run["conversation_id"].as_str().unwrap());
+        Self { server, stream, messages }
+    }
+
+    async fn steer(&self, client: &Client, text: &str) -> String {
+        posted(&client.post(&self.messages, json!({"content": text, "mode": "steer"})).await.unwrap())
+    }
+
+    /// Answers the call.
+    async fn answer(&mut self) {
+        let call = self.server.arrival().await;
+        call.take_effect();
+        call.answer("counted");
+    }
+}
+
+fn posted(accepted: &Value) -> String {
+    accepted["run"]["id"].as_str().unwrap().to_owned()
+}
+
+fn names(frames: &[EventFrame]) -> Vec<&str> {
+    frames.iter().map(|frame| frame.event.as_str()).filter(|name| !name.ends_with(".delta")).collect()
+}
+
+/// Returns the run and the text of each message in the conversation.
+async fn messages(client: &Client, path: &str) -> Vec<(String, String)> {
+    let listed = client.get(path).await.unwrap();
+    let text = |message: &Value, field: &str| message[field].as_str().unwrap().to_owned();
+    listed["items"].as_array().unwrap().iter().map(|item| (text(item, "run_id"), text(item, "content"))).collect()
+}
+
+async fn a_message_joins_the_run_after_the_calls_under_way(mut deployment: Deployment) {
+    let client = deployment.client();
+    let mut calling = Calling::start(&client, "[tokens=9] [call=kb__count]").await;
+    let own = calling.steer(&client, "[tokens=2] instead").await;
+    assert_eq!(client.run(&own).await["status"], "queued");
+    calling.answer().await;
+    let (run_id, path) = (calling.stream.run_id.clone(), calling.messages.clone());
+    let rest = calling.stream.rest().await;
+    assert_eq!(
+        names(&rest),
+        [
+            "tool_call.completed",
+            "step.completed",
+            "message.steered",
+            "step.started",
+            "step.completed",
+            "message.completed",
+            "run.completed"
+        ]
+    );
+    assert_eq!(fold(&client.rest_after(&run_id, "0-0").await).text, "This is ");
+    let listed = messages(&client, &path).await;
+    let expected = [("[tokens=9] [call=kb__count]", &run_id), ("[tokens=2] instead", &run_id), ("This is ", &run_id)];
+    assert_eq!(listed, expected.map(|(text, run)| (run.clone(), text.to_owned())));
+    // The message's own run has ended, and its log names the other.
+    let own_log = client.rest_after(&own, "0-0").await;
+    assert_eq!(names(&own_log), ["run.queued", "message.steered", "run.cancelled"]);
+    assert_eq!(own_log[1].data["joined_run_id"], run_id.as_str());
+    assert_eq!(own_log[1].data["message_id"], of_kind(&rest, "message.steered")[0]["message_id"]);
+    assert_eq!(client.run(&own).await["status"], "cancelled");
+}
+
+async fn messages_join_in_the_order_of_their_posting(mut deployment: Deployment) {
+    let client = deployment.client();
+    let mut calling = Calling::start(&client, "[tokens=1] [call=kb__count]").await;
+    let mut own = Vec::new();
+    for n in 0..40 {
+        own.push(calling.steer(&client, &format!("[tokens=1] {n}")).await);
+    }
+    calling.answer().await;
+    let path = calling.messages.clone();
+    let frames = calling.stream.rest().await;
+    // At most 32 messages join at one border of a step; the others are the inputs of the next runs.
+    assert_eq!(of_kind(&frames, "message.steered").len(), 32);
+    for run in &own {
+        client.wait_for_run(run).await;
+    }
+    let listed = messages(&client, &path).await;
+    let posted: Vec<&str> = listed.iter().filter_map(|(_, text)| text.strip_prefix("[tokens=1] ")).collect();
+    let expected: Vec<String> =
+        std::iter::once("[call=kb__count]".to_owned()).chain((0..40).map(|n| n.to_string())).collect();
+    assert_eq!(posted, expected);
+}
+
+async fn a_message_to_the_last_step_is_the_next_runs_input(mut deployment: Deployment) {
+    let client = deployment.client();
+    let mut stream = client.stream("[tokens=20] [delay=20]").await;
+    stream.up_to("message.delta").await;
+    let conversation = client.run(&stream.run_id).await["conversation_id"].as_str().unwrap().to_owned();
+    let path = format!("/v1/conversations/{conversation}/messages");
+    let own = posted(&client.post(&path, json!({"content": "[tokens=2]", "mode": "steer"})).await.unwrap());
+    assert!(of_kind(&stream.rest().await, "message.steered").is_empty());
+    let run = client.wait_for_run(&own).await;
+    assert_eq!(
+        (run["status"].as_str(), run["output_message"]["content"].as_str()),
+        (Some("completed"), Some("This is "))
+    );
+}
+
+async fn a_message_joins_once_though_the_worker_dies(mut deployment: Deployment) {
+    let client = deployment.client();
+    let mut calling = Calling::start(&client, "[tokens=1] [call=kb__count]").await;
+    calling.steer(&client, "[tokens=60] [delay=20]").await;
+    calling.answer().await;
+    let Calling { mut stream, messages: path, .. } = calling;
+    let mut frames = stream.up_to("message.steered").await;
+    frames.extend(stream.up_to_nth("message.delta", 3).await);
+    let run_id = stream.run_id.clone();
+    drop(stream);
+    deployment.kill_worker();
+    let client = deployment.client();
+    frames.extend(client.rest_after(&run_id, &frames.last().unwrap().id.clone()).await);
+    assert_eq!(of_kind(&frames, "message.steered").len(), 1);
+    let replayed = client.rest_after(&run_id, "0-0").await;
+    assert_eq!(of_kind(&replayed, "message.steered").len(), 1);
+    assert_eq!(fold(&replayed).text.split_whitespace().count(), 60);
+    assert_eq!(messages(&client, &path).await.len(), 3);
+    let trace = client.get(&format!("/v1/runs/{run_id}/trace")).await.unwrap();
+    let read = trace["items"].as_array().unwrap().iter().filter(|item| item["content"] == "[tokens=60] [delay=20]");
+    assert_eq!(read.count(), 1);
+}
+
+async fn a_run_that_waits_for_its_children_takes_messages_when_it_goes_on(mut deployment: Deployment) {
+    let client = deployment.client();
+    agent(&client, json!([]), json!({"name": "helper"})).await;
+    let lead = agent(&client, json!([]), json!({"name": "lead", "subagents": [{"agent": "helper"}]})).await;
+    let mut stream = stream_of(&client, &lead, "[delegate=helper [tokens=20] [delay=20]] [tokens=9]").await;
+    stream.up_to("subagent.started").await;
+    let run = client.run(&stream.run_id).await;
+    let path = format!("/v1/conversations/{}/messages", run["conversation_id"].as_str().unwrap());
+    client.post(&path, json!({"content": "[tokens=2]", "mode": "steer"})).await.unwrap();
+    let rest = stream.rest().await;
+    assert_eq!(of_kind(&rest, "message.steered").len(), 1);
+    assert_eq!(messages(&client, &path).await[2].1, "This is ");
+}
+
+async fn a_message_can_be_taken_back_until_it_has_joined(mut deployment: Deployment) {
+    let client = deployment.client();
+    let mut calling = Calling::start(&client, "[tokens=9] [call=kb__count]").await;
+    let own = calling.steer(&client, "[tokens=2] never mind").await;
+    client.cancel(&own).await;
+    calling.answer().await;
+    let rest = calling.stream.rest().await;
+    assert!(of_kind(&rest, "message.steered").is_empty());
+    assert_eq!(client.run(&own).await["status"], "cancelled");
+}
+
+async fn every_wire_can_steer(mut deployment: Deployment) {
+    let client = deployment.client();
+    let mut calling = Calling::start(&client, "[tokens=9] [call=kb__count]").await;
+    let conversation = calling.messages.split('/').nth(3).unwrap().to_owned();
+    let agent_stream = json!({"message": "one", "session_id": conversation, "context_type": "global", "mode": "steer"});
+    let chat_stream = json!({"message": "two", "conversationId": conversation, "mode": "steer"});
+    let ai_sdk = json!({
+        "id": conversation,
+        "messages": [{"id": "m3", "role": "user", "parts": [{"type": "text", "text": "three"}]}],
+        "mode": "steer"
+    });
+    let text_path = format!("/api/conversations/{conversation}/messages");
+    let runs = json!({"input": "five", "conversation_id": conversation, "mode": "steer"});
+    let posts = [
+        ("/api/agent/stream", agent_stream),
+        ("/api/chat/stream", chat_stream),
+        ("/api/chat", ai_sdk),
+        (text_path.as_str(), json!({"content": "four", "mode": "steer"})),
+        ("/v1/runs", runs),
+    ];
+    let mut streams = Vec::new();
+    for (count, (path, body)) in posts.iter().enumerate() {
+        let request = client.request(Method::POST, path).header("accept", "text/event-stream").json(body);
+        streams.push(tokio::spawn(async move { request.send().await.unwrap().text().await }));
+        until("the message is posted", || async {
+            (messages(&client, &calling.messages).await.len() == count + 2).then_some(())
+        })
+        .await;
+    }
+    calling.answer().await;
+    let rest = calling.stream.rest().await;
+    assert_eq!(of_kind(&rest, "message.steered").len(), posts.len());
+    for stream in streams {
+        stream.await.unwrap().unwrap();
+    }
+}
+
+async fn a_steering_message_of_the_ai_sdk_is_told_by_a_data_part(mut deployment: Deployment) {
+    let client = deployment.client();
+    let mut calling = Calling::start(&client, "[tokens=2] [call=kb__count]").await;
+    let own = calling.steer(&client, "[tokens=2] instead").await;
+    calling.answer().await;
+    let run_id = calling.stream.run_id.clone();
+    calling.stream.rest().await;
+    let path = format!("/api/chat/{run_id}/stream");
+    let followed = client.request(Method::GET, &path).send().await.unwrap().text().await.unwrap();
+    assert!(followed.contains("data-steered"), "{followed}");
+    let _ = (own, frames_of);
+}

@@ -1,0 +1,46 @@
+//! Messages that join the run before a model call.
+//!
+//! Order matters: the holder takes a message and ends the message's own run in one write, and clients see both after that.
+
+use holdfast_shared::{
+    event::{EventBody, MessageSteered},
+    storable::storable,
+    storage::Progress,
+    trace::TraceRole,
+};
+
+use super::{
+    Stop,
+    attempt::{Attempt, retry_query},
+};
+use crate::{lease::Signal, sweeper::show};
+
+/// Takes the messages that wait for this border of a step. Before its first step, a run looks only if a message was waiting
+/// at its claim.
+pub async fn take_messages(attempt: &mut Attempt<'_>) -> Result<(), Stop> {
+    let step = attempt.memory.step;
+    if step == 0 && !attempt.claim.is_steered {
+        return Ok(());
+    }
+    let (storage, claim) = (&attempt.shared.worker.storage, attempt.claim);
+    let messages = retry_query(attempt.lease, attempt.recorder, || storage.steering_messages(claim)).await?;
+    if messages.is_empty() {
+        return Ok(());
+    }
+    let mut trace = Vec::new();
+    for message in &messages {
+        // A step of 0 would be the run's own input.
+        trace.push(attempt.memory.push(TraceRole::User, storable(message.content.clone()), step.max(1)).clone());
+        let body = MessageSteered { base: None, message_id: message.message_id, joined_run_id: None };
+        attempt.recorder.emit_on_release(&EventBody::MessageSteered(body));
+    }
+    let resume_at = Some(attempt.recorder.last());
+    let progress = Progress { messages: trace, steering: messages.clone(), resume_at, ..Progress::default() };
+    attempt.recorder.note(progress);
+    attempt.durable_until(Signal::Yield).await?;
+    attempt.recorder.append_deferred();
+    for message in &messages {
+        show(attempt.shared, message.own_run_id, &message.events).await;
+    }
+    Ok(())
+}
