@@ -1,14 +1,14 @@
 //! Messages that steer: they join a live run before its next model call.
 
+use std::time::Duration;
+
 use reqwest::Method;
 use serde_json::{Value, json};
+use tokio::sync::watch;
 
 use crate::{
     in_both_modes, in_either_mode,
-    support::{
-        Client, Deployment, EventFrame, EventStream, agent, fold, frames_of, of_kind, stream_of, tools::ToolServer,
-        until,
-    },
+    support::{Client, Deployment, EventFrame, EventStream, agent, fold, of_kind, stream_of, tools::ToolServer, until},
 };
 
 in_both_modes!(
@@ -16,14 +16,14 @@ in_both_modes!(
     messages_join_in_the_order_of_their_posting,
     a_message_to_the_last_step_is_the_next_runs_input,
     a_message_joins_once_though_the_worker_dies,
-    a_run_that_waits_for_its_children_takes_messages_when_it_goes_on,
+    a_run_that_waits_for_its_children_takes_messages_after_them,
+    each_of_many_messages_lands_once_and_in_order_though_workers_die,
 );
 
-in_either_mode!(
-    a_message_can_be_taken_back_until_it_has_joined,
-    every_wire_can_steer,
-    a_steering_message_of_the_ai_sdk_is_told_by_a_data_part,
-);
+in_either_mode!(a_message_can_be_taken_back_until_it_has_joined, every_wire_can_steer);
+
+/// The text of a run that has called the tool, and has then answered `[tokens=2]`.
+const ANSWER: &str = "Calling kb__count. \n\nThis is ";
 
 /// A run whose call has reached the tool server, with the conversation's path.
 struct Calling {
@@ -90,9 +90,9 @@ async fn a_message_joins_the_run_after_the_calls_under_way(mut deployment: Deplo
             "run.completed"
         ]
     );
-    assert_eq!(fold(&client.rest_after(&run_id, "0-0").await).text, "This is ");
+    assert_eq!(fold(&client.rest_after(&run_id, "0-0").await), ANSWER);
     let listed = messages(&client, &path).await;
-    let expected = [("[tokens=9] [call=kb__count]", &run_id), ("[tokens=2] instead", &run_id), ("This is ", &run_id)];
+    let expected = [("[tokens=9] [call=kb__count]", &run_id), ("[tokens=2] instead", &run_id), (ANSWER, &run_id)];
     assert_eq!(listed, expected.map(|(text, run)| (run.clone(), text.to_owned())));
     // The message's own run has ended, and its log names the other.
     let own_log = client.rest_after(&own, "0-0").await;
@@ -155,14 +155,15 @@ async fn a_message_joins_once_though_the_worker_dies(mut deployment: Deployment)
     assert_eq!(of_kind(&frames, "message.steered").len(), 1);
     let replayed = client.rest_after(&run_id, "0-0").await;
     assert_eq!(of_kind(&replayed, "message.steered").len(), 1);
-    assert_eq!(fold(&replayed).text.split_whitespace().count(), 60);
+    let text = fold(&replayed);
+    assert_eq!(text.split("\n\n").last().unwrap().split_whitespace().count(), 60);
     assert_eq!(messages(&client, &path).await.len(), 3);
-    let trace = client.get(&format!("/v1/runs/{run_id}/trace")).await.unwrap();
+    let trace = client.get(&format!("/v1/runs/{run_id}/messages")).await.unwrap();
     let read = trace["items"].as_array().unwrap().iter().filter(|item| item["content"] == "[tokens=60] [delay=20]");
     assert_eq!(read.count(), 1);
 }
 
-async fn a_run_that_waits_for_its_children_takes_messages_when_it_goes_on(mut deployment: Deployment) {
+async fn a_run_that_waits_for_its_children_takes_messages_after_them(mut deployment: Deployment) {
     let client = deployment.client();
     agent(&client, json!([]), json!({"name": "helper"})).await;
     let lead = agent(&client, json!([]), json!({"name": "lead", "subagents": [{"agent": "helper"}]})).await;
@@ -171,9 +172,8 @@ async fn a_run_that_waits_for_its_children_takes_messages_when_it_goes_on(mut de
     let run = client.run(&stream.run_id).await;
     let path = format!("/v1/conversations/{}/messages", run["conversation_id"].as_str().unwrap());
     client.post(&path, json!({"content": "[tokens=2]", "mode": "steer"})).await.unwrap();
-    let rest = stream.rest().await;
-    assert_eq!(of_kind(&rest, "message.steered").len(), 1);
-    assert_eq!(messages(&client, &path).await[2].1, "This is ");
+    assert_eq!(of_kind(&stream.rest().await, "message.steered").len(), 1);
+    assert!(messages(&client, &path).await[2].1.ends_with("\n\nThis is "));
 }
 
 async fn a_message_can_be_taken_back_until_it_has_joined(mut deployment: Deployment) {
@@ -219,20 +219,93 @@ async fn every_wire_can_steer(mut deployment: Deployment) {
     calling.answer().await;
     let rest = calling.stream.rest().await;
     assert_eq!(of_kind(&rest, "message.steered").len(), posts.len());
-    for stream in streams {
-        stream.await.unwrap().unwrap();
+    for (stream, (path, _)) in streams.into_iter().zip(&posts) {
+        let text = stream.await.unwrap().unwrap();
+        assert_eq!(text.contains("\"type\":\"data-steered\""), *path == "/api/chat", "{path}: {text}");
     }
 }
 
-async fn a_steering_message_of_the_ai_sdk_is_told_by_a_data_part(mut deployment: Deployment) {
+/// Conversations of the test with kills, and messages that steer each.
+const CONVERSATIONS: usize = 200;
+const STEERS: usize = 10;
+
+/// Posts the messages of one conversation at irregular moments; each is sent until a server has taken it. Returns the
+/// conversation's id.
+async fn converse(clients: watch::Receiver<Client>, agent_id: String, nth: usize) -> String {
+    let mut conversation = None;
+    for n in 0..=STEERS {
+        let content = format!("[call=kb__count] [tokens=4] [delay=3] {n}");
+        let body = match &conversation {
+            None => json!({"input": content, "agent_id": agent_id}),
+            Some(id) => json!({"input": content, "conversation_id": id, "mode": "steer"}),
+        };
+        let accepted = until("a server takes the message", || async {
+            let request = clients.borrow().request(Method::POST, "/v1/runs");
+            let response = request.header("idempotency-key", format!("{nth}-{n}")).json(&body).send().await.ok()?;
+            if response.status() != 202 { None } else { response.json::<Value>().await.ok() }
+        })
+        .await;
+        conversation.get_or_insert_with(|| accepted["conversation"]["id"].as_str().unwrap().to_owned());
+        tokio::time::sleep(Duration::from_millis((nth * 7919 + n * 104_729) as u64 % 90)).await;
+    }
+    conversation.expect("a message was posted")
+}
+
+/// A message that a run has read.
+struct ReadMessage {
+    text: String,
+    has_joined: bool,
+}
+
+/// Returns the messages that the conversation's runs have read, in the order of the runs.
+async fn read_by_runs(client: &Client, conversation: &str) -> Vec<ReadMessage> {
+    let listed = client.get(&format!("/v1/runs?conversation_id={conversation}&limit=100")).await.unwrap();
+    let mut read = Vec::new();
+    for run in listed["items"].as_array().unwrap().iter().rev() {
+        let ended = client.wait_for_run(run["id"].as_str().unwrap()).await;
+        if ended["status"] != "completed" {
+            assert_eq!((ended["status"].as_str(), &ended["started_at"]), (Some("cancelled"), &Value::Null), "{ended}");
+            continue;
+        }
+        let trace =
+            client.get(&format!("/v1/runs/{}/messages?limit=200", ended["id"].as_str().unwrap())).await.unwrap();
+        let users = trace["items"].as_array().unwrap().iter().filter(|item| item["role"] == "user");
+        read.extend(users.map(|item| ReadMessage {
+            text: item["content"].as_str().unwrap().rsplit(' ').next().unwrap().to_owned(),
+            has_joined: item["step"] != 0,
+        }));
+    }
+    read
+}
+
+async fn each_of_many_messages_lands_once_and_in_order_though_workers_die(deployment: Deployment) {
+    let mut deployment = deployment.with("HOLDFAST_MAX_CRASHES", 100).with("HOLDFAST_WORKER_CONCURRENCY", 400);
+    let server = ToolServer::answering_at_once().await;
     let client = deployment.client();
-    let mut calling = Calling::start(&client, "[tokens=2] [call=kb__count]").await;
-    let own = calling.steer(&client, "[tokens=2] instead").await;
-    calling.answer().await;
-    let run_id = calling.stream.run_id.clone();
-    calling.stream.rest().await;
-    let path = format!("/api/chat/{run_id}/stream");
-    let followed = client.request(Method::GET, &path).send().await.unwrap().text().await.unwrap();
-    assert!(followed.contains("data-steered"), "{followed}");
-    let _ = (own, frames_of);
+    let more =
+        json!({"tools": {"kb__count": {"effect": "read_only"}}, "limits": {"max_tool_calls": 100, "max_steps": 100}});
+    let agent_id = agent(&client, json!([server.describe()]), more).await;
+    let (changes, clients) = watch::channel(client);
+    let mut talks = tokio::task::JoinSet::new();
+    for nth in 0..CONVERSATIONS {
+        talks.spawn(converse(clients.clone(), agent_id.clone(), nth));
+    }
+    let mut conversations = Vec::new();
+    while let Some(conversation) = talks.join_next().await {
+        conversations.push(conversation.unwrap());
+        if conversations.len() % (CONVERSATIONS / 4) == 1 {
+            deployment.kill_worker();
+            changes.send_replace(deployment.client());
+        }
+    }
+    let client = deployment.client();
+    let expected: Vec<String> = (0..=STEERS).map(|n| n.to_string()).collect();
+    let mut joined = 0;
+    for conversation in &conversations {
+        let read = read_by_runs(&client, conversation).await;
+        assert!(read.iter().map(|message| &message.text).eq(&expected), "{conversation}");
+        joined += read.iter().filter(|message| message.has_joined).count();
+    }
+    let posted = CONVERSATIONS * STEERS;
+    assert!((posted / 10..posted).contains(&joined), "{joined} of {posted} messages have joined a live run");
 }

@@ -4,13 +4,13 @@ use chrono::{DateTime, Utc};
 use serde_json::json;
 use uuid::Uuid;
 
-use super::{ArchiveChunk, NewRun, blocked::priority_behind, chunk::writes_of, round::next_round};
+use super::{ArchiveChunk, MessageInput, NewRun, blocked::priority_behind, chunk::writes_of, round::next_round};
 use crate::storage::sql::{FencedWrites, Sql, Statement, args, statements};
 use crate::{
     event::{Event, EventBody, RunQueued},
     event_id::EventId,
     message::{Content, Message, MessageStatus, Role},
-    run::{Run, RunStatus},
+    run::{Run, RunStatus, SubmitMode},
     telemetry::Traceparent,
 };
 
@@ -25,8 +25,6 @@ pub struct Acceptance<'a> {
     /// The first version of the replaced message, or of the replaced answer if the message existed before.
     pub version_of: Option<Uuid>,
     pub branch: Option<Uuid>,
-    /// The live run that the message may join.
-    pub steers: Option<Uuid>,
     pub message_id: Uuid,
     pub output_message_id: Uuid,
     pub queued: Event,
@@ -153,7 +151,6 @@ impl<'a> Acceptance<'a> {
             input,
             version_of,
             branch,
-            steers: None,
             message_id,
             output_message_id,
             queued,
@@ -163,11 +160,6 @@ impl<'a> Acceptance<'a> {
     /// Puts the run into a branch of the conversation, and makes its message or its answer a version of another one.
     pub fn in_branch(self, branch: Option<Uuid>, version_of: Option<Uuid>) -> Self {
         Self { branch, version_of, ..self }
-    }
-
-    /// Lets the message join this live run.
-    pub fn steering(self, steers: Option<Uuid>) -> Self {
-        Self { steers, ..self }
     }
 
     /// Returns the writes for a conversation with a locked row. Their result is the run's time of creation.
@@ -185,10 +177,11 @@ impl<'a> Acceptance<'a> {
     }
 
     fn run_row(&self, sql: Sql) -> Statement {
-        let options = &self.new.options;
-        let (key, fingerprint) = self.new.key.clone().map(|key| (key.key, key.fingerprint)).unzip();
+        let new = self.new;
+        let options = &new.options;
+        let (key, fingerprint) = new.key.clone().map(|key| (key.key, key.fingerprint)).unzip();
         let args = args![
-            self.new.run_id,
+            new.run_id,
             self.owner,
             self.conversation_id,
             self.agent_id,
@@ -202,10 +195,10 @@ impl<'a> Acceptance<'a> {
             (!options.client_tools.is_empty()).then(|| json!(options.client_tools)),
             options.metadata.clone(),
             options.max_duration.map(|limit| limit.as_millis() as i64),
-            self.new.traceparent.map(|parent| parent.to_string()),
+            new.traceparent.map(|parent| parent.to_string()),
             self.version_of.filter(|_| matches!(self.input, RunInput::Earlier(_))),
             self.branch,
-            self.steers
+            new.mode == SubmitMode::Steer && matches!(new.input, MessageInput::New(_))
         ];
         Statement::new(sql, args)
     }

@@ -239,7 +239,10 @@ macro_rules! take {
             exists (
                 select 1
                 from agent_runs steering
-                where steering.steers = agent_runs.id and steering.status = 'queued'
+                where steering.conversation_id = agent_runs.conversation_id
+                  and steering.steers
+                  and steering.status = 'queued'
+                  and steering.position > agent_runs.position
             ) as is_steered,
             case when position = 1 then metadata end as metadata,
             case

@@ -1,7 +1,8 @@
 //! Steering: a message that joins a live run before a model call, instead of waiting for its turn.
 //!
-//! Such a message has a run of its own, which is queued behind the live one. While the live run goes on, its holder takes
-//! the message and ends that run in one write; otherwise that run is the next one. So the message is read once.
+//! Such a message has a run of its own, which is queued behind the live one. Before its next model call, the holder of
+//! the live run takes the message and ends the message's run in one write; if there is no such call, the message's run
+//! becomes the live one. So the message is read once, and such messages are read in the order of their posting.
 
 use chrono::Utc;
 use serde::Serialize;
@@ -51,17 +52,18 @@ fn simple<S: serde::Serializer>(id: &Uuid, serializer: S) -> Result<S::Ok, S::Er
 }
 
 statements! {
-    /// Returns the messages that wait for a live run, in the order of their posting.
+    /// Returns the messages that wait for the live run of a conversation, in the order of their posting.
     STEERING_MESSAGES = "
         select r.id, m.id as message_id, m.content
         from agent_runs r
         join chat_messages m on m.id = r.input_message_id
-        where r.steers = $1
+        where r.conversation_id = $1
+          and r.position > $2
+          and r.steers
           and r.status = 'queued'
           and r.attempt = 0
-          and m.superseded_at is null
         order by r.position
-        limit $2
+        limit $3
     ",
     /// Archives the last events of the runs of messages that join a live one; not of a run that its user has cancelled in the
     /// meantime.
@@ -105,7 +107,8 @@ impl Storage {
     /// Returns the messages that wait for the claimed run, in the order of their posting.
     pub async fn steering_messages(&self, claim: &Claim) -> Result<Vec<SteeringMessage>, Error> {
         let doing = "look for messages that steer a run";
-        let rows = self.database.fetch_all::<SteeringRow>(doing, STEERING_MESSAGES, args![claim.run_id, BATCH]).await?;
+        let args = args![claim.conversation_id, claim.position, BATCH];
+        let rows = self.database.fetch_all::<SteeringRow>(doing, STEERING_MESSAGES, args).await?;
         Ok(rows.into_iter().map(|row| SteeringMessage::new(row, claim.run_id)).collect())
     }
 }

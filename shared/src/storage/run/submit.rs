@@ -165,7 +165,7 @@ async fn store(tx: &mut Tx, owner: &str, quotas: &Quotas, new: &NewRun) -> Resul
     if exceeds_metadata(tx, new, &locked).await? {
         return Ok(SubmitOutcome::MetadataTooLarge);
     }
-    let MadeRoom { version_of, ended, cancel_requested, steers } = match make_room(tx, new, &locked).await? {
+    let (version_of, ended, cancel_requested) = match make_room(tx, new, &locked).await? {
         Ok(room) => room,
         Err(refused) => return Ok(refused),
     };
@@ -188,8 +188,7 @@ async fn store(tx: &mut Tx, owner: &str, quotas: &Quotas, new: &NewRun) -> Resul
     let still_live = |live: &Uuid| !ended.iter().any(|ended| ended.run_id == *live);
     conversation.live_run_id = conversation.live_run_id.filter(still_live);
     let acceptance = Acceptance::new(owner, new, (conversation.id, conversation.agent_id), position, input)
-        .in_branch(branch, version_of)
-        .steering(steers);
+        .in_branch(branch, version_of);
     let written = tx.write_fenced::<(DateTime<Utc>,)>(acceptance.in_place()).await?;
     let (created_at,) = written.into_iter().next().ok_or_else(|| tx.no_row())?;
     if is_near && let Some(exceeded) = quota::expect_room(tx, owner, room).await? {
@@ -217,23 +216,13 @@ fn accepted(
     SubmitOutcome::Accepted(Box::new(CommittedMessage { conversation, message, run, queued, ended, cancel_requested }))
 }
 
-/// The effects of a message on its conversation.
-struct MadeRoom {
-    /// The first version of the replaced message.
-    version_of: Option<Uuid>,
-    ended: Vec<EndedRun>,
-    /// The runs whose workers the caller signals.
-    cancel_requested: Vec<Uuid>,
-    /// The live run that the message may join.
-    steers: Option<Uuid>,
-}
-
-/// Supersedes the messages that the new one replaces, and cancels the runs that it interrupts.
+/// Supersedes the messages that the new one replaces, and cancels the runs that it interrupts. Returns the first
+/// version of the replaced message, the ended runs, and those whose workers the caller signals.
 async fn make_room(
     tx: &mut Tx,
     new: &NewRun,
     locked: &LockedConversation,
-) -> Result<Result<MadeRoom, SubmitOutcome>, Error> {
+) -> Result<Result<(Option<Uuid>, Vec<EndedRun>, Vec<Uuid>), SubmitOutcome>, Error> {
     let conversation_id = locked.conversation.id;
     let replaced = match new.input.replace_from() {
         None => None,
@@ -247,8 +236,6 @@ async fn make_room(
     let (mut to_cancel, unfinished): (Vec<_>, Vec<_>) =
         unfinished.into_iter().partition(|run| point.is_some_and(|point| point.covers(run.position)));
     let mut rolled_back = Vec::new();
-    let live = unfinished.first().filter(|run| !run.awaits_human && new.mode == SubmitMode::Steer);
-    let steers = live.map(|run| run.id).filter(|_| point.is_none());
     match new.mode {
         SubmitMode::Reject if !unfinished.is_empty() => return Ok(Err(SubmitOutcome::Busy)),
         SubmitMode::Interrupt | SubmitMode::Rollback => {
@@ -270,8 +257,7 @@ async fn make_room(
         supersede::turns_of(tx, rolled_back, Uuid::now_v7()).await?;
     }
     let (ended, cancel_requested) = cancel_all(tx, to_cancel, ApprovalStatus::Superseded).await?;
-    let version_of = replaced.and_then(|replaced| replaced.version_of);
-    Ok(Ok(MadeRoom { version_of, ended, cancel_requested, steers }))
+    Ok(Ok((replaced.and_then(|replaced| replaced.version_of), ended, cancel_requested)))
 }
 
 /// Returns whether the conversation's metadata, merged with the message's, is too large.
