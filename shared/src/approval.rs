@@ -49,7 +49,7 @@ pub struct PendingApproval {
     pub approval: Approval,
     /// The agent of the run; null for a plain conversation.
     pub agent_id: Option<Uuid>,
-    /// The conversation of a run that the caller owns; null for another owner's.
+    /// The conversation of a run that the caller owns, or of the top run above it; null for another owner's.
     pub conversation_id: Option<Uuid>,
 }
 

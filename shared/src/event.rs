@@ -59,6 +59,12 @@ impl Event {
         buffer.push(b'\n');
     }
 
+    /// Returns events of one moment with consecutive ids.
+    pub fn sequence(first: EventId, bodies: &[EventBody<'_>]) -> Vec<Self> {
+        let (now, ids) = (Utc::now(), std::iter::successors(Some(first), |id| Some(id.next())));
+        ids.zip(bodies).map(|(id, body)| Self::new(id, now, body)).collect()
+    }
+
     /// Parses one line, without its newline. Fails if the line is no event.
     pub fn parse(line: Bytes) -> Result<Self, DamagedEvent> {
         let damaged = |problem| DamagedEvent { problem, line: String::from_utf8_lossy(&line).into_owned() };

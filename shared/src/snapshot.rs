@@ -83,6 +83,9 @@ pub struct OpenApproval {
     pub approval_id: Uuid,
     /// The call that waits for it.
     pub call_id: String,
+    /// The run below that asks; absent for a question of this run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub child_run_id: Option<Uuid>,
     /// `policy` or `unknown_outcome`.
     pub kind: String,
     /// The tool.
@@ -132,9 +135,12 @@ impl SnapshotBuilder {
             EventBody::MessageCompleted(completed) => self.stored_text = Some(completed.message.content.to_stored()),
             EventBody::ToolCallStarted(started) => self.note(event, &started.call_id, &started.name),
             EventBody::ToolCallCompleted(completed) => self.note(event, &completed.call_id, &completed.name),
-            EventBody::ApprovalRequested(requested) => self.note(event, &requested.call_id, &requested.name),
+            EventBody::ApprovalRequested(requested) if requested.child_run_id.is_none() => {
+                self.note(event, &requested.call_id, &requested.name);
+            }
             EventBody::AttemptStarted(_)
             | EventBody::StepCompleted(_)
+            | EventBody::ApprovalRequested(_)
             | EventBody::ApprovalResolved(_)
             | EventBody::SubagentStarted(_)
             | EventBody::RunCompleted(_)
@@ -229,6 +235,7 @@ impl From<ApprovalRequested<'_>> for OpenApproval {
         Self {
             approval_id: requested.approval_id,
             call_id: requested.call_id.into_owned(),
+            child_run_id: requested.child_run_id,
             kind: requested.kind.as_str().to_owned(),
             name: requested.name.into_owned(),
             input: requested.input.to_value(),
@@ -260,7 +267,9 @@ impl Snapshot {
                 self.update_wait();
             }
             EventBody::ApprovalRequested(requested) => {
-                if let Some(call) = self.call(&requested.call_id) {
+                if requested.child_run_id.is_none()
+                    && let Some(call) = self.call(&requested.call_id)
+                {
                     call.status = ToolCallStatus::Waiting;
                     call.take_input(requested.input.to_value());
                 }
@@ -269,7 +278,9 @@ impl Snapshot {
             }
             EventBody::ApprovalResolved(resolved) => {
                 self.approvals.retain(|approval| approval.approval_id != resolved.approval_id);
-                if let (Some(call), Some(input)) = (self.call(&resolved.call_id), resolved.edited_input) {
+                if resolved.child_run_id.is_none()
+                    && let (Some(call), Some(input)) = (self.call(&resolved.call_id), resolved.edited_input)
+                {
                     call.take_input(input.to_value());
                 }
                 self.update_wait();
@@ -312,11 +323,14 @@ impl Snapshot {
         }
     }
 
-    /// Queues a waiting run after its last open question has an answer.
+    /// Ends the wait for a human after the last answer. A run with live children counts as running.
     fn update_wait(&mut self) {
         let is_open = |call: &CallSnapshot| call.status == ToolCallStatus::Client;
         if self.status == RunStatus::Waiting && self.approvals.is_empty() && !self.tool_calls.iter().any(is_open) {
-            self.status = RunStatus::Queued;
+            let is_delegated =
+                |call: &CallSnapshot| call.child_run_id.is_some() && call.status == ToolCallStatus::Called;
+            let delegates = self.tool_calls.iter().any(is_delegated);
+            self.status = if delegates { RunStatus::Running } else { RunStatus::Queued };
         }
     }
 

@@ -7,10 +7,10 @@ use uuid::Uuid;
 
 use crate::{WorkerState, sweeper::show};
 
-/// Publishes the answer to the run's parent, and cancels the run's children.
+/// Publishes the answers to the runs above, and cancels the run's children.
 pub async fn follow_up(shared: &WorkerState, run_id: Uuid, closed: &Closed) {
-    if let Some(parent) = &closed.answered {
-        publish(shared, parent).await;
+    for above in &closed.answered {
+        publish(shared, above).await;
     }
     if closed.has_children {
         cancel_children(shared, run_id).await;
@@ -32,6 +32,9 @@ pub async fn cancel_children(shared: &WorkerState, parent: Uuid) {
             for run in ended {
                 metrics::counter!("holdfast_runs_ended_total", "status" => run.status.as_str()).increment(1);
                 show(shared, run.run_id, &run.closed.events).await;
+                for above in &run.closed.answered {
+                    publish(shared, above).await;
+                }
             }
             for run_id in requested {
                 if let Err(error) = shared.worker.queue.signal_cancel(run_id).await {

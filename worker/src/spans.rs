@@ -195,8 +195,8 @@ pub fn set_end(span: &mut Span, outcome: &RecorderOutcome) {
         "run.status",
         match outcome {
             RecorderOutcome::Finished { status, .. } => status.as_str(),
-            RecorderOutcome::Released(Release::Queued) => "queued",
-            RecorderOutcome::Released(Release::Waiting | Release::WaitingForChildren) => "waiting",
+            RecorderOutcome::Released { release: Release::Queued, .. } => "queued",
+            RecorderOutcome::Released { .. } => "waiting",
             RecorderOutcome::Fenced => "fenced",
         },
     );

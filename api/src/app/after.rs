@@ -7,7 +7,7 @@ use holdfast_shared::{
     ending::Ending,
     event::Event,
     run_log::{EventBatch, Gap},
-    storage::EndedRun,
+    storage::{AnsweredRun, EndedRun},
 };
 use uuid::Uuid;
 
@@ -53,15 +53,20 @@ impl App {
             self.wake();
         }
         self.publish(ended.run_id, &ended.closed.events).await;
-        if let Some(parent) = &ended.closed.answered {
-            if parent.queued {
-                self.wake();
-            }
-            self.publish(parent.run_id, &parent.events).await;
+        for above in &ended.closed.answered {
+            self.publish_answered(above).await;
         }
         if ended.closed.has_children {
             self.cancel_children(ended.run_id).await;
         }
+    }
+
+    /// Publishes a run that waited, and wakes a worker if the run is queued again.
+    pub(super) async fn publish_answered(self: &Arc<Self>, answered: &AnsweredRun) {
+        if answered.queued {
+            self.wake();
+        }
+        self.publish(answered.run_id, &answered.events).await;
     }
 
     /// Cancels the live runs below an ended run. A failure costs time only: the sweeper does it again.

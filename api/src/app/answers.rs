@@ -37,6 +37,8 @@ impl App {
         decision: Decision,
     ) -> Result<Run, Problem> {
         self.check_decision(&decision)?;
+        let asked_at = run_id;
+        let run_id = self.storage.asking_run(run_id, approval_id).await?.unwrap_or(run_id);
         let (AskedRun { owner, .. }, decides) = self.asked_run(caller, run_id).await?;
         if !decides {
             return Err(Problem::approver_needed(run_id));
@@ -49,7 +51,7 @@ impl App {
             Ok(app.publish_answer(outcome, origin))
         });
         let not_found = || Problem::approval_not_found(approval_id, run_id);
-        let run = self.run_after_answer(&owner, run_id, outcome.await?, not_found).await?;
+        let run = self.run_after_answer(&owner, asked_at, outcome.await?, not_found).await?;
         Ok(if caller.owner == owner { run } else { approver_view(run) })
     }
 
@@ -92,13 +94,12 @@ impl App {
 
     /// Publishes an accepted answer, and wakes a worker if the run is queued again.
     fn publish_answer(self: &Arc<Self>, outcome: AnswerOutcome, origin: AnswerOrigin) -> AnswerOutcome {
-        if let AnswerOutcome::Accepted(run) = &outcome {
+        if let AnswerOutcome::Accepted { run, top } = &outcome {
             spans::answer(run, origin.at, origin.request);
-            if run.queued {
-                self.wake();
+            for answered in [run].into_iter().chain(top) {
+                let (app, answered) = (Arc::clone(self), answered.clone());
+                self.pending.spawn(async move { app.publish_answered(&answered).await });
             }
-            let (app, run) = (Arc::clone(self), run.clone());
-            self.pending.spawn(async move { app.publish(run.run_id, &run.events).await });
         }
         outcome
     }
@@ -112,7 +113,7 @@ impl App {
         not_found: impl FnOnce() -> Problem,
     ) -> Result<Run, Problem> {
         match outcome {
-            AnswerOutcome::Accepted(_) => {
+            AnswerOutcome::Accepted { .. } => {
                 let run = self.storage.run(owner, run_id).await?.ok_or_else(|| Problem::run_not_found(run_id))?;
                 spans::concerns(&run);
                 Ok(run)

@@ -218,12 +218,31 @@ mod tests {
     fn asked() -> EventBody<'static> {
         let (call_id, name, expires_at) = ("c".into(), "bank__pay".into(), DateTime::UNIX_EPOCH);
         let (approval_id, kind) = (Uuid::max(), ApprovalKind::Policy);
-        ApprovalRequested { approval_id, call_id, kind, name, input: input(), expires_at }.into()
+        ApprovalRequested {
+            base: None,
+            approval_id,
+            call_id,
+            child_run_id: None,
+            kind,
+            name,
+            input: input(),
+            expires_at,
+        }
+        .into()
     }
 
     fn resolved(decision: ApprovalStatus, edited_input: Option<RawJson<'static>>) -> EventBody<'static> {
         let (base, approval_id, call_id) = (None, Uuid::max(), "c".into());
-        ApprovalResolved { base, approval_id, call_id, decision, reason: Some("why".into()), edited_input }.into()
+        ApprovalResolved {
+            base,
+            approval_id,
+            call_id,
+            child_run_id: None,
+            decision,
+            reason: Some("why".into()),
+            edited_input,
+        }
+        .into()
     }
 
     /// Returns the parts of these events, one per second, which end a second later.

@@ -32,6 +32,8 @@ impl PartChange {
                 name: started.name.to_string(),
                 by_worker: started.by == ExecutedBy::Worker,
             },
+            // The runs below have parts of their own.
+            EventBody::ApprovalRequested(requested) if requested.child_run_id.is_some() => Self::None,
             EventBody::ApprovalRequested(requested) => Self::Asked {
                 name: requested.name.to_string(),
                 question: QuestionPart {
@@ -70,6 +72,9 @@ impl PartChange {
     }
 
     fn resolved(resolved: &ApprovalResolved<'_>) -> Self {
+        if resolved.child_run_id.is_some() {
+            return Self::None;
+        }
         let (id, decision) = (resolved.approval_id, resolved.decision);
         let approved = Some(decision == ApprovalStatus::Approved);
         Self::Resolved {

@@ -49,9 +49,11 @@ statements! {
             select ", approval_columns!(), ", id as place, agent_id, conversation_id,
                 octet_length(cast(input as text)) + 600 as page_bytes
             from (
-                select a.*, r.agent_definition_id as agent_id, r.conversation_id
+                select a.*, r.agent_definition_id as agent_id,
+                    coalesce(top.conversation_id, r.conversation_id) as conversation_id
                 from agent_runs r
                 join agent_run_approvals a on a.run_id = r.id
+                left join agent_runs top on top.id = r.top_run_id
                 left join agent_definition_versions v
                     on v.agent_definition_id = r.agent_definition_id and v.version = r.agent_version
                 where r.owner_id = $1
@@ -60,7 +62,13 @@ statements! {
                   and ", is_open!(), "
                 union all
                 select a.*, r.agent_definition_id,
-                    case when r.owner_id = $1 then r.conversation_id end
+                    case
+                        when r.owner_id = $1
+                        then coalesce(
+                            (select top.conversation_id from agent_runs top where top.id = r.top_run_id),
+                            r.conversation_id
+                        )
+                    end
                 from {each:$2}
                 join agent_runs r
                     on r.agent_definition_id = {uuid:value->>'agent'}

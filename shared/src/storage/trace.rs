@@ -174,7 +174,7 @@ statements! {
                 + coalesce(octet_length(cast(edited_input as text)), 0)
                 + coalesce(octet_length(reason), 0) + 500 as page_bytes
             from agent_run_approvals
-            where run_id = $1
+            where (run_id = $1 or top_run_id = $1)
               and (
                   $2 is null
                   or (requested_at, id) > (
@@ -193,7 +193,7 @@ statements! {
     APPROVALS = concat!("
         select ", approval_columns!(), "
         from agent_run_approvals
-        where run_id = $1
+        where run_id = $1 or top_run_id = $1
         order by requested_at, id
     "),
 }

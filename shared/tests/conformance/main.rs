@@ -7,6 +7,7 @@ mod briefings;
 mod conversations;
 mod dropped_requests;
 mod erasure;
+mod forwarded;
 mod groups;
 mod history;
 mod owners;

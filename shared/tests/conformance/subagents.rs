@@ -38,14 +38,14 @@ const OWNER: &str = "ann";
 const USAGE: Usage = Usage { input_tokens: 5, output_tokens: 3, cached_tokens: 0, reasoning_tokens: 0 };
 
 /// A parent with a call for each child, in its first step.
-struct Family {
-    parent: Claim,
-    children: Vec<NewChild>,
-    tail: ArchiveChunk,
+pub struct Family {
+    pub parent: Claim,
+    pub children: Vec<NewChild>,
+    pub tail: ArchiveChunk,
 }
 
 /// Claims a run that is about to start children.
-async fn family(backends: &TestBackends, children: usize) -> Family {
+pub async fn family(backends: &TestBackends, children: usize) -> Family {
     let definition = AgentDefinition { name: "helper".to_owned(), ..AgentDefinition::default() };
     let agent_id = backends.storage.create_agent(&definition).await.unwrap().id;
     backends.submit(Target::New { agent_id: None }, "hi").await;
@@ -74,7 +74,7 @@ async fn family(backends: &TestBackends, children: usize) -> Family {
 }
 
 /// Starts the children, and lets their parent wait for them. Returns the children's claims in the order of their calls.
-async fn waiting_family(backends: &TestBackends, children: usize) -> (Family, Vec<Claim>) {
+pub async fn waiting_family(backends: &TestBackends, children: usize) -> (Family, Vec<Claim>) {
     let family = family(backends, children).await;
     for _ in 0..2 {
         let released = leave(backends, &family.parent, Some(&family.tail), family.tail.last).await;
@@ -84,18 +84,23 @@ async fn waiting_family(backends: &TestBackends, children: usize) -> (Family, Ve
     (family, claims)
 }
 
-async fn claims_of(backends: &TestBackends, children: &[NewChild]) -> Vec<Claim> {
+pub async fn claims_of(backends: &TestBackends, children: &[NewChild]) -> Vec<Claim> {
     let claims = backends.claim(10).await;
     assert_eq!(claims.len(), children.len());
     let claim_of = |child: &NewChild| claims.iter().find(|claim| claim.run_id == child.child_run_id).unwrap().clone();
     children.iter().map(claim_of).collect()
 }
 
-async fn leave(backends: &TestBackends, claim: &Claim, tail: Option<&ArchiveChunk>, last: EventId) -> ReleaseOutcome {
+pub async fn leave(
+    backends: &TestBackends,
+    claim: &Claim,
+    tail: Option<&ArchiveChunk>,
+    last: EventId,
+) -> ReleaseOutcome {
     backends.storage.release(claim, tail, last, Release::WaitingForChildren).await.unwrap()
 }
 
-async fn finish(backends: &TestBackends, claim: &Claim, text: &str) -> Closed {
+pub async fn finish(backends: &TestBackends, claim: &Claim, text: &str) -> Closed {
     let answer = Answer { text: text.into(), usage: USAGE, ..Answer::default() };
     match backends.storage.finish(claim, None, claim.started.id, &answer, &Ending::Completed).await.unwrap() {
         FinishOutcome::Ended(closed) => *closed,
@@ -137,7 +142,7 @@ async fn a_child_starts_once_with_the_intent_of_its_call(backends: TestBackends)
 async fn a_childs_end_queues_its_waiting_parent(backends: TestBackends) {
     let (Family { parent, .. }, claims) = waiting_family(&backends, 1).await;
     assert_eq!(status(&backends, parent.run_id).await, RunStatus::Running, "waiting for children is work");
-    let answered = finish(&backends, &claims[0], "seven").await.answered.unwrap();
+    let answered = finish(&backends, &claims[0], "seven").await.answered.remove(0);
     assert_eq!((answered.run_id, answered.queued), (parent.run_id, true));
     let shown: Vec<_> = answered.events.iter().map(|event| (event.id, event.base, event.kind_name())).collect();
     assert_eq!(
@@ -154,9 +159,9 @@ async fn a_childs_end_queues_its_waiting_parent(backends: TestBackends) {
 
 async fn a_parent_waits_for_its_last_child(backends: TestBackends) {
     let (Family { parent, .. }, claims) = waiting_family(&backends, 2).await;
-    assert!(!finish(&backends, &claims[1], "b").await.answered.unwrap().queued);
+    assert!(!finish(&backends, &claims[1], "b").await.answered.remove(0).queued);
     assert!(backends.claim(10).await.is_empty());
-    let last = finish(&backends, &claims[0], "a").await.answered.unwrap();
+    let last = finish(&backends, &claims[0], "a").await.answered.remove(0);
     assert_eq!((last.queued, last.events[0].id), (true, EventId::new(3, 1)));
     assert_eq!(backends.claim(10).await[0].run_id, parent.run_id);
 }
@@ -165,7 +170,7 @@ async fn two_children_that_end_at_once_queue_their_parent_once(backends: TestBac
     for _ in 0..5 {
         let (Family { parent, .. }, claims) = waiting_family(&backends, 2).await;
         let (first, second) = tokio::join!(finish(&backends, &claims[0], "a"), finish(&backends, &claims[1], "b"));
-        let queued = [first, second].map(|closed| closed.answered.unwrap().queued);
+        let queued = [first, second].map(|mut closed| closed.answered.remove(0).queued);
         assert_eq!(queued.iter().filter(|queued| **queued).count(), 1);
         let next = backends.claim(10).await.remove(0);
         assert_eq!((next.run_id, next.attempt), (parent.run_id, 4));
@@ -177,7 +182,7 @@ async fn a_child_that_ends_first_is_logged_when_its_parent_leaves(backends: Test
     let Family { parent, children, tail } = family(&backends, 2).await;
     backends.storage.flush(&parent, &tail, LEASE).await.unwrap();
     let claims = claims_of(&backends, &children).await;
-    assert!(finish(&backends, &claims[0], "a").await.answered.is_none(), "the parent has a worker");
+    assert!(finish(&backends, &claims[0], "a").await.answered.is_empty(), "the parent has a worker");
     assert_eq!(outputs(&backends, parent.run_id).await[0], (ToolCallStatus::Called, Some("a".to_owned())));
     let tail = chunk(&parent, 3, Progress::default());
     // The answer to the first commit is lost.
@@ -189,7 +194,7 @@ async fn a_child_that_ends_first_is_logged_when_its_parent_leaves(backends: Test
         assert_eq!(shown, [(EventId::new(1, 4), "subagent.completed"), (EventId::new(1, 5), "tool_call.completed")]);
     }
     assert!(backends.claim(10).await.is_empty(), "the parent waits for the other child");
-    let answered = finish(&backends, &claims[1], "b").await.answered.unwrap();
+    let answered = finish(&backends, &claims[1], "b").await.answered.remove(0);
     assert_eq!((answered.queued, answered.events[0].base), (true, Some(EventId::new(1, 5))));
     // Both children end before the parent leaves: it returns to the queue.
     let Family { parent: second, children, tail } = family(&backends, 1).await;
@@ -206,7 +211,7 @@ async fn a_child_of_an_ended_parent_answers_nothing_and_is_cancelled(backends: T
         panic!("a run without a worker ends at once")
     };
     assert!(ended.closed.has_children);
-    assert!(finish(&backends, &claims[0], "late").await.answered.is_none());
+    assert!(finish(&backends, &claims[0], "late").await.answered.is_empty());
     assert_eq!(backends.storage.parents_of_orphans().await.unwrap(), [parent.run_id]);
     // The live child has a worker, which the caller signals.
     let (ended, requested) = backends.storage.cancel_children(parent.run_id).await.unwrap();

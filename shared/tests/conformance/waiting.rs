@@ -134,16 +134,16 @@ async fn waiting(backends: &TestBackends, approvals: Vec<NewApproval>, calls: Ve
     claim
 }
 
-async fn decide(backends: &TestBackends, claim: &Claim, id: Uuid, decision: Decision) -> AnswerOutcome {
+pub async fn decide(backends: &TestBackends, claim: &Claim, id: Uuid, decision: Decision) -> AnswerOutcome {
     let decision = DecisionBy { by: "ann", decision: &decision, checked: Ok(()) };
     backends.storage.decide("ann", claim.run_id, id, decision).await.unwrap()
 }
 
-fn approve() -> Decision {
+pub fn approve() -> Decision {
     Decision::Approve { edited_input: None, reason: None }
 }
 
-async fn status(backends: &TestBackends, claim: &Claim) -> RunStatus {
+pub async fn status(backends: &TestBackends, claim: &Claim) -> RunStatus {
     backends.storage.run("ann", claim.run_id).await.unwrap().unwrap().status
 }
 
@@ -352,7 +352,7 @@ async fn an_answer_takes_an_attempt_and_queues_the_run(backends: TestBackends) {
     let stranger = backends.storage.decide("eve", claim.run_id, question.id, decision).await.unwrap();
     assert!(matches!(stranger, AnswerOutcome::NotFound));
     assert!(matches!(decide(&backends, &claim, Uuid::now_v7(), approve()).await, AnswerOutcome::NotFound));
-    let AnswerOutcome::Accepted(answered) =
+    let AnswerOutcome::Accepted { run: answered, .. } =
         decide(&backends, &claim, question.id, edited(json!({"note": "n\0"}))).await
     else {
         panic!("not accepted")
@@ -383,8 +383,8 @@ async fn only_one_of_two_answers_counts(backends: TestBackends) {
     assert!(
         matches!(
             (&one, &other),
-            (AnswerOutcome::Accepted(_), AnswerOutcome::Decided(_))
-                | (AnswerOutcome::Decided(_), AnswerOutcome::Accepted(_))
+            (AnswerOutcome::Accepted { .. }, AnswerOutcome::Decided(_))
+                | (AnswerOutcome::Decided(_), AnswerOutcome::Accepted { .. })
         ),
         "{one:?} {other:?}"
     );
@@ -395,7 +395,7 @@ async fn a_run_resumes_after_its_last_answer(backends: TestBackends) {
     let question = approval("c1", later());
     let calls = vec![call("c1", ToolCallStatus::Waiting, None), call("c2", ToolCallStatus::Client, Some(later()))];
     let claim = waiting(&backends, vec![question.clone()], calls).await;
-    let AnswerOutcome::Accepted(first) = decide(&backends, &claim, question.id, approve()).await else {
+    let AnswerOutcome::Accepted { run: first, .. } = decide(&backends, &claim, question.id, approve()).await else {
         panic!("not accepted")
     };
     assert!(!first.queued);
@@ -407,7 +407,7 @@ async fn a_run_resumes_after_its_last_answer(backends: TestBackends) {
         matches!(complete("c1", ClientResult::Output("x".into())).await, AnswerOutcome::NotWaiting),
         "the call is not the client's"
     );
-    let AnswerOutcome::Accepted(second) = complete("c2", ClientResult::Output("found".into())).await else {
+    let AnswerOutcome::Accepted { run: second, .. } = complete("c2", ClientResult::Output("found".into())).await else {
         panic!("not accepted")
     };
     assert_eq!((second.queued, second.events[0].id), (true, EventId::new(3, 1)));

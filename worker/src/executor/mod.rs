@@ -102,15 +102,19 @@ pub async fn execute(shared: Arc<WorkerState>, claim: Claim, mut lease: Lease) {
                 metrics::histogram!("holdfast_run_seconds").record(age(&claim).as_secs_f64());
                 tracing::info!(status = status.as_str(), duration_ms = age(&claim).as_millis() as u64, "run ended");
             }
-            RecorderOutcome::Released(Release::Queued) => {
-                let _ = worker.queue.wake().await;
-                tracing::info!("run handed over");
-            }
-            RecorderOutcome::Released(Release::Waiting) => tracing::info!("run waits for an answer"),
-            RecorderOutcome::Released(Release::WaitingForChildren) => {
-                // Its children are queued, or the run itself.
-                let _ = worker.queue.wake().await;
-                tracing::info!("run waits for its children");
+            RecorderOutcome::Released { release, asked } => {
+                if let Some(top) = asked {
+                    Box::pin(family::publish(&shared, &top)).await;
+                }
+                if release != Release::Waiting {
+                    // The run is queued, or its children are.
+                    let _ = worker.queue.wake().await;
+                }
+                match release {
+                    Release::Queued => tracing::info!("run handed over"),
+                    Release::Waiting => tracing::info!("run waits for an answer"),
+                    Release::WaitingForChildren => tracing::info!("run waits for its children"),
+                }
             }
             RecorderOutcome::Fenced => tracing::info!("another worker holds the run; this attempt wrote nothing more"),
         }

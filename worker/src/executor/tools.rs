@@ -246,8 +246,10 @@ fn ask(attempt: &mut Attempt<'_>, index: usize, question: CallPlan) {
             approvals.push(NewApproval { id, call_id, kind, name, input: input.clone(), schema, expires_at });
             let (call_id, name) = (state.call_id.clone(), state.name.clone());
             EventBody::ApprovalRequested(ApprovalRequested {
+                base: None,
                 approval_id: id,
                 call_id: call_id.into(),
+                child_run_id: None,
                 kind,
                 name: name.into(),
                 input: input.into(),

@@ -46,13 +46,13 @@ impl Recorder {
             let result = result.inspect_err(|error| spans::fail_commit(&mut span, error));
             drop(span);
             match result {
-                Ok(ReleaseOutcome::Released { events, .. }) => {
+                Ok(ReleaseOutcome::Released { events, asked, .. }) => {
                     self.append_deferred();
                     for event in &events {
                         self.appends.push(event.id.n, &[event.line(), &b"\n"[..]].concat());
                     }
                     self.append_rest().await;
-                    return RecorderOutcome::Released(leave);
+                    return RecorderOutcome::Released { release: leave, asked: asked.map(Box::new) };
                 }
                 Ok(ReleaseOutcome::CancelRequested) => return self.finish_with(tail, &Ending::Cancelled).await,
                 Ok(ReleaseOutcome::Fenced) => return RecorderOutcome::Fenced,

@@ -18,7 +18,7 @@ use holdfast_shared::{
     event_id::EventId,
     parts::PartsBuilder,
     run::{RunError, RunStatus},
-    storage::{Answer, Claim, Closed, Progress, Release},
+    storage::{Answer, AnsweredRun, Claim, Closed, Progress, Release},
 };
 
 use crate::{Worker, spans::Spans};
@@ -59,7 +59,11 @@ pub enum RecorderOutcome {
         closed: Box<Closed>,
     },
     /// The run is queued again, or waits for an answer.
-    Released(Release),
+    Released {
+        release: Release,
+        /// The top run with this run's questions, if it waits.
+        asked: Option<Box<AnsweredRun>>,
+    },
     Fenced,
 }
 

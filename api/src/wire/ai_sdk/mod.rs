@@ -140,8 +140,14 @@ fn event_chunks(view: &View, event: &Event) -> Vec<Chunk> {
         EventBody::MessageCompleted(completed) if !has_deltas => whole_text(completed.message.content.into_stored()),
         EventBody::ToolCallDelta(delta) => argument_delta(delta),
         EventBody::ToolCallStarted(call) => vec![call_available(call)],
-        EventBody::ApprovalRequested(request) => approval_request(request),
-        EventBody::ApprovalResolved(resolved) => withdrawal(resolved).into_iter().collect(),
+        EventBody::ApprovalRequested(request) => match request.child_run_id {
+            None => approval_request(request),
+            Some(child) => childs_request(child, request),
+        },
+        EventBody::ApprovalResolved(resolved) => match resolved.child_run_id {
+            None => withdrawal(resolved).into_iter().collect(),
+            Some(child) => vec![childs_answer(child, resolved)],
+        },
         EventBody::ToolCallCompleted(call) => call_completed(call),
         EventBody::AgentState(_) => vec![Chunk::DataState { data: payload(event), transient: true }],
         EventBody::ContextUsage(_) => vec![Chunk::DataContext { id: "context", data: payload(event) }],
@@ -235,6 +241,29 @@ fn approval_request(request: ApprovalRequested<'_>) -> Vec<Chunk> {
         Chunk::ToolApprovalRequest { approval_id, tool_call_id: call_id },
         Chunk::DataQuestion { id: approval_id, data },
     ]
+}
+
+/// Returns the chunks of a call of a run below that waits for a human. Clients count the calls of the last step only, so
+/// the call has a step of its own, without the open call that the child answers.
+fn childs_request(child: Uuid, request: ApprovalRequested<'_>) -> Vec<Chunk> {
+    let call_id = childs_call_id(child, &request.call_id);
+    let request = approval_request(ApprovalRequested { call_id: call_id.into(), ..request });
+    [Chunk::FinishStep, Chunk::StartStep].into_iter().chain(request).collect()
+}
+
+/// Returns the chunk that closes such a call in the log of its top run, which has no outcome of the call.
+fn childs_answer(child: Uuid, resolved: ApprovalResolved<'_>) -> Chunk {
+    let tool_call_id = childs_call_id(child, &resolved.call_id);
+    match resolved.decision {
+        ApprovalStatus::Approved => {
+            Chunk::ToolOutputAvailable { tool_call_id, output: Value::from("approved"), dynamic: true }
+        }
+        _ => Chunk::ToolOutputDenied { tool_call_id },
+    }
+}
+
+fn childs_call_id(child: Uuid, call_id: &str) -> String {
+    format!("{child}:{call_id}")
 }
 
 fn call_completed(call: ToolCallCompleted<'_>) -> Vec<Chunk> {

@@ -134,11 +134,17 @@ pub struct SubagentCompleted<'a> {
 /// A run waits for a human's decision about a call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct ApprovalRequested<'a> {
+    /// On a question of a run below that comes during this run's wait: it supersedes all events after its base.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base: Option<EventId>,
     /// The approval.
     pub approval_id: Uuid,
     /// The call that waits for it.
     #[serde(borrow)]
     pub call_id: Cow<'a, str>,
+    /// The run below that asks; absent for a question of this run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub child_run_id: Option<Uuid>,
     /// Why a human must decide.
     #[serde(deserialize_with = "lenient::word")]
     pub kind: ApprovalKind,
@@ -165,6 +171,9 @@ pub struct ApprovalResolved<'a> {
     /// The call that the approval is about.
     #[serde(borrow)]
     pub call_id: Cow<'a, str>,
+    /// The run below that has asked; absent for a question of this run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub child_run_id: Option<Uuid>,
     /// The decision.
     #[serde(deserialize_with = "lenient::word")]
     pub decision: ApprovalStatus,

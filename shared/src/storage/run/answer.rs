@@ -11,9 +11,10 @@ use uuid::Uuid;
 
 use super::{
     ArchiveChunk,
+    ancestor::{AnsweredRun, open_question},
     attempt::{LockedRun, TakenAttempt, lock_run, take_attempt},
     chunk::writes_of,
-    outcomes::{AnsweredRun, open_question},
+    forwarded::{answer_at_top, forwarded_answers},
 };
 use crate::storage::{
     Error, Storage,
@@ -32,7 +33,12 @@ use crate::{
 #[derive(Debug)]
 pub enum AnswerOutcome {
     /// The answer counts. The run resumes if it waits for no other answer.
-    Accepted(AnsweredRun),
+    Accepted {
+        /// The run that asked.
+        run: AnsweredRun,
+        /// The top run above it, if its log has the question.
+        top: Option<AnsweredRun>,
+    },
     /// An earlier answer has settled the question; this is its record.
     Decided(Box<Approval>),
     /// The call has a result already.
@@ -75,6 +81,14 @@ pub struct InvalidInput(
 );
 
 #[derive(FromRow)]
+struct ResumedRow {
+    queued: bool,
+    conversation_id: Uuid,
+    traceparent: Option<String>,
+    top_run_id: Option<Uuid>,
+}
+
+#[derive(FromRow)]
 struct PendingApprovalRow {
     #[sqlx(flatten)]
     approval: ApprovalRow,
@@ -82,6 +96,12 @@ struct PendingApprovalRow {
 }
 
 statements! {
+    /// Returns the run that asks a question of this run's log.
+    ASKING_RUN = "
+        select run_id
+        from agent_run_approvals
+        where id = $1 and (run_id = $2 or top_run_id = $2)
+    ",
     /// Returns the schema of a pending question of an owner's run.
     APPROVAL_SCHEMA = "
         select a.schema
@@ -135,7 +155,7 @@ statements! {
             attempt_reason = 'resumed'
         from (select ", open_question!(), " as question) open
         where id = $1
-        returning id, status = 'queued' as queued, conversation_id, traceparent
+        returning id, status = 'queued' as queued, conversation_id, traceparent, top_run_id
     "),
     /// Returns the run, if it is this owner's and its conversation is not deleted. `$2` may be null for any owner.
     WAITING_RUN = "
@@ -149,6 +169,13 @@ statements! {
 }
 
 impl Storage {
+    /// Returns the run that asks a question: this one, or one below it. `None` if there is no such question.
+    pub async fn asking_run(&self, run_id: Uuid, approval_id: Uuid) -> Result<Option<Uuid>, Error> {
+        let doing = "find the run that asks a question";
+        let row = self.database.fetch_optional::<(Uuid,)>(doing, ASKING_RUN, args![approval_id, run_id]).await?;
+        Ok(row.map(|row| row.0))
+    }
+
     /// Returns the schema for the arguments of a pending question; `None` if there is no such question.
     pub async fn approval_schema(&self, owner: &str, run_id: Uuid, approval_id: Uuid) -> Result<Option<Value>, Error> {
         let schema = self.database.fetch_optional::<(Json<Value>,)>(
@@ -239,11 +266,12 @@ pub async fn decide_locked(
         base: Some(run.archived_to),
         approval_id,
         call_id: approval.call_id.into(),
+        child_run_id: None,
         decision: status,
         reason: reason.map(Into::into),
         edited_input: edited_input.map(Into::into),
     });
-    Ok(AnswerOutcome::Accepted(write_answer(tx, run, &body).await?))
+    write_answer(tx, run, body).await
 }
 
 /// Completes a client's call. Without a result, the call expires.
@@ -293,19 +321,28 @@ pub async fn complete_locked(
         error,
         duration_ms: duration_ms as u64,
     });
-    Ok(AnswerOutcome::Accepted(write_answer(tx, run, &body).await?))
+    write_answer(tx, run, body).await
 }
 
-/// Writes the answer's event in an attempt of its own, and queues the run if it waits for no other answer.
-async fn write_answer(tx: &mut Tx, run: LockedRun, body: &EventBody<'_>) -> Result<AnsweredRun, Error> {
+/// Writes the answer's event in an attempt of its own, and queues the run if it waits for no other answer. The log of the top
+/// run has the answer if it has the question.
+async fn write_answer(tx: &mut Tx, run: LockedRun, body: EventBody<'static>) -> Result<AnswerOutcome, Error> {
     let write = async |tx: &mut Tx, attempt: TakenAttempt| {
         let run_id = attempt.run.id;
-        let event = Event::new(attempt.first_event(), Utc::now(), body);
+        let event = Event::new(attempt.first_event(), Utc::now(), &body);
         let writes = writes_of(run_id, &ArchiveChunk::of(&event));
         let fenced = FencedWrites::new(Statement::new(RESUME, args![run_id, event.id]), writes);
-        let outcome = tx.write_fenced::<(Uuid, bool, Uuid, Option<String>)>(fenced).await?.into_iter().next();
-        let (_, queued, conversation_id, stored) = outcome.ok_or_else(|| tx.no_row())?;
-        Ok(AnsweredRun { run_id, events: vec![event], queued, conversation_id, traceparent: traceparent(stored) })
+        let row = tx.write_fenced::<ResumedRow>(fenced).await?.into_iter().next().ok_or_else(|| tx.no_row())?;
+        let top = match row.top_run_id {
+            None => None,
+            Some(top) => {
+                let resolved = forwarded_answers(tx, top, run_id, &[body]).await?;
+                answer_at_top(tx, top, resolved).await?
+            }
+        };
+        let (conversation_id, traceparent) = (row.conversation_id, traceparent(row.traceparent));
+        let run = AnsweredRun { run_id, events: vec![event], queued: row.queued, conversation_id, traceparent };
+        Ok(AnswerOutcome::Accepted { run, top })
     };
     take_attempt(tx, run, write).await
 }
@@ -321,7 +358,7 @@ pub async fn lock(tx: &mut Tx, run_id: Uuid, owner: Option<&str>) -> Result<Opti
 /// An accepted answer stays. No other outcome has written anything.
 pub fn settled(outcome: AnswerOutcome) -> Settle<AnswerOutcome> {
     match outcome {
-        AnswerOutcome::Accepted(_) => Commit(outcome),
+        AnswerOutcome::Accepted { .. } => Commit(outcome),
         _ => RollBack(outcome),
     }
 }

@@ -258,7 +258,9 @@ impl Storage {
         if !claim.is_fresh() {
             start.trace = self.trace(claim.run_id).await?;
             start.calls = self.tool_calls(claim.run_id).await?;
+            // The others belong to runs below.
             start.approvals = self.approvals(claim.run_id).await?;
+            start.approvals.retain(|approval| approval.run_id == claim.run_id);
         }
         Ok(BeginResult::Executing(Box::new(start)))
     }

@@ -1,6 +1,5 @@
 //! The last write of a run: its answer, its closing events, and its terminal status.
 
-use chrono::Utc;
 use sqlx::{FromRow, types::Json};
 use uuid::Uuid;
 
@@ -9,7 +8,8 @@ use super::{
     blocked::unblock_next,
     chunk::{chunk_of, writes_of},
     flush::log_refused_checkpoint,
-    outcomes::{ChildEnd, ParentCall, answer_parent},
+    forwarded::forwarded_answers,
+    outcomes::{ChildEnd, ParentCall, answer_ancestors},
 };
 use crate::{
     ending::Ending,
@@ -51,10 +51,9 @@ pub struct RunEnd<'a> {
 impl RunEnd<'_> {
     /// Returns the run's last events.
     pub fn events(&self, message: Option<Message>) -> Vec<Event> {
-        let closing = self.ending.closing_bodies(self.base, message, self.output_message_id, self.answer.usage);
-        let ids = std::iter::successors(Some(self.first), |id| Some(id.next()));
-        let now = Utc::now();
-        ids.zip(self.before.iter().chain(&closing)).map(|(id, body)| Event::new(id, now, body)).collect()
+        let mut bodies = self.before.clone();
+        bodies.extend(self.ending.closing_bodies(self.base, message, self.output_message_id, self.answer.usage));
+        Event::sequence(self.first, &bodies)
     }
 
     /// Returns the parts as the database stores them, with the questions that the end settles.
@@ -124,7 +123,7 @@ statements! {
         where id = $1
           and attempt = $8
           and status in ('queued', 'running', 'waiting')
-        returning id, parent_run_id, parent_call_id, subagent_role, children_usage,
+        returning id, parent_run_id, parent_call_id, subagent_role, top_run_id, children_usage,
             exists (
                 select 1
                 from agent_runs next
@@ -176,8 +175,8 @@ pub struct Closed {
     pub events: Vec<Event>,
     /// True if a queued run of the conversation was waiting for this end.
     pub next_waits: bool,
-    /// The parent that this end has answered, if it was waiting.
-    pub answered: Option<AnsweredRun>,
+    /// The waiting runs that this end has answered: the parent, and the top run if it waited for an answer too.
+    pub answered: Vec<AnsweredRun>,
     /// True if the run has live children, which the caller cancels.
     pub has_children: bool,
 }
@@ -189,6 +188,7 @@ struct EndedRow {
     parent_run_id: Option<Uuid>,
     parent_call_id: Option<String>,
     subagent_role: Option<String>,
+    top_run_id: Option<Uuid>,
     children_usage: Option<Json<Usage>>,
 }
 
@@ -235,15 +235,16 @@ pub async fn write_closing(tx: &mut Tx, closing: RunEnd<'_>, spare: Spare) -> Re
         tx.execute(ABANDON_CALLS, args![closing.run_id]).await?;
         tx.execute(CANCEL_APPROVALS, args![closing.run_id]).await?;
     }
-    let answered = match row.parent_run_id.zip(row.parent_call_id) {
-        None => None,
-        Some((run_id, call_id)) => {
+    let answered = match row.parent_run_id.zip(row.parent_call_id).zip(row.top_run_id) {
+        None => Vec::new(),
+        Some(((run_id, call_id), top)) => {
             let role = row.subagent_role.and_then(|role| role.parse().ok()).unwrap_or_default();
             let mut usage = row.children_usage.map(|usage| usage.0).unwrap_or_default();
             usage += closing.answer.usage;
             let answer = closing.answer.text.as_str();
             let end = ChildEnd { run_id: closing.run_id, ending, answer, usage };
-            answer_parent(tx, &ParentCall { run_id, call_id, role }, end).await?
+            let resolved = forwarded_answers(tx, top, closing.run_id, &closing.before).await?;
+            answer_ancestors(tx, &ParentCall { run_id, call_id, role }, top, end, resolved).await?
         }
     };
     Ok(Some(Closed { events, next_waits: row.next_waits, answered, has_children: row.has_children || starts_children }))

@@ -6,6 +6,7 @@ use super::{
     attempt::{LockedRun, TakenAttempt, lock_run, lock_run_in_conversation, take_attempt},
     closing::{Answer, Closed, RunEnd, write_closing},
     durable::durable_answer,
+    forwarded,
 };
 use crate::{
     approval::ApprovalStatus,
@@ -123,15 +124,16 @@ async fn settle_approvals(
     unanswered: ApprovalStatus,
 ) -> Result<Vec<EventBody<'static>>, Error> {
     let settled = tx.fetch_all::<(Uuid, String)>(SETTLE_APPROVALS, args![run_id, unanswered.as_str()]).await?;
-    let resolved = settled.into_iter().enumerate().map(|(index, (approval_id, call_id))| {
-        EventBody::ApprovalResolved(ApprovalResolved {
-            base: (index == 0).then_some(base),
-            approval_id,
-            call_id: call_id.into(),
-            decision: unanswered,
-            reason: None,
-            edited_input: None,
-        })
+    let own = settled.into_iter().map(|(approval_id, call_id)| ApprovalResolved {
+        base: None,
+        approval_id,
+        call_id: call_id.into(),
+        child_run_id: None,
+        decision: unanswered,
+        reason: None,
+        edited_input: None,
     });
-    Ok(resolved.collect())
+    let mut resolved: Vec<_> = own.collect();
+    resolved.extend(forwarded::unanswered(tx, run_id, unanswered).await?);
+    Ok(forwarded::answers(resolved, base))
 }

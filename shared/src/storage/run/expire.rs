@@ -3,8 +3,8 @@
 use uuid::Uuid;
 
 use super::{
+    ancestor::AnsweredRun,
     answer::{AnswerOutcome, complete_locked, decide_locked, lock, settled},
-    outcomes::AnsweredRun,
 };
 use crate::storage::{
     Error, Storage,
@@ -58,15 +58,15 @@ impl Storage {
             outcome.push((run_id, self.expire(run_id, OpenQuestion::Call(call_id)).await));
         }
         // A failure for one run must not stop the expiry of the others.
-        let accepted = outcome.into_iter().filter_map(|(run_id, outcome)| match outcome {
-            Ok(AnswerOutcome::Accepted(run)) => Some(run),
-            Ok(_) => None,
+        let accepted = outcome.into_iter().flat_map(|(run_id, outcome)| match outcome {
+            Ok(AnswerOutcome::Accepted { run, top }) => [Some(run), top],
+            Ok(_) => [None, None],
             Err(error) => {
                 tracing::error!(run.id = %run_id, error = &error as &dyn std::error::Error, "failed to expire a question");
-                None
+                [None, None]
             }
         });
-        Ok(accepted.collect())
+        Ok(accepted.flatten().collect())
     }
 
     async fn expire(&self, run_id: Uuid, open: OpenQuestion) -> Result<AnswerOutcome, Error> {

@@ -74,7 +74,12 @@ impl Storage {
         if row.is_some_and(|row| row.status.is_terminal() && row.has_written(claim, last.next())) {
             // The repeated call cannot tell whether a run waits, or has children. An unneeded wake-up or search does no harm.
             let events = self.events_after(claim.run_id, last).await?;
-            Ok(FinishOutcome::Ended(Box::new(Closed { events, next_waits: true, answered: None, has_children: true })))
+            Ok(FinishOutcome::Ended(Box::new(Closed {
+                events,
+                next_waits: true,
+                answered: Vec::new(),
+                has_children: true,
+            })))
         } else {
             Ok(FinishOutcome::Fenced)
         }
@@ -141,6 +146,7 @@ fn withdrawn_questions(tail: &ArchiveChunk) -> Vec<EventBody<'static>> {
             base: None,
             approval_id: approval.id,
             call_id: approval.call_id.clone().into(),
+            child_run_id: None,
             decision: ApprovalStatus::Cancelled,
             reason: None,
             edited_input: None,

@@ -11,6 +11,7 @@
 //!   runs share a transaction.
 
 mod accept;
+mod ancestor;
 mod answer;
 mod attempt;
 mod begin;
@@ -27,6 +28,7 @@ mod end;
 mod expire;
 mod finish;
 mod flush;
+mod forwarded;
 mod group;
 mod lease;
 mod locked_conversation;
@@ -49,6 +51,7 @@ mod sweep;
 mod unfinished;
 
 pub use self::{
+    ancestor::AnsweredRun,
     answer::{AnswerOutcome, ClientResult, DecisionBy, InvalidInput},
     begin::{BeginResult, EarlierMessage, EarlierResult, History, Start, Window},
     cancel::CancelOutcome,
@@ -61,7 +64,6 @@ pub use self::{
     flush::FlushOutcome,
     lease::RenewedLease,
     new_run::{CommittedMessage, MessageInput, NewRun, RunOptions, SubmitOutcome, Target},
-    outcomes::AnsweredRun,
     progress::{CallState, NewApproval, NewCheckpoint, NewTraceMessage, Progress},
     release::{Release, ReleaseOutcome},
     retire::RetireCounts,

@@ -8,7 +8,7 @@ use super::{
     attempt::lock_run,
     cancel::request_end,
     end::end_locked,
-    outcomes::{ChildEnd, ParentCall, answer_parent},
+    outcomes::{ChildEnd, ParentCall, answer_ancestors},
 };
 use crate::storage::{
     Error, Storage,
@@ -65,7 +65,7 @@ statements! {
     ",
     /// Returns the end of a child.
     ENDED_CHILD = "
-        select r.parent_run_id, r.parent_call_id, r.subagent_role as role, r.status, r.error_code,
+        select r.parent_run_id, r.parent_call_id, r.top_run_id, r.subagent_role as role, r.status, r.error_code,
             r.error_message, r.usage, r.children_usage, m.content
         from agent_runs r
         left join chat_messages m on m.id = r.output_message_id
@@ -144,18 +144,18 @@ impl Storage {
         Ok(answered)
     }
 
-    async fn answer_for(&self, child: Uuid) -> Result<Option<AnsweredRun>, Error> {
+    async fn answer_for(&self, child: Uuid) -> Result<Vec<AnsweredRun>, Error> {
         let answer = async |tx: &mut Tx| {
             lock_run(tx, child).await?;
             let Some(row) = tx.fetch_optional::<EndedChildRow>(ENDED_CHILD, args![child]).await? else {
-                return Ok(RollBack(None));
+                return Ok(RollBack(Vec::new()));
             };
             let ending = row.ending();
             let call = ParentCall { run_id: row.parent_run_id, call_id: row.parent_call_id, role: row.role };
             let usages = [row.usage, row.children_usage].into_iter().flatten().map(|usage| usage.0);
             let answer = row.content.unwrap_or_default();
             let end = ChildEnd { run_id: child, ending: &ending, answer: &answer, usage: usages.sum() };
-            Ok(Commit(answer_parent(tx, &call, end).await?))
+            Ok(Commit(answer_ancestors(tx, &call, row.top_run_id, end, Vec::new()).await?))
         };
         self.database.transact("answer the parent of an ended run", answer).await
     }
@@ -165,6 +165,7 @@ impl Storage {
 struct EndedChildRow {
     parent_run_id: Uuid,
     parent_call_id: String,
+    top_run_id: Uuid,
     #[sqlx(try_from = "String")]
     role: SubagentRole,
     #[sqlx(try_from = "String")]

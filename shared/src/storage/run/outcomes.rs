@@ -1,46 +1,28 @@
 //! The outcomes of children: a child's end answers the call of its parent in its own transaction.
 //! `docs/decisions/0014-subagents-are-runs.md` has the protocol, and `tests/model` its model.
-//!
-//! Order matters: a child's end locks the child's conversation, the child, and then its parent's row. No transaction that has
-//! locked a parent locks a child.
 
-use chrono::Utc;
 use serde_json::json;
 use sqlx::{FromRow, types::Json};
 use uuid::Uuid;
 
-use super::chunk::{chunk_of, writes_of};
+use super::{
+    ancestor::{self, AnsweredRun},
+    forwarded::{answer_at_top, answers},
+};
 use crate::storage::{
     Error,
-    rows::traceparent,
-    sql::{FencedWrites, Statement, Tx, args, statements},
+    sql::{Tx, args, statements},
 };
 use crate::{
     ending::Ending,
-    event::{Event, EventBody, SubagentCompleted, ToolCallCompleted},
+    event::{ApprovalResolved, Event, EventBody, SubagentCompleted, ToolCallCompleted},
     event_id::EventId,
     excerpt,
     run::RunStatus,
     subagent::{SubagentRole, outcome_of},
-    telemetry::Traceparent,
     tool::ToolError,
     usage::Usage,
 };
-
-/// A run with a new answer. The caller publishes the event, because it is committed.
-#[derive(Debug, Clone)]
-pub struct AnsweredRun {
-    /// The run that was waiting.
-    pub run_id: Uuid,
-    /// The events of the answer's attempt.
-    pub events: Vec<Event>,
-    /// True if a worker can claim the run now.
-    pub queued: bool,
-    /// The run's conversation.
-    pub conversation_id: Uuid,
-    /// The span of the run's submission, if it was recorded.
-    pub traceparent: Option<Traceparent>,
-}
 
 /// The call that a child answers.
 #[derive(Debug, Clone)]
@@ -68,44 +50,7 @@ pub struct ChildEnd<'a> {
 /// Longest output of a child, in bytes. The parent's model reads fewer characters.
 const MAX_OUTPUT: usize = 256 * 1024;
 
-/// Selects the reason why the run `$1` waits: `human`, `children`, or none.
-macro_rules! open_question {
-    () => {
-        "
-            case
-                when exists (
-                        select 1
-                        from agent_run_approvals a
-                        where a.run_id = $1 and a.status = 'pending'
-                    )
-                    or exists (
-                        select 1
-                        from agent_run_tool_calls t
-                        where t.run_id = $1 and t.status = 'client'
-                    )
-                then 'human'
-                when exists (
-                        select 1
-                        from agent_run_tool_calls t
-                        where t.run_id = $1
-                          and t.status = 'called'
-                          and t.child_run_id is not null
-                          and t.completed_at is null
-                    )
-                then 'children'
-            end"
-    };
-}
-pub(in crate::storage) use open_question;
-
 statements! {
-    /// Locks a parent.
-    LOCK_PARENT = "
-        select conversation_id, status, attempt, archived_to, children_usage, traceparent
-        from agent_runs
-        where id = $1
-        {for update}
-    ",
     /// Returns a call that its child has not answered.
     OPEN_CALL = "
         select name, {ms since:created_at}
@@ -132,20 +77,6 @@ statements! {
         set children_usage = $2
         where id = $1
     ",
-    /// Takes the parent's next attempt, and queues the parent if it waits for nothing else.
-    ANSWER = concat!("
-        update agent_runs
-        set attempt = $2,
-            archived_to = $3,
-            checkpoint = $3,
-            children_usage = $4,
-            attempt_reason = 'resumed',
-            status = case when open.question is null then 'queued' else 'waiting' end,
-            awaits = open.question
-        from (select ", open_question!(), " as question) open
-        where id = $1
-        returning id, status = 'queued' as queued
-    "),
     /// Returns the outcomes that no event has reported.
     UNLOGGED_OUTCOMES = "
         select t.call_id, t.name, t.child_run_id, t.output, t.error, t.duration_ms,
@@ -176,27 +107,32 @@ statements! {
     ",
 }
 
-#[derive(FromRow)]
-struct LockedParent {
-    conversation_id: Uuid,
-    #[sqlx(try_from = "String")]
-    status: RunStatus,
-    attempt: i64,
-    #[sqlx(try_from = "i64")]
-    archived_to: EventId,
-    children_usage: Option<Json<Usage>>,
-    traceparent: Option<String>,
+/// Commits a child's end as the outcome of its parent's call, and the answers to the child's questions in the log of the top
+/// run. Returns the runs that were waiting; the caller publishes their events.
+pub async fn answer_ancestors(
+    tx: &mut Tx,
+    call: &ParentCall,
+    top: Uuid,
+    child: ChildEnd<'_>,
+    resolved: Vec<ApprovalResolved<'static>>,
+) -> Result<Vec<AnsweredRun>, Error> {
+    let (of_parent, of_top) = if top == call.run_id { (resolved, Vec::new()) } else { (Vec::new(), resolved) };
+    let parent = answer_parent(tx, call, child, of_parent).await?;
+    let top = answer_at_top(tx, top, of_top).await?;
+    Ok(parent.into_iter().chain(top).collect())
 }
 
-/// Commits a child's end as the outcome of its parent's call. Returns the parent if it was waiting; the caller publishes its
-/// events.
-pub async fn answer_parent(tx: &mut Tx, call: &ParentCall, child: ChildEnd<'_>) -> Result<Option<AnsweredRun>, Error> {
-    let parent = tx.fetch_optional::<LockedParent>(LOCK_PARENT, args![call.run_id]).await?;
-    let Some(parent) = parent.filter(|parent| !parent.status.is_terminal()) else { return Ok(None) };
+async fn answer_parent(
+    tx: &mut Tx,
+    call: &ParentCall,
+    child: ChildEnd<'_>,
+    resolved: Vec<ApprovalResolved<'static>>,
+) -> Result<Option<AnsweredRun>, Error> {
+    let Some(parent) = ancestor::lock(tx, call.run_id).await? else { return Ok(None) };
     let open =
         tx.fetch_optional::<(String, i64)>(OPEN_CALL, args![call.run_id, call.call_id.as_str(), child.run_id]).await?;
     let Some((name, duration_ms)) = open else { return Ok(None) };
-    let mut total = parent.children_usage.map(|usage| usage.0).unwrap_or_default();
+    let mut total = parent.children_usage.as_ref().map(|usage| usage.0).unwrap_or_default();
     total += child.usage;
     let outcome = outcome_of(child.ending, &excerpt::bytes(child.answer.to_owned(), MAX_OUTPUT));
     let is_waiting = parent.status == RunStatus::Waiting;
@@ -223,22 +159,11 @@ pub async fn answer_parent(tx: &mut Tx, call: &ParentCall, child: ChildEnd<'_>) 
         usage: child.usage,
         duration_ms: duration_ms.max(0) as u64,
     };
-    let attempt = parent.attempt as u32 + 1;
-    let events = logged.events(EventId::first_of(attempt), Some(parent.archived_to));
-    let chunk = chunk_of(None, &events);
-    // Order matters: a second update of the row in this transaction would lock the parent's conversation.
-    let fenced = FencedWrites::new(
-        Statement::new(ANSWER, args![call.run_id, attempt, chunk.last, json!(total)]),
-        writes_of(call.run_id, &chunk),
-    );
-    let (_, queued) = tx.write_fenced::<(Uuid, bool)>(fenced).await?.into_iter().next().ok_or_else(|| tx.no_row())?;
-    Ok(Some(AnsweredRun {
-        run_id: call.run_id,
-        events,
-        queued,
-        conversation_id: parent.conversation_id,
-        traceparent: traceparent(parent.traceparent),
-    }))
+    let bodies = |base| {
+        let outcome_base = resolved.is_empty().then_some(base);
+        answers(resolved, base).into_iter().chain(logged.bodies(outcome_base)).collect()
+    };
+    ancestor::answer(tx, parent, Some(total), bodies).await.map(Some)
 }
 
 /// The outcome of a child, for its parent's log.
@@ -254,10 +179,8 @@ struct LoggedOutcome {
 }
 
 impl LoggedOutcome {
-    /// Returns the two events, from this id on.
-    fn events(&self, first: EventId, base: Option<EventId>) -> Vec<Event> {
+    fn bodies(&self, base: Option<EventId>) -> [EventBody<'_>; 2] {
         let (output, error) = (self.outcome.as_ref().ok(), self.outcome.as_ref().err().cloned());
-        let now = Utc::now();
         let completed = EventBody::SubagentCompleted(SubagentCompleted {
             base,
             call_id: self.call_id.as_str().into(),
@@ -277,7 +200,7 @@ impl LoggedOutcome {
             error,
             duration_ms: self.duration_ms,
         });
-        vec![Event::new(first, now, &completed), Event::new(first.next(), now, &call)]
+        [completed, call]
     }
 }
 
@@ -318,7 +241,7 @@ pub async fn log_outcomes(tx: &mut Tx, run_id: Uuid, first: EventId) -> Result<V
             usage: usages.sum(),
             duration_ms: row.duration_ms.unwrap_or(0).max(0) as u64,
         };
-        events.extend(logged.events(next, None));
+        events.extend(Event::sequence(next, &logged.bodies(None)));
         next = next.next().next();
     }
     Ok(events)

@@ -4,8 +4,10 @@ use uuid::Uuid;
 
 use super::{
     ArchiveChunk, Claim,
+    ancestor::AnsweredRun,
     chunk::{chunk_of, writes_of},
     flush::{RunStateRow, log_refused_checkpoint},
+    forwarded::{ask_at_top, new_questions},
     outcomes::{awaits_children, log_outcomes},
 };
 use crate::{
@@ -33,8 +35,11 @@ pub enum Release {
 pub enum ReleaseOutcome {
     /// The holder has released the run.
     Released {
-        /// The outcomes of children that ended meanwhile. The caller publishes these events, because they are committed.
+        /// The outcomes of children that ended meanwhile, and the questions of runs below. The caller publishes these events,
+        /// because they are committed.
         events: Vec<Event>,
+        /// The top run with this run's questions, if it waits. The caller publishes it.
+        asked: Option<AnsweredRun>,
         /// True if a worker can claim the run now.
         queued: bool,
     },
@@ -63,7 +68,7 @@ statements! {
             crashes = case when $6 then 0 else crashes end,
             probation = case when $6 then null else probation end
         where id = $1
-        returning id
+        returning id, top_run_id
     ",
     /// Locks a run, and returns its state.
     LOCK_STATE = "
@@ -98,7 +103,10 @@ impl Storage {
         match released? {
             Some(outcome) => Ok(outcome),
             // An earlier call has released the run, and its answer was lost.
-            None => Ok(ReleaseOutcome::Released { events: self.events_after(claim.run_id, last).await?, queued: true }),
+            None => {
+                let events = self.events_after(claim.run_id, last).await?;
+                Ok(ReleaseOutcome::Released { events, asked: None, queued: true })
+            }
         }
     }
 
@@ -121,14 +129,19 @@ impl Storage {
                 Some(row) if !row.status.is_terminal() && row.has_written(claim, last) => return Ok(RollBack(None)),
                 _ => return Ok(RollBack(Some(ReleaseOutcome::Fenced))),
             }
-            let events = match release {
-                Release::Queued => Vec::new(),
-                Release::Waiting | Release::WaitingForChildren => log_outcomes(tx, claim.run_id, last.next()).await?,
-            };
+            let mut events = Vec::new();
+            let mut is_asked = false;
+            if release != Release::Queued {
+                events = log_outcomes(tx, claim.run_id, last.next()).await?;
+                let questions = new_questions(tx, claim.run_id).await?;
+                is_asked = !questions.is_empty();
+                events.extend(Event::sequence(events.last().map_or(last, |event| event.id).next(), &questions));
+            }
             let starts_children = tail.is_some_and(|tail| !tail.progress.children.is_empty());
             let awaits = match release {
                 Release::Queued => None,
                 Release::Waiting => Some("human"),
+                Release::WaitingForChildren if is_asked => Some("human"),
                 Release::WaitingForChildren if starts_children => Some("children"),
                 Release::WaitingForChildren => awaits_children(tx, claim.run_id).await?.then_some("children"),
             };
@@ -153,11 +166,15 @@ impl Storage {
             ];
             let writes = chunk.as_ref().map(|chunk| writes_of(claim.run_id, chunk)).unwrap_or_default();
             let fenced = FencedWrites::new(Statement::new(RELEASE, args), writes);
-            let written = tx.write_spares::<(Uuid,)>(fenced, spare).await?;
+            let written = tx.write_spares::<(Uuid, Option<Uuid>)>(fenced, spare).await?;
             if let Some(refusal) = &written.refused {
                 log_refused_checkpoint(claim.run_id, refusal);
             }
-            Ok(Commit(Some(ReleaseOutcome::Released { events, queued: awaits.is_none() })))
+            let asked = match written.rows.first() {
+                Some((_, Some(top))) if release == Release::Waiting => ask_at_top(tx, *top).await?,
+                _ => None,
+            };
+            Ok(Commit(Some(ReleaseOutcome::Released { events, asked, queued: awaits.is_none() })))
         };
         self.database.transact(doing, try_release).await
     }

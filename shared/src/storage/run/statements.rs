@@ -1,15 +1,16 @@
 //! The statements of the protocol, and the fenced writes that combine them.
 
 use super::{
-    accept, answer, attempt, begin, blocked, cancel, children, chunk, claim, closing, completion, deaths, durable, end,
-    expire, flush, lease, locked_conversation, opening, orphans, outcomes, progress, queued, release, retire, steering,
-    submit, summary, supersede, suspects, sweep, unfinished,
+    accept, ancestor, answer, attempt, begin, blocked, cancel, children, chunk, claim, closing, completion, deaths,
+    durable, end, expire, flush, forwarded, lease, locked_conversation, opening, orphans, outcomes, progress, queued,
+    release, retire, steering, submit, summary, supersede, suspects, sweep, unfinished,
 };
 use crate::storage::sql::{FencedTexts, Sql};
 
 /// The statements of each step.
 pub const STATEMENTS: &[&[Sql]] = &[
     accept::STATEMENTS,
+    ancestor::STATEMENTS,
     answer::STATEMENTS,
     attempt::STATEMENTS,
     begin::STATEMENTS,
@@ -25,6 +26,7 @@ pub const STATEMENTS: &[&[Sql]] = &[
     end::STATEMENTS,
     expire::STATEMENTS,
     flush::STATEMENTS,
+    forwarded::STATEMENTS,
     lease::STATEMENTS,
     locked_conversation::STATEMENTS,
     opening::STATEMENTS,
@@ -88,7 +90,7 @@ pub const FENCED: &[FencedTexts] = &[
         ],
     },
     FencedTexts { before: &[], fence: answer::RESUME, writes: &[chunk::INSERT_EVENTS] },
-    FencedTexts { before: &[], fence: outcomes::ANSWER, writes: &[chunk::INSERT_EVENTS] },
+    FencedTexts { before: &[], fence: ancestor::ANSWER, writes: &[chunk::INSERT_EVENTS] },
 ];
 
 /// The spare writes, which storage repeats without their fence.
