@@ -2,11 +2,14 @@
 
 use std::time::{Duration, Instant};
 
+use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::{
     in_both_modes,
-    support::{Client, Deployment, EventFrame, ScaledOut, agent, fold, frames_of, stream_of, until},
+    support::{
+        Client, Deployment, EventFrame, EventStream, ScaledOut, agent, answer, fold, frames_of, stream_of, until,
+    },
 };
 
 in_both_modes!(
@@ -16,7 +19,8 @@ in_both_modes!(
     a_failed_child_is_an_error_that_the_model_reads,
     depth_and_number_of_subagents_are_limited,
     a_cancel_ends_all_runs_below_and_keeps_their_texts,
-    a_child_waits_for_a_human_and_its_parent_for_the_child,
+    a_question_of_a_grandchild_is_answered_at_the_top_run,
+    a_new_message_ends_the_wait_for_a_grandchild,
     a_deleted_conversation_takes_its_children_with_it,
 );
 
@@ -183,18 +187,67 @@ async fn a_cancel_ends_all_runs_below_and_keeps_their_texts(mut deployment: Depl
     }
 }
 
-async fn a_child_waits_for_a_human_and_its_parent_for_the_child(mut deployment: Deployment) {
+/// Starts a run whose grandchild asks a human; returns its stream and the frames up to the question.
+async fn asking_grandchild(client: &Client) -> (EventStream, Vec<EventFrame>) {
+    helper(client).await;
+    agent(client, json!([]), json!({"name": "middle", "subagents": [{"agent": "helper"}]})).await;
+    let lead_id = lead(client, json!([{"agent": "middle"}])).await;
+    let input = "[delegate=middle [delegate=helper [approval=x] [tokens=1]] [tokens=1]] [tokens=1]";
+    let mut stream = stream_of(client, &lead_id, input).await;
+    let frames = stream.up_to("agent.state").await;
+    (stream, frames)
+}
+
+async fn a_question_of_a_grandchild_is_answered_at_the_top_run(mut deployment: Deployment) {
     let client = deployment.client();
-    helper(&client).await;
-    let lead_id = lead(&client, json!([{"agent": "helper"}])).await;
-    let mut stream = stream_of(&client, &lead_id, "[delegate=helper [approval=x] [tokens=1]] [tokens=1]").await;
-    let child = child_of(&stream.up_to("subagent.started").await);
-    let asked = client.events(&child, None).await.up_to("approval.requested").await.pop().unwrap();
-    assert_eq!(client.run(&stream.run_id).await["status"], "running");
-    assert_eq!(client.run(&child).await["status"], "waiting");
-    let path = format!("/v1/runs/{child}/approvals/{}", asked.data["approval_id"].as_str().unwrap());
-    client.post(&path, json!({"decision": "approve"})).await.unwrap();
-    assert_eq!(stream.rest().await.last().unwrap().event, "run.completed");
+    let (stream, mut frames) = asking_grandchild(&client).await;
+    let run_id = stream.run_id.clone();
+    let question = all(&frames, "approval.requested")[0].clone();
+    let grandchild = question["child_run_id"].as_str().unwrap().to_owned();
+    assert_ne!(grandchild, child_of(&frames));
+    assert_eq!(question["run_id"], run_id.as_str());
+    let statuses = [&run_id, &child_of(&frames), &grandchild];
+    for (run, status) in statuses.into_iter().zip(["waiting", "running", "waiting"]) {
+        assert_eq!(client.run(run).await["status"], status);
+    }
+    let approvals = format!("/v1/runs/{run_id}/approvals");
+    let listed = client.get(&approvals).await.unwrap();
+    assert_eq!(
+        (&listed["items"][0]["id"], &listed["items"][0]["run_id"]),
+        (&question["approval_id"], &json!(grandchild))
+    );
+    let open = client.get("/v1/approvals").await.unwrap();
+    assert_eq!(open["items"][0]["conversation_id"], frames[0].data["conversation_id"]);
+    let path = format!("/v1/runs/{run_id}/events?snapshot=true");
+    let request = client.request(Method::GET, &path).header("accept", "application/json");
+    let snapshot = answer(request).await.unwrap()["snapshot"].clone();
+    assert_eq!(
+        (&snapshot["status"], &snapshot["approvals"][0]["child_run_id"]),
+        (&json!("waiting"), &json!(grandchild))
+    );
+    // Nobody below lists it as an own question, and no other run has it.
+    let of_middle = format!("/v1/runs/{}/approvals", child_of(&frames));
+    assert_eq!(client.get(&of_middle).await.unwrap()["items"], json!([]));
+    let path = |list: &str| format!("{list}/{}", question["approval_id"].as_str().unwrap());
+    assert_eq!(client.post(&path(&of_middle), json!({"decision": "approve"})).await.unwrap_err().status, 404);
+    let answered = client.post(&path(&approvals), json!({"decision": "approve"})).await.unwrap();
+    assert_eq!(answered["id"], run_id.as_str());
+    frames.extend(stream.rest().await);
+    assert_eq!(all(&frames, "approval.resolved")[0]["child_run_id"], grandchild.as_str());
+    assert_eq!(frames.last().unwrap().event, "run.completed");
+    assert_eq!(fold(&client.rest_after(&run_id, "0-0").await), fold(&frames));
+}
+
+async fn a_new_message_ends_the_wait_for_a_grandchild(mut deployment: Deployment) {
+    let client = deployment.client();
+    let (stream, frames) = asking_grandchild(&client).await;
+    let grandchild = all(&frames, "approval.requested")[0]["child_run_id"].as_str().unwrap().to_owned();
+    let path = format!("/v1/conversations/{}/messages", frames[0].data["conversation_id"].as_str().unwrap());
+    client.post(&path, json!({"content": "[tokens=1] never mind"})).await.unwrap();
+    let rest = stream.rest().await;
+    assert_eq!(names(&rest), ["approval.resolved", "message.completed", "run.cancelled"]);
+    assert_eq!((&rest[0].data["decision"], &rest[0].data["child_run_id"]), (&json!("superseded"), &json!(grandchild)));
+    assert_eq!(client.wait_for_run(&grandchild).await["status"], "cancelled");
 }
 
 async fn a_deleted_conversation_takes_its_children_with_it(mut deployment: Deployment) {

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{history, without_time};
-use crate::support::{Client, ClientProgram, Deployment, Proxy, SharedProgram};
+use crate::support::{Client, ClientProgram, Deployment, Proxy, SharedProgram, agent};
 
 const LONG: &str = "[think] [call=scripted__echo {\"text\":\"hi\"}] [tokens=300] [delay=20] hello";
 
@@ -120,6 +120,23 @@ async fn answers(sdk: &str, mut deployment: Deployment) {
     is_the_history(&client, sdk, messages).await;
 }
 
+/// A client of the top run answers a question of the second run below it.
+async fn answers_for_a_grandchild(sdk: &str, mut deployment: Deployment) {
+    let client = deployment.client();
+    agent(&client, json!([]), json!({"name": "helper"})).await;
+    agent(&client, json!([]), json!({"name": "middle", "subagents": [{"agent": "helper"}]})).await;
+    let lead = agent(&client, json!([]), json!({"name": "lead", "subagents": [{"agent": "middle"}]})).await;
+    let text = "[delegate=middle [delegate=helper [approval=send it] [tokens=1]] [tokens=1]] [tokens=30]";
+    let program = with(sdk, client.base(), json!({"text": text, "agentId": lead})).await;
+    let (messages, received) = final_messages(program).await;
+    assert_eq!(received.iter().filter(|got| got["approval"].is_string()).count(), 1);
+    let answer = &messages[1];
+    assert_eq!(answer["metadata"]["status"], "completed", "{answer}");
+    let calls = answer["parts"].as_array().unwrap().iter().filter(|part| part["toolCallId"].is_string());
+    let states: Vec<_> = calls.map(|call| (call["type"].as_str().unwrap(), call["state"].as_str().unwrap())).collect();
+    assert_eq!(states, [("tool-delegate_to_middle", "output-available"), ("dynamic-tool", "output-available")]);
+}
+
 async fn is_denied(sdk: &str, mut deployment: Deployment) {
     let client = deployment.client();
     let program = with(sdk, client.base(), json!({"text": "[approval] [tokens=3]", "approve": false})).await;
@@ -169,6 +186,10 @@ each_client! {
     version_7_answers_what_it_is_asked: "ai7", answers, embedded;
     the_hook_of_react_answers_what_it_is_asked: "react", answers, embedded;
     the_transport_that_counts_chunks_answers_what_it_is_asked: "workflow", answers, embedded;
+    version_6_answers_for_a_grandchild: "ai6", answers_for_a_grandchild, embedded;
+    version_7_answers_for_a_grandchild: "ai7", answers_for_a_grandchild, scaled_out;
+    the_hook_of_react_answers_for_a_grandchild: "react", answers_for_a_grandchild, embedded;
+    the_hook_of_react_answers_for_a_grandchild_scaled_out: "react", answers_for_a_grandchild, scaled_out;
     version_6_denies: "ai6", is_denied, embedded;
     version_7_denies: "ai7", is_denied, embedded;
     version_5_shows_a_failure: "ai5", fails, embedded;

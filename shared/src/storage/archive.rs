@@ -71,7 +71,12 @@ statements! {
     ",
     /// Returns the positions of many runs.
     POSITIONS = "
-        select id, status, attempt, archived_to, events_removed_at is not null as removed
+        select id,
+            case
+                when status = 'waiting' and awaits = 'children' then 'running'
+                else status
+            end as status,
+            attempt, archived_to, events_removed_at is not null as removed
         from agent_runs
         where id {in:$1}
     ",

@@ -112,7 +112,9 @@ async fn two_questions_that_come_at_once_are_forwarded_once(backends: TestBacken
 async fn a_top_run_with_a_forwarded_question_waits_though_its_other_children_end(backends: TestBackends) {
     let (Family { parent, .. }, claims) = waiting_family(&backends, 2).await;
     ask(&backends, &claims[0], &question()).await.unwrap();
-    assert!(!finish(&backends, &claims[1], "b").await.answered[0].queued);
+    let answered = finish(&backends, &claims[1], "b").await.answered.remove(0);
+    assert!(!answered.queued);
+    assert_eq!(names(&answered.events), ["subagent.completed", "tool_call.completed", "agent.state"]);
     assert_eq!(status(&backends, &parent).await, RunStatus::Waiting);
     assert!(backends.claim(10).await.is_empty());
 }

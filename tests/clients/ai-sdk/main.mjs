@@ -1,7 +1,7 @@
 // Chats with the clients of the AI SDK: `main.mjs` runs the chats of all tests, and prints its port.
 //
-// A test opens a connection for each chat. Its first line is `{"base": …, "sdk": …, "chat": …, "text": …, "approve": …,
-// "stop": …}`. The chat answers questions, and reconnects when its connection breaks. Its result has its messages.
+// A test opens a connection for each chat. Its first line is `{"base": …, "sdk": …, "chat": …, "text": …, "agentId": …,
+// "approve": …, "stop": …}`. The chat answers questions, and reconnects when its connection breaks. Its result has its messages.
 // One program serves all chats, because loading the packages takes longer than most chats do.
 import { createServer } from "node:net";
 import { createInterface } from "node:readline";
@@ -21,7 +21,7 @@ const clientTools = [
 ];
 
 /** Talks in a chat to its end, and returns the result. `isWanted` says whether the test still waits for it. */
-async function talk({ base, sdk, chat: id, text, approve = true, stop = false }, report, isWanted) {
+async function talk({ base, sdk, chat: id, text, agentId, approve = true, stop = false }, report, isWanted) {
   let chat;
   const last = () => chat?.messages.at(-1);
   // A page that renders late still shows answered parts as open.
@@ -42,7 +42,7 @@ async function talk({ base, sdk, chat: id, text, approve = true, stop = false },
     }
   };
 
-  chat = await chatOf(sdk, { api: `${base}/api/chat`, id, body: { clientTools }, changed });
+  chat = await chatOf(sdk, { api: `${base}/api/chat`, id, body: { clientTools, agentId }, changed });
   await chat.sendMessage({ text });
   for (let resumed = 0; isWanted(); await pause(20)) {
     if (chat.status === "error") {

@@ -75,11 +75,16 @@ pub(in crate::storage) use open_question;
 statements! {
     /// Locks a run above another one.
     LOCK_ANCESTOR = "
-        select id, conversation_id, status, attempt, archived_to, children_usage, traceparent
+        select id, conversation_id, status, awaits, attempt, archived_to, children_usage,
+            traceparent
         from agent_runs
         where id = $1
         {for update}
     ",
+    /// Returns why a run waits.
+    OPEN_QUESTION = concat!("
+        select ", open_question!(), "
+    "),
     /// Takes the next attempt of a waiting run, and queues the run if it waits for nothing else.
     ANSWER = concat!("
         update agent_runs
@@ -103,6 +108,7 @@ pub struct LockedAncestor {
     pub conversation_id: Uuid,
     #[sqlx(try_from = "String")]
     pub status: RunStatus,
+    awaits: Option<String>,
     attempt: i64,
     #[sqlx(try_from = "i64")]
     archived_to: EventId,
@@ -114,6 +120,15 @@ pub struct LockedAncestor {
 pub async fn lock(tx: &mut Tx, run_id: Uuid) -> Result<Option<LockedAncestor>, Error> {
     let locked = tx.fetch_optional::<LockedAncestor>(LOCK_ANCESTOR, args![run_id]).await?;
     Ok(locked.filter(|run| !run.status.is_terminal()))
+}
+
+/// Returns whether a human must answer a waiting run, after what the transaction has written.
+pub async fn awaits_human(tx: &mut Tx, run: &LockedAncestor) -> Result<bool, Error> {
+    if run.awaits.as_deref() == Some("children") {
+        return Ok(false);
+    }
+    let question = tx.fetch_optional::<(Option<String>,)>(OPEN_QUESTION, args![run.id]).await?;
+    Ok(question.and_then(|row| row.0).as_deref() == Some("human"))
 }
 
 /// Writes to a waiting run, and queues it if it waits for nothing else. `bodies` makes at least one event; the first has the

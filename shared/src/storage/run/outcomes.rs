@@ -15,7 +15,7 @@ use crate::storage::{
 };
 use crate::{
     ending::Ending,
-    event::{ApprovalResolved, Event, EventBody, SubagentCompleted, ToolCallCompleted},
+    event::{AgentState, AgentStateChanged, ApprovalResolved, Event, EventBody, SubagentCompleted, ToolCallCompleted},
     event_id::EventId,
     excerpt,
     run::RunStatus,
@@ -159,9 +159,12 @@ async fn answer_parent(
         usage: child.usage,
         duration_ms: duration_ms.max(0) as u64,
     };
+    // The last event before a wait says so.
+    let waits = ancestor::awaits_human(tx, &parent).await?;
+    let waiting = waits.then_some(EventBody::AgentState(AgentStateChanged { state: AgentState::WaitingOnUser }));
     let bodies = |base| {
         let outcome_base = resolved.is_empty().then_some(base);
-        answers(resolved, base).into_iter().chain(logged.bodies(outcome_base)).collect()
+        answers(resolved, base).into_iter().chain(logged.bodies(outcome_base)).chain(waiting).collect()
     };
     ancestor::answer(tx, parent, Some(total), bodies).await.map(Some)
 }
