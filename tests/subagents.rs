@@ -78,8 +78,12 @@ async fn a_subagent_answers_a_call_of_its_parent(mut deployment: Deployment) {
     assert_eq!(completed["output"], child["output_message"]["content"]);
     assert_eq!((completed["status"].as_str(), &completed["usage"]), (Some("completed"), &child["usage"]));
     assert_eq!(all(&frames, "tool_call.completed")[0]["output"], completed["output"]);
-    // The call shows its child, and the child has a log of its own.
     let run_id = frames[0].data["run_id"].as_str().unwrap();
+    let run = client.run(run_id).await;
+    let tokens = |run: &Value, field: &str| run[field]["output_tokens"].as_u64().unwrap();
+    assert_eq!(tokens(&run, "total_usage"), tokens(&run, "usage") + tokens(&child, "usage"));
+    assert_eq!(child.get("total_usage"), None);
+    // The call shows its child, and the child has a log of its own.
     let calls = client.get(&format!("/v1/runs/{run_id}/tool_calls")).await.unwrap();
     assert_eq!(
         (calls["items"][0]["name"].as_str(), &calls["items"][0]["child_run_id"]),
@@ -225,7 +229,7 @@ async fn a_question_of_a_grandchild_is_answered_at_the_top_run(mut deployment: D
         (&snapshot["status"], &snapshot["approvals"][0]["child_run_id"]),
         (&json!("waiting"), &json!(grandchild))
     );
-    // Nobody below lists it as an own question, and no other run has it.
+    // The run between does not have it.
     let of_middle = format!("/v1/runs/{}/approvals", child_of(&frames));
     assert_eq!(client.get(&of_middle).await.unwrap()["items"], json!([]));
     let path = |list: &str| format!("{list}/{}", question["approval_id"].as_str().unwrap());

@@ -60,8 +60,8 @@ impl Event {
     }
 
     /// Returns events of one moment with consecutive ids.
-    pub fn sequence(first: EventId, bodies: &[EventBody<'_>]) -> Vec<Self> {
-        let (now, ids) = (Utc::now(), std::iter::successors(Some(first), |id| Some(id.next())));
+    pub fn sequence(first: EventId, now: DateTime<Utc>, bodies: &[EventBody<'_>]) -> Vec<Self> {
+        let ids = std::iter::successors(Some(first), |id| Some(id.next()));
         ids.zip(bodies).map(|(id, body)| Self::new(id, now, body)).collect()
     }
 

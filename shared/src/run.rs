@@ -30,6 +30,9 @@ pub struct Run {
     pub output_message: Option<Message>,
     /// Tokens of all steps so far; null before the first report.
     pub usage: Option<Usage>,
+    /// `usage` and the tokens of all runs below that have ended; absent without such runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub total_usage: Option<Usage>,
     /// The model's reason for ending the answer, once the run is completed.
     pub finish_reason: Option<FinishReason>,
     /// Set for a failed run only.

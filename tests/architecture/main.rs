@@ -151,6 +151,8 @@ const PROTOCOL: &[&str] = &[
     "steering",
     "progress",
     "chunk",
+    "ancestor",
+    "forwarded",
     "outcomes",
     "claim",
     "queued",

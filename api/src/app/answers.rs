@@ -133,5 +133,5 @@ impl App {
 
 /// Returns the run as an approver sees it who does not own it: without the owner's metadata, the output and the usage.
 fn approver_view(run: Run) -> Run {
-    Run { metadata: None, output_message: None, usage: None, ..run }
+    Run { metadata: None, output_message: None, usage: None, total_usage: None, ..run }
 }

@@ -37,6 +37,7 @@ fn of_board(detail: Detail) -> View {
         output_message_id: Uuid::nil(),
         output_message: None,
         usage: None,
+        total_usage: None,
         finish_reason: None,
         error: None,
         last_event_id: EventId::ORIGIN,

@@ -65,7 +65,11 @@ statements! {
                     case
                         when r.owner_id = $1
                         then coalesce(
-                            (select top.conversation_id from agent_runs top where top.id = r.top_run_id),
+                            (
+                                select top.conversation_id
+                                from agent_runs top
+                                where top.id = r.top_run_id
+                            ),
                             r.conversation_id
                         )
                     end

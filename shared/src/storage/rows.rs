@@ -95,8 +95,8 @@ macro_rules! bare_run_columns {
                 when r.status = 'waiting' and r.awaits = 'children' then 'running'
                 else r.status
             end as status,
-            r.attempt, r.model, r.input_message_id, r.output_message_id, r.usage, r.finish_reason,
-            r.error_code, r.error_message, r.archived_to, r.metadata, r.traceparent, r.created_at,
+            r.attempt, r.model, r.input_message_id, r.output_message_id, r.usage,
+            r.children_usage, r.finish_reason, r.error_code, r.error_message, r.archived_to, r.metadata, r.traceparent, r.created_at,
             r.started_at, r.finished_at"
     };
 }
@@ -194,6 +194,7 @@ pub(super) struct RunRow {
     input_message_id: Uuid,
     output_message_id: Uuid,
     usage: Option<Json<Usage>>,
+    children_usage: Option<Json<Usage>>,
     finish_reason: Option<String>,
     error_code: Option<String>,
     error_message: Option<String>,
@@ -224,6 +225,11 @@ impl RunRow {
         self.finish_reason.clone().filter(|_| self.status == RunStatus::Completed).map(FinishReason::from)
     }
 
+    fn total_usage(&self) -> Option<Usage> {
+        let below = self.children_usage.as_ref()?.0;
+        Some([below].into_iter().chain(self.usage.as_ref().map(|own| own.0)).sum())
+    }
+
     fn output_message(&mut self) -> Option<Message> {
         Some(Message {
             id: self.output_message_id,
@@ -246,6 +252,7 @@ impl From<RunRow> for Run {
     fn from(mut row: RunRow) -> Self {
         Self {
             output_message: row.output_message(),
+            total_usage: row.total_usage(),
             finish_reason: row.finish_reason(),
             output_message_id: row.output_message_id,
             id: row.id,

@@ -25,7 +25,7 @@ on_each_backend!(
     a_top_run_with_a_forwarded_question_waits_though_its_other_children_end,
     a_cancel_of_the_asking_run_settles_the_question_in_both_logs,
     a_cancel_of_the_top_run_settles_the_question_in_its_log,
-    an_expiry_is_told_in_both_logs,
+    an_expiry_stands_in_both_logs,
 );
 
 const OWNER: &str = "ann";
@@ -59,9 +59,9 @@ async fn a_question_of_a_run_below_is_its_top_runs_question(backends: TestBacken
     let asked = ask(&backends, child, &question).await.unwrap();
     assert_eq!((asked.run_id, asked.queued), (parent.run_id, false));
     assert_eq!(names(&asked.events), ["approval.requested", "agent.state"]);
-    let told = payload(&asked.events[0]);
-    assert_eq!((&told["base"], &told["child_run_id"]), (&json!("1-2"), &json!(child.run_id)));
-    assert_eq!((&told["approval_id"], &told["input"]), (&json!(question.id), &question.input));
+    let shown = payload(&asked.events[0]);
+    assert_eq!((&shown["base"], &shown["child_run_id"]), (&json!("1-2"), &json!(child.run_id)));
+    assert_eq!((&shown["approval_id"], &shown["input"]), (&json!(question.id), &question.input));
     assert_eq!(status(&backends, &parent).await, RunStatus::Waiting);
     // The top run lists the question, and leads to the run that asks.
     let listed = backends.storage.approvals(parent.run_id).await.unwrap();
@@ -142,7 +142,7 @@ async fn a_cancel_of_the_top_run_settles_the_question_in_its_log(backends: TestB
     };
     assert_eq!(names(&ended.closed.events), ["approval.resolved", "run.cancelled"]);
     assert_eq!(payload(&ended.closed.events[0])["child_run_id"], json!(claims[0].run_id));
-    // Until its own end, the run below can still be answered; the ended run is told nothing.
+    // Until its own end, the run below can still be answered, and the ended run takes no answer.
     let AnswerOutcome::Accepted { top, .. } = decide(&backends, &claims[0], question.id, approve()).await else {
         panic!("the decision was refused")
     };
@@ -151,7 +151,7 @@ async fn a_cancel_of_the_top_run_settles_the_question_in_its_log(backends: TestB
     assert!(ended.iter().all(|end| end.closed.answered.is_empty()));
 }
 
-async fn an_expiry_is_told_in_both_logs(backends: TestBackends) {
+async fn an_expiry_stands_in_both_logs(backends: TestBackends) {
     let (Family { parent, .. }, claims) = waiting_family(&backends, 1).await;
     let past = approval("c1", Utc::now() - TimeDelta::seconds(1));
     ask(&backends, &claims[0], &past).await.unwrap();

@@ -237,6 +237,7 @@ impl<'a> Acceptance<'a> {
             output_message_id: self.output_message_id,
             output_message: None,
             usage: None,
+            total_usage: None,
             finish_reason: None,
             error: None,
             last_event_id: self.queued.id,

@@ -4,6 +4,7 @@
 //! updates the row of each run above once, because a second update would lock that run's conversation. No transaction that
 //! has locked a run locks one below it.
 
+use chrono::Utc;
 use serde_json::json;
 use sqlx::{FromRow, types::Json};
 use uuid::Uuid;
@@ -140,7 +141,7 @@ pub async fn answer<'a>(
     bodies: impl FnOnce(EventId) -> Vec<EventBody<'a>>,
 ) -> Result<AnsweredRun, Error> {
     let attempt = run.attempt as u32 + 1;
-    let events = Event::sequence(EventId::first_of(attempt), &bodies(run.archived_to));
+    let events = Event::sequence(EventId::first_of(attempt), Utc::now(), &bodies(run.archived_to));
     let chunk = chunk_of(None, &events);
     let usage = children_usage.map(|usage| json!(usage));
     let queue = Statement::new(ANSWER, args![run.id, attempt, chunk.last, usage]);

@@ -1,5 +1,6 @@
 //! The last write of a run: its answer, its closing events, and its terminal status.
 
+use chrono::Utc;
 use sqlx::{FromRow, types::Json};
 use uuid::Uuid;
 
@@ -53,7 +54,7 @@ impl RunEnd<'_> {
     pub fn events(&self, message: Option<Message>) -> Vec<Event> {
         let mut bodies = self.before.clone();
         bodies.extend(self.ending.closing_bodies(self.base, message, self.output_message_id, self.answer.usage));
-        Event::sequence(self.first, &bodies)
+        Event::sequence(self.first, Utc::now(), &bodies)
     }
 
     /// Returns the parts as the database stores them, with the questions that the end settles.

@@ -65,8 +65,8 @@ statements! {
     ",
     /// Returns the end of a child.
     ENDED_CHILD = "
-        select r.parent_run_id, r.parent_call_id, r.top_run_id, r.subagent_role as role, r.status, r.error_code,
-            r.error_message, r.usage, r.children_usage, m.content
+        select r.parent_run_id, r.parent_call_id, r.top_run_id, r.subagent_role as role,
+            r.status, r.error_code, r.error_message, r.usage, r.children_usage, m.content
         from agent_runs r
         left join chat_messages m on m.id = r.output_message_id
         where r.id = $1

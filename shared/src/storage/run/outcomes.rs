@@ -1,6 +1,7 @@
 //! The outcomes of children: a child's end answers the call of its parent in its own transaction.
 //! `docs/decisions/0014-subagents-are-runs.md` has the protocol, and `tests/model` its model.
 
+use chrono::Utc;
 use serde_json::json;
 use sqlx::{FromRow, types::Json};
 use uuid::Uuid;
@@ -244,7 +245,7 @@ pub async fn log_outcomes(tx: &mut Tx, run_id: Uuid, first: EventId) -> Result<V
             usage: usages.sum(),
             duration_ms: row.duration_ms.unwrap_or(0).max(0) as u64,
         };
-        events.extend(Event::sequence(next, &logged.bodies(None)));
+        events.extend(Event::sequence(next, Utc::now(), &logged.bodies(None)));
         next = next.next().next();
     }
     Ok(events)

@@ -1,5 +1,6 @@
 //! LEAVE: how the holder of a claim releases its run, for another worker or for an answer.
 
+use chrono::Utc;
 use uuid::Uuid;
 
 use super::{
@@ -135,7 +136,8 @@ impl Storage {
                 events = log_outcomes(tx, claim.run_id, last.next()).await?;
                 let questions = new_questions(tx, claim.run_id).await?;
                 is_asked = !questions.is_empty();
-                events.extend(Event::sequence(events.last().map_or(last, |event| event.id).next(), &questions));
+                let next = events.last().map_or(last, |event| event.id).next();
+                events.extend(Event::sequence(next, Utc::now(), &questions));
             }
             let starts_children = tail.is_some_and(|tail| !tail.progress.children.is_empty());
             let awaits = match release {
