@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, path::Path};
 
 use anyhow::{Context, anyhow, bail};
 use holdfast_shared::{
-    agent::{AgentDefinition, without_quoted_text},
+    agent::{AgentDefinition, ModelRole, Profile, Profiles, without_quoted_text},
     storage::Storage,
 };
 use serde::Deserialize;
@@ -16,6 +16,16 @@ use uuid::Uuid;
 #[serde(deny_unknown_fields)]
 struct File {
     agents: Vec<AgentDefinition>,
+    profiles: Option<BTreeMap<String, Profile>>,
+    roles: Option<BTreeMap<ModelRole, String>>,
+}
+
+/// The agents of a file by their ids, and its model profiles.
+#[derive(Debug, PartialEq)]
+pub struct Described {
+    pub agents: BTreeMap<Uuid, AgentDefinition>,
+    /// `None` if the file has neither profiles nor roles.
+    pub profiles: Option<Profiles>,
 }
 
 /// The UUID namespace in which an agent's name gives its id.
@@ -24,21 +34,23 @@ const NAMESPACE: Uuid = Uuid::from_u128(0x8f0c_5a4e_9d0b_4c1e_a6b1_2f6d_6a3e_7c5
 /// Reads the file and replaces the database's agents by those of the file. An agent keeps its id as long as it keeps its
 /// name. Fails if the file does not fit or the database is away.
 pub async fn load(path: &Path, storage: &Storage, variables: &[String]) -> anyhow::Result<()> {
-    let definitions = read(path, variables)?;
-    let (changed, hidden) = storage.load_agents(&definitions).await?;
-    for (id, definition) in &definitions {
+    let Described { agents, profiles } = read(path, variables)?;
+    storage.load_profiles(profiles.as_ref()).await?;
+    let (changed, hidden) = storage.load_agents(&agents).await?;
+    for (id, definition) in &agents {
         tracing::info!(agent.id = %id, agent.name = definition.name, "agent from the file");
     }
-    tracing::info!(file = %path.display(), agents = definitions.len(), changed, hidden, "agents loaded");
+    let profiles = profiles.map_or(0, |all| all.profiles.len());
+    tracing::info!(file = %path.display(), agents = agents.len(), changed, hidden, profiles, "agents loaded");
     Ok(())
 }
 
-/// Returns the definitions in the file, by their ids. Fails with the line and the reason if the file does not fit.
-pub fn read(path: &Path, variables: &[String]) -> anyhow::Result<BTreeMap<Uuid, AgentDefinition>> {
+/// Returns the content of the file. Fails with the line and the reason if the file does not fit.
+pub fn read(path: &Path, variables: &[String]) -> anyhow::Result<Described> {
     parse(path, variables).with_context(|| format!("HOLDFAST_AGENTS: could not use {}", path.display()))
 }
 
-fn parse(path: &Path, variables: &[String]) -> anyhow::Result<BTreeMap<Uuid, AgentDefinition>> {
+fn parse(path: &Path, variables: &[String]) -> anyhow::Result<Described> {
     let text = std::fs::read_to_string(path)?;
     let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
     let file: File = match extension {
@@ -52,15 +64,22 @@ fn parse(path: &Path, variables: &[String]) -> anyhow::Result<BTreeMap<Uuid, Age
         })?,
         _ => bail!("expected a file that ends in .toml, .yaml or .yml"),
     };
-    let mut definitions = BTreeMap::new();
+    let mut agents = BTreeMap::new();
     for definition in file.agents {
         definition.check(variables).with_context(|| format!("agent {:?}", definition.name))?;
         let id = Uuid::new_v5(&NAMESPACE, definition.name.as_bytes());
-        if let Some(earlier) = definitions.insert(id, definition) {
+        if let Some(earlier) = agents.insert(id, definition) {
             bail!("two agents are named {:?}", earlier.name);
         }
     }
-    Ok(definitions)
+    let profiles = match (file.profiles, file.roles) {
+        (None, None) => None,
+        (profiles, roles) => {
+            Some(Profiles { profiles: profiles.unwrap_or_default(), roles: roles.unwrap_or_default() })
+        }
+    };
+    profiles.as_ref().map_or(Ok(()), Profiles::check)?;
+    Ok(Described { agents, profiles })
 }
 
 /// Returns an error with the reason and the line number. It shows no line, because lines may hold secrets.
@@ -80,7 +99,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(name);
         std::fs::write(&path, text).unwrap();
-        Ok(read(&path, &["T".to_owned()])?.into_values().collect())
+        Ok(read(&path, &["T".to_owned()])?.agents.into_values().collect())
     }
 
     #[test]

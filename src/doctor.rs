@@ -51,7 +51,7 @@ pub async fn run(args: DoctorArgs, settings: &ServerSettings) -> anyhow::Result<
     }
     if let Some(path) = &settings.tools.agents_file {
         let agents = agents::read(path, &settings.tools.agent_secrets);
-        report("agents", agents.map(|agents| format!("{} in {}", agents.len(), path.display())));
+        report("agents", agents.map(|found| format!("{} in {}", found.agents.len(), path.display())));
     }
     match stores(args.role, settings) {
         Ok(stores) => {

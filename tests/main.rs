@@ -35,6 +35,7 @@ mod ownership;
 mod page;
 mod poolers;
 mod postgres;
+mod profiles;
 mod proxied;
 mod queueing;
 mod rate_limit;

@@ -226,7 +226,7 @@ async fn every_wire_can_steer(mut deployment: Deployment) {
 }
 
 /// Conversations of the test with kills, and messages that steer each.
-const CONVERSATIONS: usize = 200;
+const CONVERSATIONS: usize = 30;
 const STEERS: usize = 10;
 
 /// Posts the messages of one conversation at irregular moments; each is sent until a server has taken it. Returns the
@@ -279,7 +279,7 @@ async fn read_by_runs(client: &Client, conversation: &str) -> Vec<ReadMessage> {
 }
 
 async fn each_of_many_messages_lands_once_and_in_order_though_workers_die(deployment: Deployment) {
-    let mut deployment = deployment.with("HOLDFAST_MAX_CRASHES", 100).with("HOLDFAST_WORKER_CONCURRENCY", 400);
+    let mut deployment = deployment.with("HOLDFAST_MAX_CRASHES", 100);
     let server = ToolServer::answering_at_once().await;
     let client = deployment.client();
     let more =
@@ -293,7 +293,7 @@ async fn each_of_many_messages_lands_once_and_in_order_though_workers_die(deploy
     let mut conversations = Vec::new();
     while let Some(conversation) = talks.join_next().await {
         conversations.push(conversation.unwrap());
-        if conversations.len() % (CONVERSATIONS / 4) == 1 {
+        if conversations.len() % (CONVERSATIONS / 3) == 1 {
             deployment.kill_worker();
             changes.send_replace(deployment.client());
         }

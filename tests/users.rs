@@ -138,6 +138,8 @@ async fn only_an_operators_token_writes_agents(mut deployment: Deployment) {
             client.post("/v1/agents", json!({"name": "mine"})).await,
             client.patch(&path, json!({"name": "mine"})).await,
             client.delete(&path).await,
+            client.get("/v1/profiles").await,
+            answer(client.request(Method::PUT, "/v1/profiles").json(&json!({}))).await,
         ];
         for failure in refused.map(Result::unwrap_err) {
             assert_eq!((failure.status, failure.code.as_str()), (403, "operator_needed"));

@@ -29,6 +29,9 @@ pub struct TraceMessage {
     pub is_error: bool,
     /// Tokens of the model call that wrote this message.
     pub usage: Option<Usage>,
+    /// The model that wrote this message, as `<provider>/<name>`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
     /// Time of the database.
     #[serde(serialize_with = "crate::timestamp::milliseconds")]
     pub created_at: DateTime<Utc>,

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 
 use holdfast_shared::{
     agent::AgentDefinition,
-    config::Provider,
+    config::{ModelChoice, Provider},
     event::AttemptReason,
     storage::{self, ArchiveChunk, Claim, Release},
     telemetry::{self, Span, SpanKind, Traceparent},
@@ -88,7 +88,7 @@ impl Spans {
         if !self.are_recorded() {
             return Span::default();
         }
-        let mut span = self.begin(SpanKind::Client, format!("chat {}", chosen_model.choice.name));
+        let mut span = self.begin(SpanKind::Client, format!("chat {}", chosen_model.choice().name));
         span.set("gen_ai.operation.name", "chat");
         set_model(&mut span, chosen_model);
         span
@@ -168,7 +168,7 @@ pub fn set_agent(span: &mut Span, claim: &Claim, definition: &AgentDefinition, c
 }
 
 fn set_model(span: &mut Span, chosen_model: &ChosenModel) {
-    let provider = match chosen_model.choice.provider {
+    let provider = match chosen_model.choice().provider {
         Provider::Gemini => "gcp.gemini",
         Provider::Vertex => "gcp.vertex_ai",
         Provider::Anthropic => "anthropic",
@@ -177,7 +177,14 @@ fn set_model(span: &mut Span, chosen_model: &ChosenModel) {
         Provider::Scripted => "scripted",
     };
     span.set("gen_ai.provider.name", provider);
-    span.set("gen_ai.request.model", chosen_model.choice.name.clone());
+    span.set("gen_ai.request.model", chosen_model.choice().name.clone());
+}
+
+/// Sets the model that has answered a call.
+pub fn set_answered_by(span: &mut Span, model: &ModelChoice) {
+    if span.is_recorded() {
+        span.set("gen_ai.response.model", model.name.clone());
+    }
 }
 
 /// Sets the token usage of a model call.

@@ -112,6 +112,16 @@ impl Problem {
         Self::new(StatusCode::CONFLICT, "agent_in_file", detail)
     }
 
+    pub fn invalid_profiles(invalid: &InvalidDefinition) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "invalid_profiles", format!("{}: {}.", invalid.field, invalid.problem))
+    }
+
+    pub fn profiles_in_file() -> Self {
+        let detail =
+            "The profiles come from the file that HOLDFAST_AGENTS names; edit that file and restart the server.";
+        Self::new(StatusCode::CONFLICT, "profiles_in_file", detail)
+    }
+
     pub fn stdio_not_allowed() -> Self {
         let detail = "A stdio server is a command on the worker's host. Define such an agent in the file that HOLDFAST_AGENTS names, or set HOLDFAST_MCP_STDIO=true.";
         Self::new(StatusCode::FORBIDDEN, "stdio_not_allowed", detail)

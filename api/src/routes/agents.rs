@@ -36,6 +36,7 @@ pub async fn create(
     _: Operator,
     JsonBody(definition): JsonBody<Value>,
 ) -> Result<impl IntoResponse, Problem> {
+    expect_profile(&app, &definition).await?;
     let agent = app.storage().create_agent(&checked(&app, read_definition(definition)?)?).await?;
     let location = format!("/v1/agents/{}", agent.id);
     Ok((StatusCode::CREATED, [(header::LOCATION, location)], Json(redacted(agent))))
@@ -79,6 +80,7 @@ pub async fn change(
     AgentId(id): AgentId,
     JsonBody(patch): JsonBody<Value>,
 ) -> Result<Json<Agent>, Problem> {
+    expect_profile(&app, &patch).await?;
     let change = |stored: &AgentDefinition| {
         let mut changed = json!(stored.redacted());
         merge(&mut changed, patch);
@@ -103,6 +105,16 @@ pub async fn delete(State(app): State<Arc<App>>, _: Operator, AgentId(id): Agent
         AgentChange::InFile => Err(Problem::agent_in_file(id)),
         AgentChange::NotFound => Err(Problem::no_such_agent(id)),
     }
+}
+
+/// Fails if a definition names a model profile that does not exist.
+async fn expect_profile(app: &App, definition: &Value) -> Result<(), Problem> {
+    let Some(profile) = definition.pointer("/model/profile").and_then(Value::as_str) else { return Ok(()) };
+    app.storage()
+        .profiles()
+        .await?
+        .expect_profile(profile, "model.profile")
+        .map_err(|invalid| Problem::invalid_agent(&invalid))
 }
 
 /// Fields that answers add to an agent's definition. The server ignores them in a request.

@@ -16,6 +16,7 @@ mod events;
 mod health;
 mod messages;
 mod page;
+mod profiles;
 mod runs;
 mod server;
 mod sessions;
@@ -117,6 +118,7 @@ fn routes() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(answers::complete))
         .routes(routes!(agents::create, agents::list))
         .routes(routes!(agents::read, agents::change, agents::delete))
+        .routes(routes!(profiles::read, profiles::replace))
         .routes(routes!(conversations::standing))
         .routes(routes!(checkpoints::list))
         .routes(routes!(checkpoints::read))

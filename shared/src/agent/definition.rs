@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::{Access, Approvers, InvalidDefinition, Limits, McpServer};
+use super::{Access, Approvers, InvalidDefinition, Limits, McpServer, ModelOptions};
 use crate::{
     message::Language,
     subagent::Subagent,
@@ -106,6 +106,9 @@ pub struct AgentDefinition {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ModelSettings {
+    /// The name of a model profile, instead of a provider and a name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile: Option<String>,
     /// A provider's name, as in `CHAT_MODEL_PROVIDER`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider: Option<String>,
@@ -247,21 +250,31 @@ impl AgentDefinition {
 
 impl ModelSettings {
     fn check(&self) -> Result<(), InvalidDefinition> {
-        let providers = ["gemini", "vertex", "anthropic", "openai", "ollama", "scripted"];
-        if self.provider.as_deref().is_some_and(|provider| !providers.contains(&provider)) {
-            return Err(InvalidDefinition::new("model.provider", format!("one of {}", providers.join(", "))));
+        if let Some(provider) = &self.provider {
+            check_provider(provider).map_err(|problem| InvalidDefinition::new("model.provider", problem))?;
         }
-        if self.temperature.is_some_and(|temperature| !(0.0..=2.0).contains(&temperature)) {
-            return Err(InvalidDefinition::new("model.temperature", "a number from 0 to 2"));
+        if self.profile.is_some() && (self.provider.is_some() || self.name.is_some()) {
+            return Err(InvalidDefinition::new("model.profile", "a profile, or else a provider and a name"));
         }
-        if self.top_p.is_some_and(|top_p| !(top_p > 0.0 && top_p <= 1.0)) {
-            return Err(InvalidDefinition::new("model.top_p", "a number above 0 and at most 1"));
-        }
-        if self.max_tokens == Some(0) {
-            return Err(InvalidDefinition::new("model.max_tokens", "a whole number above 0"));
-        }
-        Ok(())
+        self.options().check("model")
     }
+
+    /// Returns the options of the answer.
+    pub fn options(&self) -> ModelOptions {
+        ModelOptions {
+            temperature: self.temperature,
+            top_p: self.top_p,
+            max_tokens: self.max_tokens,
+            stop: self.stop.clone(),
+            reasoning_effort: self.reasoning_effort,
+        }
+    }
+}
+
+/// Fails with the known providers if the name is none of them.
+pub(super) fn check_provider(name: &str) -> Result<(), String> {
+    let providers = ["gemini", "vertex", "anthropic", "openai", "ollama", "scripted"];
+    if providers.contains(&name) { Ok(()) } else { Err(format!("one of {}", providers.join(", "))) }
 }
 
 #[cfg(test)]

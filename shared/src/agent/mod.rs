@@ -7,12 +7,16 @@ mod access;
 mod definition;
 mod limits;
 mod mcp_server;
+mod model_options;
+mod profile;
 mod secret;
 
 pub use access::{Access, AccessGroup, ApproverGroup, Approvers, CallerRights};
 pub use definition::{Agent, AgentDefinition, MIN_CONTEXT_TOKENS, ModelSettings, Origin, ReasoningEffort, StreamMode};
 pub use limits::Limits;
 pub use mcp_server::{McpAuth, McpServer, Transport};
+pub use model_options::ModelOptions;
+pub use profile::{Fallback, FallbackModel, ModelRole, Profile, ProfileModel, Profiles};
 pub use secret::{Secret, SecretUnavailable};
 
 /// The reason why the API refuses a definition.

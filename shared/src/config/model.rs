@@ -151,6 +151,13 @@ impl fmt::Display for ModelChoice {
     }
 }
 
+impl ModelChoice {
+    /// Returns the model as `<provider>/<name>`.
+    pub fn path(&self) -> String {
+        format!("{}/{}", self.provider, self.name)
+    }
+}
+
 impl ModelConfig {
     /// Returns the deployment's model. Fails for settings with which each run would fail.
     pub fn choice(&self) -> Result<ModelChoice, Error> {

@@ -239,6 +239,7 @@ mod tests {
             call_id: None,
             is_error: false,
             usage: None,
+            model: None,
             created_at: DateTime::UNIX_EPOCH,
         };
         let call = |name: &str, status: &str| StoredCall {

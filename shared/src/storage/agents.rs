@@ -48,6 +48,9 @@ struct StoredDefinition(AgentDefinition);
 /// The fields that have joined definitions since earlier versions read them strictly.
 const EXTENSION: [&str; 1] = ["subagents"];
 
+/// A field of the model's settings that has joined them since then. A model with it is a part of the extension.
+const EXTENSION_OF_MODEL: &str = "profile";
+
 impl StoredDefinition {
     /// Returns both documents; the second one is `None` if it is empty.
     fn documents(definition: &AgentDefinition) -> (serde_json::Value, Option<serde_json::Value>) {
@@ -55,6 +58,9 @@ impl StoredDefinition {
         let mut extension = serde_json::Map::new();
         if let Some(fields) = document.as_object_mut() {
             extension.extend(EXTENSION.iter().filter_map(|field| fields.remove_entry(*field)));
+            if fields.get("model").is_some_and(|model| model.get(EXTENSION_OF_MODEL).is_some()) {
+                extension.extend(fields.remove_entry("model"));
+            }
         }
         (document, (!extension.is_empty()).then_some(serde_json::Value::Object(extension)))
     }

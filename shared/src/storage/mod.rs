@@ -25,6 +25,7 @@ mod newest_first;
 mod owners;
 mod pages;
 mod position;
+mod profiles;
 mod quota;
 mod roomy_owners;
 mod rows;
@@ -45,6 +46,7 @@ pub use connect::{SchemaState, connect, connect_worker, inspect, migrate};
 pub use history::{HistoryMessage, StoredAnswer, StoredCall};
 pub use messages::MessageFilter;
 pub use owners::{Erasure, ErasureStep};
+pub use profiles::StoredProfiles;
 pub use run::{
     Answer, AnswerOutcome, AnsweredRun, ArchiveChunk, BeginResult, CallState, CancelOutcome, Claim, ClaimTerms,
     ClientResult, Closed, CommittedMessage, DecisionBy, EarlierMessage, EarlierResult, EndedRun, FinishOutcome,

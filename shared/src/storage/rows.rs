@@ -96,7 +96,8 @@ macro_rules! bare_run_columns {
                 else r.status
             end as status,
             r.attempt, r.model, r.input_message_id, r.output_message_id, r.usage,
-            r.children_usage, r.finish_reason, r.error_code, r.error_message, r.archived_to, r.metadata, r.traceparent, r.created_at,
+            r.children_usage, r.finish_reason, r.error_code, r.error_message, r.archived_to,
+            r.metadata, r.traceparent, r.created_at,
             r.started_at, r.finished_at"
     };
 }

@@ -2,7 +2,7 @@
 
 use super::{
     BackEnd, access, agents, approvals, archive, briefings, checkpoints, conversations, deployment, history, messages,
-    owners, position, quota, rows, run, runs, sessions,
+    owners, position, profiles, quota, rows, run, runs, sessions,
     sql::{self, FencedTexts, Sql},
     trace, versions,
 };
@@ -21,6 +21,7 @@ const FILES: &[&[Sql]] = &[
     messages::STATEMENTS,
     owners::STATEMENTS,
     position::STATEMENTS,
+    profiles::STATEMENTS,
     quota::STATEMENTS,
     rows::STATEMENTS,
     runs::STATEMENTS,

@@ -30,6 +30,7 @@ struct TraceRow {
     call_id: Option<String>,
     is_error: bool,
     usage: Option<Json<Usage>>,
+    model: Option<String>,
     created_at: DateTime<Utc>,
 }
 
@@ -69,7 +70,8 @@ impl From<CallPageRow> for ToolCall {
 statements! {
     /// Returns a run's trace.
     TRACE = "
-        select position, step, role, content, tool_calls, call_id, is_error, usage, created_at
+        select position, step, role, content, tool_calls, call_id, is_error, usage, model,
+            created_at
         from agent_run_messages
         where run_id = $1
         order by position
@@ -86,7 +88,8 @@ statements! {
     /// Lists a run's trace.
     TRACE_PAGE = page_query!(
         "
-            select position, step, role, content, tool_calls, call_id, is_error, usage, created_at,
+            select position, step, role, content, tool_calls, call_id, is_error, usage, model,
+                created_at,
                 octet_length(content) + coalesce(octet_length(cast(tool_calls as text)), 0)
                 + 300 as page_bytes
             from agent_run_messages
@@ -118,7 +121,7 @@ statements! {
     TRACE_UP_TO = page_query!(
         "
             select m.position, m.step, m.role, m.content, m.tool_calls, m.call_id, m.is_error,
-                m.usage, m.created_at,
+                m.usage, m.model, m.created_at,
                 octet_length(m.content)
                 + coalesce(octet_length(cast(m.tool_calls as text)), 0) + 300
                 + coalesce(
@@ -322,6 +325,7 @@ impl From<TraceRow> for TraceMessage {
             call_id: row.call_id,
             is_error: row.is_error,
             usage: row.usage.map(|usage| usage.0),
+            model: row.model,
             created_at: row.created_at,
         }
     }

@@ -77,6 +77,7 @@ fn progress(text: &str) -> Progress {
         call_id: None,
         is_error: false,
         usage: None,
+        model: None,
     };
     let call = CallState {
         call_id: call_id.clone(),

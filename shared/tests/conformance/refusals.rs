@@ -66,6 +66,7 @@ fn step(claim: &Claim, n: u32) -> ArchiveChunk {
         call_id: None,
         is_error: false,
         usage: None,
+        model: None,
     };
     let call = CallState {
         call_id: format!("call_{n}"),

@@ -99,6 +99,7 @@ fn trace_message(position: u32, calls: &[&str]) -> NewTraceMessage {
         call_id: None,
         is_error: false,
         usage: Some(Usage { output_tokens: 3, ..Usage::default() }),
+        model: Some("scripted/scripted".into()),
     }
 }
 

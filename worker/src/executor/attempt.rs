@@ -3,7 +3,7 @@
 use std::{error::Error, future::Future, pin::Pin, sync::Arc, time::Duration};
 
 use holdfast_shared::{
-    agent::AgentDefinition,
+    agent::{AgentDefinition, Profiles},
     config::{Provider, RunConfig},
     event::{EventBody, WarningRaised},
     run::RunError,
@@ -80,11 +80,15 @@ impl<'a> Attempt<'a> {
                 retry_query(lease, recorder, read).await?.ok_or_else(|| Stop::Failed(agent_gone()))?
             }
         };
-        let chosen_model = worker.models.get(definition.model.as_ref()).map_err(|error| {
+        let profiles = match definition.model.as_ref().and_then(|model| model.profile.as_ref()) {
+            None => Profiles::default(),
+            Some(_) => retry_query(lease, recorder, || worker.storage.profiles()).await?,
+        };
+        let chosen_model = worker.models.get(definition.model.as_ref(), &profiles).map_err(|error| {
             tracing::warn!(error = &error as &dyn Error, "failed to set up the model of the run's agent");
             Stop::Failed(RunError::new("model_not_configured", "the agent's model is not set up on this server"))
         })?;
-        let model = format!("{}/{}", chosen_model.choice.provider, chosen_model.choice.name);
+        let model = chosen_model.choice().path();
         let window = window(&definition, &worker.config);
         let result = retry_query(lease, recorder, || worker.storage.begin(claim, window)).await?;
         let BeginResult::Executing(mut start) = result else { return Err(Stop::Fenced) };
@@ -210,7 +214,7 @@ impl<'a> Attempt<'a> {
             }
         }
         self.gather_subagents().await?;
-        if self.chosen_model.choice.provider == Provider::Scripted {
+        if self.chosen_model.choice().provider == Provider::Scripted {
             self.toolbox.add_scripted(self.shared.worker.tools.tool_timeout);
         }
         self.toolbox.add_client_tools(client_tools);

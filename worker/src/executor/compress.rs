@@ -1,12 +1,13 @@
 //! Keeps the conversation within its token budget: above the agent's budget, a summary replaces the older messages.
 //!
-//! The agent's own model writes the summary. Later runs read the stored summary, so most runs request none. If the
+//! The model of the role `summarizer` writes the summary, or else the agent's own. Later runs read the stored summary, so most runs request none. If the
 //! model returns no summary, the run continues without the older messages, and a warning says so.
 
 use std::error::Error;
 
 use futures::StreamExt;
 use holdfast_shared::{
+    agent::{ModelRole, ModelSettings},
     event::{ContextUsage, EventBody},
     excerpt,
     storable::storable,
@@ -21,7 +22,7 @@ use super::{
     context::{RESULTS, line_of_result, turn_of_message, turn_of_summary},
 };
 use crate::{
-    model::{self, AnswerDelta, Request, Turn},
+    model::{self, AnswerDelta, ChosenModel, Request, Turn},
     spans,
 };
 
@@ -111,7 +112,8 @@ fn older_messages(attempt: &Attempt<'_>, room: u32) -> usize {
 async fn summarise(attempt: &mut Attempt<'_>, left_out: &[EarlierMessage], tokens: u32) -> Result<bool, Stop> {
     let Some(up_to) = left_out.last().map(|earlier| earlier.turn) else { return Ok(false) };
     let request = request(attempt, left_out, tokens);
-    match ask_for_summary(attempt, &request).await? {
+    let model = summarizer(attempt).await?;
+    match ask_for_summary(attempt, &model, request).await? {
         Ok((text, usage)) if !text.trim().is_empty() => {
             // A model that ignores the requested length must not fill the budget again.
             let content = excerpt::bytes(storable(text), tokens as usize * 8);
@@ -146,13 +148,28 @@ fn request(attempt: &Attempt<'_>, left_out: &[EarlierMessage], tokens: u32) -> R
     Request { turns: before.into_iter().chain(messages).chain([Turn::User(task)]).collect(), ..Request::default() }
 }
 
+/// Returns the model of the role, or else the agent's own, without the options for answers.
+async fn summarizer(attempt: &mut Attempt<'_>) -> Result<ChosenModel, Stop> {
+    let worker = &attempt.shared.worker;
+    let profiles = retry_query(attempt.lease, attempt.recorder, || worker.storage.profiles()).await?;
+    let Some(profile) = profiles.roles.get(&ModelRole::Summarizer).cloned() else {
+        return Ok(attempt.chosen_model.without_options());
+    };
+    let settings = ModelSettings { profile: Some(profile), ..ModelSettings::default() };
+    Ok(worker.models.get(Some(&settings), &profiles).unwrap_or_else(|error| {
+        tracing::warn!(error = &error as &dyn Error, "failed to set up the model of the role summarizer");
+        attempt.chosen_model.without_options()
+    }))
+}
+
 /// Requests the summary within its own span. Returns the complete text and the usage.
 async fn ask_for_summary(
     attempt: &mut Attempt<'_>,
-    request: &Request,
+    model: &ChosenModel,
+    request: Request,
 ) -> Result<Result<(String, Usage), model::Error>, Stop> {
-    let mut span = attempt.spans.chat(&attempt.chosen_model);
-    let result = read_text(attempt, request).await;
+    let mut span = attempt.spans.chat(model);
+    let result = read_text(attempt, model, request).await;
     match &result {
         Ok(Ok((_, usage))) => spans::set_usage(&mut span, *usage),
         Ok(Err(error)) => span.fail(error.code()),
@@ -163,11 +180,11 @@ async fn ask_for_summary(
 
 async fn read_text(
     attempt: &mut Attempt<'_>,
-    request: &Request,
+    model: &ChosenModel,
+    request: Request,
 ) -> Result<Result<(String, Usage), model::Error>, Stop> {
-    let call = attempt.chosen_model.model.ask(request);
-    let mut answer = match attempt.alongside(call).await? {
-        Ok(answer) => answer,
+    let mut answer = match attempt.alongside(model.ask(request)).await? {
+        Ok(answer) => answer.deltas,
         Err(error) => return Ok(Err(error)),
     };
     let mut text = String::new();

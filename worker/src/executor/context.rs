@@ -1,9 +1,9 @@
 //! Builds the model request of a step.
 
 use super::memory::Memory;
-use crate::model::{Options, Request, ToolRequest, ToolSpec, Turn};
+use crate::model::{Request, ToolRequest, ToolSpec, Turn};
 use holdfast_shared::{
-    agent::{AgentDefinition, ModelSettings},
+    agent::AgentDefinition,
     message::{Language, Message, Role},
     storage::{EarlierResult, NewTraceMessage, Summary},
     trace::{RequestedCall, TraceRole},
@@ -21,17 +21,7 @@ pub fn request(definition: &AgentDefinition, memory: &Memory, tools: Vec<ToolSpe
         system: (!system.is_empty()).then(|| system.join("\n\n")),
         turns: conversation.chain(so_far).collect(),
         tools,
-        options: definition.model.as_ref().map(options).unwrap_or_default(),
-    }
-}
-
-fn options(settings: &ModelSettings) -> Options {
-    Options {
-        temperature: settings.temperature,
-        top_p: settings.top_p,
-        max_tokens: settings.max_tokens,
-        stop: settings.stop.clone(),
-        reasoning_effort: settings.reasoning_effort,
+        ..Request::default()
     }
 }
 

@@ -111,6 +111,7 @@ impl Memory {
             call_id: None,
             is_error: false,
             usage: None,
+            model: None,
         });
         self.trace.last_mut().expect("a message was just pushed")
     }
@@ -154,8 +155,8 @@ impl Memory {
 }
 
 fn new_trace_message(message: TraceMessage) -> NewTraceMessage {
-    let TraceMessage { position, step, role, content, tool_calls, call_id, is_error, usage, .. } = message;
-    NewTraceMessage { position, step, role, content, tool_calls, call_id, is_error, usage }
+    let TraceMessage { position, step, role, content, tool_calls, call_id, is_error, usage, model, .. } = message;
+    NewTraceMessage { position, step, role, content, tool_calls, call_id, is_error, usage, model }
 }
 
 fn state_of(call: ToolCall, position: usize) -> CallState {

@@ -16,7 +16,7 @@ use uuid::Uuid;
 
 use super::{NextNode, Stop, attempt::Attempt, context, steering};
 use crate::{
-    model::{self, AnswerDelta, CallDelta},
+    model::{self, AnswerDelta, CallDelta, ModelAnswer},
     spans,
 };
 
@@ -29,6 +29,8 @@ const MAX_CALLS: usize = 128;
 /// The model's answer in one step.
 #[derive(Default)]
 struct StepAnswer {
+    /// The model that answers, as `<provider>/<name>`.
+    model: String,
     text: String,
     calls: Vec<StepCallDraft>,
     usage: Usage,
@@ -74,7 +76,7 @@ pub async fn process(attempt: &mut Attempt<'_>) -> Result<NextNode, Stop> {
     }
     let takes_calls = !tools.is_empty();
     let request = context::request(&attempt.definition, &attempt.memory, tools, limit.as_deref());
-    let step_answer = ask_model(attempt, &request).await?;
+    let step_answer = ask_model(attempt, request).await?;
     attempt.memory.usage += step_answer.usage;
     let finish_reason = step_answer.finish_reason();
     attempt.memory.finish_reason = Some(finish_reason);
@@ -86,6 +88,7 @@ pub async fn process(attempt: &mut Attempt<'_>) -> Result<NextNode, Stop> {
         calls.truncate(MAX_CALLS);
     }
     let message = attempt.memory.push(TraceRole::Assistant, step_answer.text, step);
+    message.model = Some(step_answer.model.clone());
     message.tool_calls = calls.clone();
     message.usage = Some(step_answer.usage);
     let message = message.clone();
@@ -95,6 +98,7 @@ pub async fn process(attempt: &mut Attempt<'_>) -> Result<NextNode, Stop> {
         calls: attempt.memory.calls.iter().map(|call| call.state.clone()).collect(),
         usage: Some(attempt.memory.usage),
         finish_reason: Some(finish_reason),
+        model: Some(step_answer.model.clone()),
         ..Progress::default()
     };
     if calls.is_empty() {
@@ -103,6 +107,7 @@ pub async fn process(attempt: &mut Attempt<'_>) -> Result<NextNode, Stop> {
             tool_calls: 0,
             usage: step_answer.usage,
             finish_reason,
+            model: Some(step_answer.model),
         }));
         attempt.step = Span::default();
         progress.step_completed = true;
@@ -112,9 +117,9 @@ pub async fn process(attempt: &mut Attempt<'_>) -> Result<NextNode, Stop> {
     Ok(if calls.is_empty() { NextNode::Respond } else { NextNode::Tools })
 }
 
-async fn ask_model(attempt: &mut Attempt<'_>, request: &model::Request) -> Result<StepAnswer, Stop> {
+async fn ask_model(attempt: &mut Attempt<'_>, request: model::Request) -> Result<StepAnswer, Stop> {
     let mut span = attempt.spans_of_step().chat(&attempt.chosen_model);
-    let step_answer = read_answer(attempt, request).await;
+    let step_answer = read_answer(attempt, request, &mut span).await;
     match &step_answer {
         Ok(step_answer) => spans::set_usage(&mut span, step_answer.usage),
         Err(Stop::Failed(error)) => span.fail(&error.code),
@@ -123,10 +128,11 @@ async fn ask_model(attempt: &mut Attempt<'_>, request: &model::Request) -> Resul
     step_answer
 }
 
-async fn read_answer(attempt: &mut Attempt<'_>, request: &model::Request) -> Result<StepAnswer, Stop> {
-    let call = attempt.chosen_model.model.ask(request);
-    let mut answer = attempt.alongside(call).await?.map_err(stop_for)?;
-    let mut step_answer = StepAnswer::default();
+async fn read_answer(attempt: &mut Attempt<'_>, request: model::Request, span: &mut Span) -> Result<StepAnswer, Stop> {
+    let call = attempt.chosen_model.ask(request);
+    let ModelAnswer { by, deltas: mut answer } = attempt.alongside(call).await?.map_err(stop_for)?;
+    spans::set_answered_by(span, &by);
+    let mut step_answer = StepAnswer { model: by.path(), ..StepAnswer::default() };
     let mut room = attempt.shared.worker.config.max_answer_bytes.saturating_sub(attempt.memory.text().len());
     let message_id = attempt.claim.output_message_id;
     let has_text =

@@ -303,9 +303,10 @@ fn finish_step(attempt: &mut Attempt<'_>) {
         messages.push(message.clone());
     }
     let usage = attempt.memory.trace.iter().rev().find_map(|message| message.usage).unwrap_or_default();
+    let model = attempt.memory.trace.iter().rev().find_map(|message| message.model.clone());
     let tool_calls = attempt.memory.calls.len();
     let finish_reason = attempt.memory.finish_reason.unwrap_or(FinishReason::ToolCalls);
-    attempt.recorder.emit(&EventBody::StepCompleted(StepCompleted { step, tool_calls, usage, finish_reason }));
+    attempt.recorder.emit(&EventBody::StepCompleted(StepCompleted { step, tool_calls, usage, finish_reason, model }));
     attempt.step = Span::default();
     attempt.checkpoint(Node::Tools, Progress { messages, step_completed: true, ..Progress::default() });
 }

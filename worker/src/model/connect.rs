@@ -3,15 +3,17 @@
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, PoisonError},
+    time::Duration,
 };
 
 use holdfast_shared::{
-    agent::ModelSettings,
+    agent::{ModelOptions, ModelSettings, ProfileModel, Profiles},
     config::{self, ModelChoice, ModelConfig, Provider},
 };
 
 use super::{
     Model, ScriptedModel,
+    fallback::{Candidate, ChosenModel},
     gateway::Gateway,
     openai::OpenAi,
     retry_policy::{RetryModel, RetryPolicy},
@@ -26,6 +28,8 @@ pub enum ConnectError {
     Config(#[from] config::Error),
     #[error("cannot set up the HTTP client for the model")]
     Client(#[from] reqwest::Error),
+    #[error("there is no model profile {0:?}")]
+    UnknownProfile(String),
 }
 
 /// The models of this process. Each is set up once, and all share one HTTP client. Setting up makes no request.
@@ -34,46 +38,89 @@ pub struct Models {
     cache: Mutex<ModelCache>,
 }
 
-/// A model, with its provider and name.
-#[derive(Clone)]
-pub struct ChosenModel {
-    pub model: Arc<dyn Model>,
-    pub choice: ModelChoice,
-}
-
 #[derive(Default)]
 struct ModelCache {
     /// `None` until a model needs it; the scripted model does not.
     client: Option<reqwest::Client>,
-    models: HashMap<ModelChoice, ChosenModel>,
+    models: HashMap<(ModelChoice, Patience), Arc<dyn Model>>,
 }
+
+/// How long a model may make the run wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Patience {
+    /// As long as the configuration says.
+    Usual,
+    /// Only shortly, because the worker can ask another model.
+    Short,
+}
+
+/// Longest pause that the provider of a model with a fallback may request.
+const SHORT_PAUSE: Duration = Duration::from_secs(2);
 
 impl Models {
     /// Sets up the deployment's own model. Fails if its configuration is incomplete.
     pub fn new(config: &ModelConfig) -> Result<Self, ConnectError> {
         let models = Self { config: config.clone(), cache: Mutex::default() };
-        models.get(None)?;
+        models.get(None, &Profiles::default())?;
         Ok(models)
     }
 
     /// Returns the model for an agent's settings. The deployment's own setting replaces each absent one. Fails if a
     /// setting is unknown or a key is missing.
-    pub fn get(&self, settings: Option<&ModelSettings>) -> Result<ChosenModel, ConnectError> {
-        let provider = settings.and_then(|settings| settings.provider.as_deref());
-        let name = settings.and_then(|settings| settings.name.as_deref());
+    pub fn get(&self, settings: Option<&ModelSettings>, profiles: &Profiles) -> Result<ChosenModel, ConnectError> {
+        let own = settings.map(ModelSettings::options).unwrap_or_default();
+        let Some(profile) = settings.and_then(|settings| settings.profile.as_deref()) else {
+            let provider = settings.and_then(|settings| settings.provider.as_deref());
+            let name = settings.and_then(|settings| settings.name.as_deref());
+            return Ok(ChosenModel::new(self.connect(provider, name, own, Patience::Usual)?, Vec::new()));
+        };
+        let models = profiles.models(profile).ok_or_else(|| ConnectError::UnknownProfile(profile.to_owned()))?;
+        let mut candidates = Vec::new();
+        for (index, ProfileModel { provider, model, options }) in models.iter().enumerate() {
+            let patience = if index + 1 == models.len() { Patience::Usual } else { Patience::Short };
+            match self.connect(Some(provider), Some(model), own.or(options), patience) {
+                Ok(candidate) => candidates.push(candidate),
+                Err(error) if index == 0 => return Err(error),
+                Err(error) => tracing::warn!(
+                    profile,
+                    error = &error as &dyn std::error::Error,
+                    "left out a model of a fallback, because it is not set up on this worker"
+                ),
+            }
+        }
+        let first = candidates.remove(0);
+        Ok(ChosenModel::new(first, candidates))
+    }
+
+    fn connect(
+        &self,
+        provider: Option<&str>,
+        name: Option<&str>,
+        options: ModelOptions,
+        patience: Patience,
+    ) -> Result<Candidate, ConnectError> {
         let choice = self.config.choice_for(provider, name)?;
         let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(chosen) = cache.models.get(&choice) {
-            return Ok(chosen.clone());
-        }
-        let chosen = ChosenModel { model: cache.connect(&self.config, &choice)?, choice: choice.clone() };
-        cache.models.insert(choice, chosen.clone());
-        Ok(chosen)
+        let key = (choice.clone(), patience);
+        let model = match cache.models.get(&key) {
+            Some(model) => Arc::clone(model),
+            None => {
+                let model = cache.connect(&self.config, &choice, patience)?;
+                cache.models.insert(key, Arc::clone(&model));
+                model
+            }
+        };
+        Ok(Candidate { model, choice, options })
     }
 }
 
 impl ModelCache {
-    fn connect(&mut self, config: &ModelConfig, choice: &ModelChoice) -> Result<Arc<dyn Model>, ConnectError> {
+    fn connect(
+        &mut self,
+        config: &ModelConfig,
+        choice: &ModelChoice,
+        patience: Patience,
+    ) -> Result<Arc<dyn Model>, ConnectError> {
         let provider = choice.provider;
         if provider == Provider::Scripted {
             return Ok(Arc::new(ScriptedModel));
@@ -82,7 +129,10 @@ impl ModelCache {
             Some(client) => client.clone(),
             None => self.client.insert(upstream::client(config)?).clone(),
         };
-        let policy = RetryPolicy::of(config);
+        let mut policy = RetryPolicy::of(config);
+        if patience == Patience::Short {
+            policy.retry_after_max = policy.retry_after_max.min(SHORT_PAUSE);
+        }
         let subject = Arc::new(Subject::new(choice.clone(), config.key(provider).cloned()));
         Ok(match provider {
             Provider::OpenAi => {

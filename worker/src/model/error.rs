@@ -111,6 +111,11 @@ impl Error {
         }
     }
 
+    /// Returns whether another model may answer the request.
+    pub(super) fn lets_another_model_answer(&self) -> bool {
+        matches!(self, Self::Timeout { .. }) || self.may_pass()
+    }
+
     /// Returns the pause that the provider requests.
     pub(super) fn retry_after(&self) -> Option<Duration> {
         match self {

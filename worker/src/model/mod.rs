@@ -1,13 +1,14 @@
 //! The clients of model providers: one trait, and a file for each kind of provider.
 //!
 //! A `Request` goes to a model; an `AnswerStream` of deltas comes back. `Models` (`connect`) sets up the models that
-//! the configuration and the agents choose. An `Upstream` (`openai`, `gateway`) makes one try at one answer;
+//! the configuration, the agents and the profiles choose, and `fallback` asks one after the other. An `Upstream` (`openai`, `gateway`) makes one try at one answer;
 //! `RetryModel` adds time-outs and retries to it. `ScriptedModel` needs neither. Nothing here knows runs, logs or
 //! databases, or executes tools.
 
 mod answer;
 mod connect;
 mod error;
+mod fallback;
 mod gateway;
 mod openai;
 mod request;
@@ -21,9 +22,10 @@ mod upstream;
 use futures::future::BoxFuture;
 
 pub use answer::{AnswerDelta, AnswerStream, CallDelta};
-pub use connect::{ChosenModel, ConnectError, Models};
+pub use connect::{ConnectError, Models};
 pub use error::{Error, Phase};
-pub use request::{Options, Request, ToolRequest, ToolSpec, Turn};
+pub use fallback::{ChosenModel, ModelAnswer};
+pub use request::{Request, ToolRequest, ToolSpec, Turn};
 pub use scripted::ScriptedModel;
 
 /// A source of answers.

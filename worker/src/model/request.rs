@@ -1,6 +1,6 @@
 //! The request to a model: a conversation, the tools that the model may call, and options.
 
-use holdfast_shared::agent::ReasoningEffort;
+use holdfast_shared::agent::ModelOptions;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -13,7 +13,8 @@ pub struct Request {
     pub turns: Vec<Turn>,
     /// Tools that the model may call; without any, it must answer in words.
     pub tools: Vec<ToolSpec>,
-    pub options: Options,
+    /// Each model that is asked has options of its own; see `ChosenModel`.
+    pub options: ModelOptions,
 }
 
 /// One part of the conversation.
@@ -53,17 +54,6 @@ pub struct ToolRequest {
     /// Opaque data that the provider needs back with the call, such as a thought signature.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signature: Option<Value>,
-}
-
-/// Options of the answer. The deployment's default, or else the provider's, replaces each absent one.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Options {
-    pub temperature: Option<f64>,
-    pub top_p: Option<f64>,
-    pub max_tokens: Option<u32>,
-    /// Texts at which the model stops.
-    pub stop: Vec<String>,
-    pub reasoning_effort: Option<ReasoningEffort>,
 }
 
 impl ToolRequest {

@@ -26,6 +26,9 @@ pub struct StepCompleted {
     /// Why the model ended the step.
     #[serde(default)]
     pub finish_reason: FinishReason,
+    /// The model that has answered, as `<provider>/<name>`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
 }
 
 /// A piece of the answer's text.

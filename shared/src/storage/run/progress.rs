@@ -71,6 +71,9 @@ pub struct NewTraceMessage {
     /// Tokens of the model call that wrote this message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
+    /// The model that wrote this message, as `<provider>/<name>`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
 }
 
 /// A tool call with its current state.
@@ -196,11 +199,13 @@ statements! {
     /// Stores new messages of traces.
     INSERT_MESSAGES = "
         insert into agent_run_messages (
-            run_id, position, step, role, content, tool_calls, call_id, is_error, usage, created_at
+            run_id, position, step, role, content, tool_calls, call_id, is_error, usage, model,
+            created_at
         )
         select {uuid:value->>'run_id'}, cast(value->>'position' as bigint),
             cast(value->>'step' as bigint), value->>'role', value->>'content', value->'tool_calls',
-            value->>'call_id', cast(value->>'is_error' as boolean), value->'usage', {now}
+            value->>'call_id', cast(value->>'is_error' as boolean), value->'usage',
+            value->>'model', {now}
         from {each:$1}
         where {fenced:cast(value->>'run_id' as uuid)}
     ",

@@ -10,7 +10,7 @@ use holdfast_shared::{
     finish_reason::FinishReason,
 };
 
-use crate::model::Options;
+use holdfast_shared::agent::ModelOptions;
 
 /// A provider's protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,7 +35,7 @@ impl Dialect {
     }
 
     /// Returns the options of one call, on top of those of the deployment.
-    pub fn options(self, deployment: &ChatOptions, options: &Options) -> ChatOptions {
+    pub fn options(self, deployment: &ChatOptions, options: &ModelOptions) -> ChatOptions {
         let effort = options.reasoning_effort.map(|effort| match effort {
             ReasoningEffort::Low => genai::chat::ReasoningEffort::Low,
             ReasoningEffort::Medium => genai::chat::ReasoningEffort::Medium,

@@ -1,10 +1,10 @@
 //! Requests with tools: declarations, calls, outcomes and options, in the format of each provider.
 
-use holdfast_shared::agent::ReasoningEffort;
+use holdfast_shared::agent::{ModelOptions, ReasoningEffort};
 use serde_json::{Value, json};
 
 use super::{
-    Options, Request, ToolRequest, ToolSpec, Turn, ask_with, user,
+    Request, ToolRequest, ToolSpec, Turn, ask_with, user,
     wires::{ProviderWire, anthropic, gemini, ollama, openai},
 };
 
@@ -38,8 +38,8 @@ fn conversation(signature: Value) -> Request {
     Request { turns, tools, ..Request::default() }
 }
 
-fn options() -> Options {
-    Options {
+fn options() -> ModelOptions {
+    ModelOptions {
         temperature: Some(0.5),
         top_p: Some(0.25),
         max_tokens: Some(33),
@@ -180,7 +180,7 @@ async fn without_tools_the_earlier_calls_stay_and_none_can_be_called() {
 }
 
 /// Returns the fields of the body, without those that every request has.
-async fn sent_for(options: Options, wire: &ProviderWire) -> Value {
+async fn sent_for(options: ModelOptions, wire: &ProviderWire) -> Value {
     let request = Request { turns: vec![user("Hi")], options, ..Request::default() };
     let mut body = sent(&request, wire).await;
     for field in ["model", "messages", "contents", "stream", "stream_options"] {
@@ -207,10 +207,13 @@ async fn options_reach_every_provider() {
 
 #[tokio::test]
 async fn without_options_only_the_deployments_limit_is_sent() {
-    assert_eq!(sent_for(Options::default(), &openai()).await, json!({"max_tokens": 99}));
-    assert_eq!(sent_for(Options::default(), &anthropic()).await, json!({"max_tokens": 99}));
-    assert_eq!(sent_for(Options::default(), &gemini()).await, json!({"generationConfig": {"maxOutputTokens": 99}}));
-    assert_eq!(sent_for(Options::default(), &ollama()).await, json!({"options": {"num_predict": 99}}));
+    assert_eq!(sent_for(ModelOptions::default(), &openai()).await, json!({"max_tokens": 99}));
+    assert_eq!(sent_for(ModelOptions::default(), &anthropic()).await, json!({"max_tokens": 99}));
+    assert_eq!(
+        sent_for(ModelOptions::default(), &gemini()).await,
+        json!({"generationConfig": {"maxOutputTokens": 99}})
+    );
+    assert_eq!(sent_for(ModelOptions::default(), &ollama()).await, json!({"options": {"num_predict": 99}}));
 }
 
 #[tokio::test]

@@ -3,6 +3,7 @@
 mod calls;
 mod choosing;
 mod conversations;
+mod fallback;
 mod faults;
 mod protocols;
 mod provider;
@@ -14,12 +15,10 @@ use std::{sync::Arc, time::Duration};
 
 use clap::Parser;
 use futures::StreamExt;
-use holdfast_shared::config::ModelConfig;
+use holdfast_shared::{agent::Profiles, config::ModelConfig};
 use tokio::time::timeout;
 
-use super::{
-    AnswerDelta, CallDelta, ConnectError, Error, Model, Models, Options, Request, ToolRequest, ToolSpec, Turn,
-};
+use super::{AnswerDelta, CallDelta, ConnectError, Error, Model, Models, Request, ToolRequest, ToolSpec, Turn};
 use provider::{FakeProvider, RecordedRequest, Reply};
 use wires::{ProviderWire, wires};
 
@@ -35,7 +34,7 @@ fn config(flags: &[&str]) -> ModelConfig {
 
 /// Connects to the deployment's own model.
 fn connect(config: &ModelConfig) -> Result<Arc<dyn Model>, ConnectError> {
-    Ok(Models::new(config)?.get(None)?.model)
+    Ok(Models::new(config)?.get(None, &Profiles::default())?.first.model)
 }
 
 fn user(text: &str) -> Turn {
