@@ -176,6 +176,7 @@ const PROTOCOL: &[&str] = &[
     "begin",
     "new_run",
     "supersede",
+    "take_back",
     "accept",
     "opening",
     "locked_conversation",

@@ -89,8 +89,24 @@ async fn enter_sends_and_drafts_stay() {
 }
 
 #[tokio::test]
-async fn enter_while_an_answer_is_made_says_what_it_does() {
-    Visit::begin(Deployment::embedded(), "presses_enter_too_early").await.ends().await;
+async fn a_message_during_an_answer_joins_that_answer() {
+    Visit::begin(Deployment::embedded(), "steers").await.ends().await;
+}
+
+#[tokio::test]
+async fn a_message_that_no_run_has_read_is_taken_back() {
+    Visit::begin(Deployment::embedded(), "takes_back").await.ends().await;
+}
+
+#[tokio::test]
+async fn a_message_during_an_answer_can_be_the_next_question() {
+    Visit::begin(Deployment::embedded(), "asks_next").await.ends().await;
+}
+
+#[tokio::test]
+async fn an_installation_can_lock_the_field_during_an_answer() {
+    let locked = Deployment::embedded().with("HOLDFAST_PAGE_COMPOSER", "locked");
+    Visit::begin(locked, "finds_the_field_locked").await.ends().await;
 }
 
 #[tokio::test]

@@ -22,7 +22,7 @@ use holdfast_shared::{
     run::Run,
     run_log::RunLog,
     schema::SchemaChecks,
-    storage::{self, CancelOutcome, Storage},
+    storage::{self, CancelOutcome, Storage, TakeBackOutcome},
     turns::Turns,
 };
 use tokio_util::task::TaskTracker;
@@ -216,6 +216,24 @@ impl App {
         });
         if matches!(cancelled.await?, CancelOutcome::NotFound) {
             return Err(Problem::run_not_found(run_id));
+        }
+        self.storage.run(owner, run_id).await?.ok_or_else(|| Problem::run_not_found(run_id))
+    }
+
+    /// Takes a message back. Fails if a run has begun with it.
+    pub async fn take_back(self: &Arc<Self>, owner: &str, run_id: Uuid) -> Result<Run, Problem> {
+        let (app, user) = (Arc::clone(self), owner.to_owned());
+        let taken = self.to_completion(async move {
+            let taken = app.storage.take_back(&user, run_id).await?;
+            if let TakeBackOutcome::TakenBack(ended) = &taken {
+                app.follow_up(vec![ended.clone()], Vec::new());
+            }
+            Ok(taken)
+        });
+        match taken.await? {
+            TakeBackOutcome::TakenBack(_) => {}
+            TakeBackOutcome::Begun => return Err(Problem::run_begun(run_id)),
+            TakeBackOutcome::NotFound => return Err(Problem::run_not_found(run_id)),
         }
         self.storage.run(owner, run_id).await?.ok_or_else(|| Problem::run_not_found(run_id))
     }

@@ -122,6 +122,11 @@ impl Problem {
         Self::new(StatusCode::CONFLICT, "profiles_in_file", detail)
     }
 
+    pub fn run_begun(id: Uuid) -> Self {
+        let detail = format!("A run has read the message of run {id}; cancel that run to stop its answer.");
+        Self::new(StatusCode::CONFLICT, "run_begun", detail)
+    }
+
     pub fn stdio_not_allowed() -> Self {
         let detail = "A stdio server is a command on the worker's host. Define such an agent in the file that HOLDFAST_AGENTS names, or set HOLDFAST_MCP_STDIO=true.";
         Self::new(StatusCode::FORBIDDEN, "stdio_not_allowed", detail)

@@ -108,6 +108,7 @@ fn routes() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(runs::read))
         .routes(routes!(runs::wait))
         .routes(routes!(runs::cancel))
+        .routes(routes!(runs::take_back))
         .routes(routes!(events::follow))
         .routes(routes!(trace::messages))
         .routes(routes!(trace::tool_calls))

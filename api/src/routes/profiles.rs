@@ -1,11 +1,11 @@
 //! `/v1/profiles`: the model profiles of the deployment, for operators.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use axum::{Json, extract::State};
 use chrono::{DateTime, Utc};
 use holdfast_shared::{
-    agent::{Origin, Profiles},
+    agent::{ModelRole, Origin, Profile, Profiles},
     storage::StoredProfiles,
 };
 use serde::Serialize;
@@ -20,8 +20,10 @@ pub struct ProfilesView {
     /// Time of the database; null before the first change.
     #[serde(serialize_with = "holdfast_shared::timestamp::optional_milliseconds")]
     updated_at: Option<DateTime<Utc>>,
-    #[serde(flatten)]
-    profiles: Profiles,
+    /// The profiles by their names.
+    profiles: BTreeMap<String, Profile>,
+    /// The profile that each role uses.
+    roles: BTreeMap<ModelRole, String>,
 }
 
 /// Read the model profiles and the roles.
@@ -53,10 +55,10 @@ pub async fn replace(
 }
 
 fn view(stored: Option<StoredProfiles>) -> ProfilesView {
-    match stored {
-        Some(StoredProfiles { profiles, origin, updated_at }) => {
-            ProfilesView { origin, updated_at: Some(updated_at), profiles }
-        }
-        None => ProfilesView { origin: Origin::Api, updated_at: None, profiles: Profiles::default() },
-    }
+    let (origin, updated_at) = match &stored {
+        Some(stored) => (stored.origin, Some(stored.updated_at)),
+        None => (Origin::Api, None),
+    };
+    let Profiles { profiles, roles } = stored.map(|stored| stored.profiles).unwrap_or_default();
+    ProfilesView { origin, updated_at, profiles, roles }
 }

@@ -180,3 +180,13 @@ pub async fn cancel(
     let run = app.cancel(&caller.owner, id).await?;
     Ok((StatusCode::ACCEPTED, Json(run)))
 }
+
+/// Take a message back that no run has read: its run ends, and the message leaves the conversation.
+#[utoipa::path(post, path = "/v1/runs/{id}/take_back", operation_id = "take_back", tag = "runs", params(("id" = Uuid, Path)), responses(
+    (status = 200, body = Run, description = "The run has ended as `cancelled`."),
+    (status = 404, body = Problem, description = "run_not_found"),
+    (status = 409, body = Problem, description = "run_begun: a run has read the message")
+))]
+pub async fn take_back(State(app): State<Arc<App>>, caller: Caller, RunId(id): RunId) -> Result<Json<Run>, Problem> {
+    app.take_back(&caller.owner, id).await.map(Json)
+}

@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use axum::{Json, extract::State};
-use holdfast_shared::{config::Provider, storage::BackEnd};
+use holdfast_shared::{
+    config::{PageComposer, Provider},
+    storage::BackEnd,
+};
 use serde::Serialize;
 
 use crate::{app::App, auth::Caller, problem::Problem};
@@ -18,6 +21,8 @@ pub struct ServerInfo {
     #[schema(required)]
     model: Option<ServerModel>,
     storage: BackEnd,
+    /// Whether the chat page locks its message field while an answer is being made.
+    composer: PageComposer,
     /// A warning for users about the storage of their conversations, or null.
     #[schema(required)]
     warning: Option<&'static str>,
@@ -57,6 +62,7 @@ pub async fn show(State(app): State<Arc<App>>, _: Caller) -> Json<ServerInfo> {
         version: env!("CARGO_PKG_VERSION"),
         model: model.map(|(provider, name)| ServerModel::new(provider, name)),
         storage: storage.back_end(),
+        composer: app.config().page_composer,
         warning: storage.caution().map(|caution| caution.message),
     })
 }

@@ -20,6 +20,10 @@ pub struct ApiConfig {
     #[arg(long, env = "HOLDFAST_CORS_CREDENTIALS", default_value = "false", action = clap::ArgAction::Set)]
     pub cors_credentials: bool,
 
+    /// Whether the chat page locks its message field while an answer is being made.
+    #[arg(long, env = "HOLDFAST_PAGE_COMPOSER", default_value = "open", value_enum)]
+    pub page_composer: PageComposer,
+
     /// Searches of conversations that run at the same time. A further search waits up to 5 s and then gets 503.
     #[arg(long, env = "HOLDFAST_SEARCHES", default_value = "2", value_parser = count)]
     pub searches: usize,
@@ -170,6 +174,16 @@ fn origin(text: &str) -> Result<String, String> {
     } else {
         Ok(origin.to_owned())
     }
+}
+
+/// The values of `HOLDFAST_PAGE_COMPOSER`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, serde::Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PageComposer {
+    /// The reader may write and send during an answer.
+    Open,
+    /// The field is locked during an answer.
+    Locked,
 }
 
 /// Parses a listening address.

@@ -12,7 +12,7 @@ mod stores;
 mod tools;
 mod users;
 
-pub use api::ApiConfig;
+pub use api::{ApiConfig, PageComposer};
 pub use model::{ModelChoice, ModelConfig, Provider};
 pub use quotas::QuotasConfig;
 pub use run::RunConfig;

@@ -236,7 +236,7 @@ statements! {
         order by h.turn desc, h.position desc
         "
     ),
-    /// Returns the answers of failed and cancelled runs without a message.
+    /// Returns the answers of failed and cancelled runs without a message; not of runs whose message has joined another one.
     ANSWERS_WITHOUT_MESSAGE = concat!(
         "
         select ", answer_columns!(), ", ", answer_details!("r.id"), "
@@ -252,6 +252,14 @@ statements! {
                   and r.status in ('failed', 'cancelled')
                   and r.superseded_at is null
                   and o.id is null
+                  and not (
+                      r.steers
+                      and exists (
+                          select 1
+                          from chat_messages i
+                          where i.id = r.input_message_id and i.run_id <> r.id
+                      )
+                  )
                 order by r.position desc
                 limit $3
             "),

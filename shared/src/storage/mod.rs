@@ -52,7 +52,7 @@ pub use run::{
     ClientResult, Closed, CommittedMessage, DecisionBy, EarlierMessage, EarlierResult, EndedRun, FinishOutcome,
     FlushOutcome, History, Holder, InvalidInput, MessageInput, NewApproval, NewCheckpoint, NewChild, NewRun,
     NewTraceMessage, Progress, Release, ReleaseOutcome, RenewedLease, RetireCounts, Room, RunOptions, Start,
-    SteeringMessage, SubmitOutcome, Summary, Suspects, Target, Window,
+    SteeringMessage, SubmitOutcome, Summary, Suspects, TakeBackOutcome, Target, Window,
 };
 pub use runs::{Backlog, RunFilter, StreamDefaults};
 pub use sql::{Connections, Error};

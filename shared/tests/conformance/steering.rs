@@ -7,7 +7,7 @@ use holdfast_shared::{
     run::{RunStatus, SubmitMode},
     storage::{
         Answer, ArchiveChunk, BeginResult, Claim, FlushOutcome, MessageInput, NewRun, Progress, Release,
-        ReleaseOutcome, SteeringMessage, SubmitOutcome, Target,
+        ReleaseOutcome, SteeringMessage, SubmitOutcome, TakeBackOutcome, Target,
     },
 };
 use uuid::Uuid;
@@ -141,8 +141,13 @@ async fn a_stale_claim_takes_no_message(backends: TestBackends) {
 async fn a_message_that_was_taken_back_does_not_join(backends: TestBackends) {
     let (claim, conversation) = live_run(&backends).await;
     let own = steer(&backends, conversation, "never mind").await;
-    backends.storage.request_cancel(OWNER, own).await.unwrap();
+    let take_back = async |owner: &str, run: Uuid| backends.storage.take_back(owner, run).await.unwrap();
+    assert!(matches!(take_back("eve", own).await, TakeBackOutcome::NotFound));
+    assert!(matches!(take_back(OWNER, own).await, TakeBackOutcome::TakenBack(_)));
     assert!(waiting(&backends, &claim).await.is_empty());
+    assert_eq!(messages(&backends, conversation).await.len(), 1);
+    assert!(matches!(take_back(OWNER, own).await, TakeBackOutcome::Begun));
+    assert!(matches!(take_back(OWNER, claim.run_id).await, TakeBackOutcome::Begun));
 }
 
 async fn a_cancel_beside_the_take_leaves_one_end(backends: TestBackends) {

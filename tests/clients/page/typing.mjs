@@ -130,22 +130,62 @@ export async function uses_the_keyboard_alone({ person }) {
   await tab.page.waitForURL("/");
 }
 
-/** Enter while an answer is made says what becomes of the message, and sends nothing. */
-export async function presses_enter_too_early({ person }) {
-  const tab = await (await person()).open();
-  await tab.say("[tokens=1500] [delay=50] first");
-  await tab.reads(20);
-  await tab.text("Answering. Enter sends when the answer is complete.").waitFor();
+/** Says something that a tool works on for some milliseconds, and then writes something else. */
+async function interjects(tab, key, delay) {
+  await tab.say(`[call=scripted__echo {"text": "ready", "delay_ms": ${delay}}] [tokens=40] first`);
+  await tab.text("Answering. Enter adds to this answer; Ctrl+Enter asks next.").waitFor();
+  await tab.page.getByRole("button", { name: /^Calling echo/ }).waitFor();
   await tab.field.fill("[tokens=5] second");
-  await tab.field.press("Enter");
-  await tab.text("Your message stays in the field until the answer is complete.").waitFor();
-  assert.equal(await tab.questions.count(), 1);
+  await tab.field.press(key);
+  assert.equal(await tab.field.inputValue(), "");
+}
+
+const order = (tab) => tab.log.getByRole("article").evaluateAll((articles) => articles.map((article) => article.getAttribute("aria-label")));
+
+/** Enter while an answer is made adds the message to that answer. */
+export async function steers({ person }) {
+  const tab = await (await person()).open();
+  await tab.record("Will be read at the next step.");
+  await interjects(tab, "Enter", 6_000);
+  await tab.hasShown("Will be read at the next step.");
+  await tab.readsToTheEnd();
+  assert.equal(await tab.text("Will be read at the next step.").count(), 0);
+  assert.deepEqual(await order(tab), ["You said", "You said", "Assistant"]);
+  await tab.page.reload();
+  await tab.readsToTheEnd();
+  assert.deepEqual(await order(tab), ["You said", "You said", "Assistant"]);
+}
+
+/** A message that no run has read can be taken back. */
+export async function takes_back({ person }) {
+  const tab = await (await person()).open();
+  await interjects(tab, "Enter", 60_000);
+  await tab.button("Take back").click();
+  await tab.page.waitForFunction(() => document.querySelector("#compose").value === "[tokens=5] second");
   await tab.stop.click();
   await tab.readsToTheEnd();
-  assert.equal(await tab.field.inputValue(), "[tokens=5] second");
-  await tab.field.press("Enter");
+  assert.deepEqual(await order(tab), ["You said", "Assistant"]);
+}
+
+/** Ctrl+Enter while an answer is made asks the next question. */
+export async function asks_next({ person }) {
+  const tab = await (await person()).open();
+  await interjects(tab, "Control+Enter", 6_000);
+  await tab.text("Will be answered next.").waitFor();
   await tab.answers.nth(1).waitFor();
   await tab.readsToTheEnd();
+  assert.deepEqual(await order(tab), ["You said", "Assistant", "You said", "Assistant"]);
+}
+
+/** An installation may lock the field while an answer is made. */
+export async function finds_the_field_locked({ person }) {
+  const tab = await (await person()).open();
+  await tab.say("[tokens=60] [delay=50] first");
+  await tab.text("Answering. The field is locked until the answer is complete.").waitFor();
+  assert(await tab.field.isDisabled());
+  await tab.readsToTheEnd();
+  assert(await tab.field.isEnabled());
+  await tab.page.waitForFunction(() => document.activeElement?.id === "compose");
 }
 
 /** A pasted or dropped file is refused in words, and the page stays. */

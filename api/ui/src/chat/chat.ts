@@ -45,6 +45,19 @@ export interface Unsent {
   isUnderway: boolean;
 }
 
+/** A message that the server has while an answer is being made. */
+export interface WaitingMessage {
+  /** The server's id of the message. */
+  id: string;
+  /** The run that the message has, unless it joins the live one. */
+  runId: string;
+  text: string;
+  mode: WaitingMode;
+}
+
+/** A message that steers joins the live run at its next step; another one is answered afterwards. */
+export type WaitingMode = "steer" | "enqueue";
+
 export interface Chat {
   /** The conversation's id, or the name that the page gave it before the conversation existed. */
   id: string;
@@ -65,6 +78,17 @@ export interface Chat {
   /** With a problem, it names what a retry repeats. */
   failed?: Failed;
   unsent?: Unsent;
+  /** The messages that no run has read, in the order of their posting. */
+  waiting: WaitingMessage[];
+  /** Whether the chat takes messages beside the answer that is being made. */
+  takesMore: boolean;
+  /** Posts a message beside the answer that is being made. Rejects with a `Problem` if the server refuses it. */
+  post(text: string, mode: WaitingMode): Promise<void>;
+  /**
+   * Takes a waiting message back. Resolves with its text, or with nothing if a run has read the message. Rejects with a
+   * `Problem` if the server refuses.
+   */
+  takeBack(message: WaitingMessage): Promise<string | undefined>;
   /**
    * Returns whether the chat has taken the text: it takes none while it answers, and no blank text. The writer keeps a
    * text that the chat does not take.

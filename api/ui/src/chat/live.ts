@@ -6,12 +6,12 @@ import type { UIMessageChunk } from "ai";
 
 import { newId } from "../client/id";
 import { CAUGHT_UP } from "../client/past";
-import { Problem } from "../client/problem";
-import { bringToolResult, decideApproval, restoreMessage } from "../client/server";
+import { Problem, UNREACHABLE } from "../client/problem";
+import { bringToolResult, decideApproval, postMessage, restoreMessage, takeBack } from "../client/server";
 import { authorization } from "../client/token";
 import { HoldfastTransport } from "../client/transport";
 import { onReturn } from "./away";
-import type { Decision, Outcome, ToolAnswer, Unsent } from "./chat";
+import type { Decision, Outcome, ToolAnswer, Unsent, WaitingMessage, WaitingMode } from "./chat";
 import { Effects, type Stage } from "./effects";
 import type { ChatMessage } from "./message";
 import type { Verdict } from "./questions";
@@ -63,6 +63,7 @@ export class LiveChat implements Stage {
       onData: (part) => {
         if ((part.type as string) === CAUGHT_UP) void this.dispatch({ type: "caught-up" });
         if (part.type === "data-state") void this.dispatch({ type: "activity", doing: part.data.state });
+        if (part.type === "data-steered") void this.dispatch({ type: "steered", messageId: part.data.message_id });
       },
       // An aborted stream continues in another one.
       onFinish: ({ isAbort, isError }) => void (isAbort || this.dispatch({ type: "ended", isError })),
@@ -110,6 +111,24 @@ export class LiveChat implements Stage {
     const utterance = isOf(this.now.unsent, text) ? this.now.unsent : newMessage(text);
     void this.dispatch({ type: "said", utterance });
     return true;
+  }
+
+  async post(text: string, mode: WaitingMode): Promise<void> {
+    const { conversationId } = this;
+    if (conversationId === undefined) throw new Problem(0, UNREACHABLE, "The conversation has no name yet.");
+    const { message, run } = await postMessage(conversationId, { content: text, mode });
+    await this.dispatch({ type: "posted", message: { id: message.id, runId: run.id, text, mode } });
+  }
+
+  async takeBack({ id, runId, text }: WaitingMessage): Promise<string | undefined> {
+    try {
+      await takeBack(runId);
+    } catch (error) {
+      if (error instanceof Problem && error.code === "run_begun") return undefined;
+      throw error;
+    }
+    await this.dispatch({ type: "taken-back", messageId: id });
+    return text;
   }
 
   edit(messageId: string, text: string): void {

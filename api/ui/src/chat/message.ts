@@ -44,6 +44,8 @@ export type Data = {
   call: { toolCallId: string; durationMs: number };
   /** The facts of an approval beside its id. */
   question: { approvalId: string; callId: string; kind: string; edited?: boolean };
+  /** A message of the reader has joined the run. */
+  steered: { message_id: string };
   /** A briefing card. */
   briefing: { briefing_id: string; title: string; summary: string; priority?: string; agent_id?: string; created_at?: string };
   /** The planner sends this list of steps and fills it in. */

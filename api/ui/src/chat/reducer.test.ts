@@ -192,3 +192,21 @@ describe("a change from elsewhere", () => {
     ["is none when the conversation is the same", { ...idle, seen: "1 null" }, looked, { isReading: false }, []],
   ]);
 });
+
+describe("messages during an answer", () => {
+  const waiting = { id: "w", runId: "run-2", text: "shorter", mode: "steer" } as const;
+  const said: ChatMessage = { id: "w", role: "user", parts: [{ type: "text", text: "shorter" }] };
+  const live: Folded = { messages: [question, half], status: "streaming" };
+  const kept: State = { ...streaming, waiting: [waiting] };
+  table([
+    ["wait below the answer", streaming, { type: "posted", message: waiting }, { waiting: [waiting] }, [tell], live],
+    ["stand before the answer once they have joined", kept, { type: "steered", messageId: "w" }, { waiting: [], joined: ["w"] }, [set(question, said, half)], live],
+    ["join although the stream tells it first", { ...streaming, joined: ["w"] }, { type: "posted", message: waiting }, { waiting: [] }, [tell, set(question, said, half)], live],
+    ["are read by no page that does not know them", streaming, { type: "steered", messageId: "x" }, { waiting: [], joined: ["x"] }, [], live],
+    ["can be taken back", kept, { type: "taken-back", messageId: "w" }, { waiting: [] }, [tell], live],
+    ["have a run of their own after the answer", kept, { type: "ended", isError: false }, { isBehind: true, phase: "idle" }, [drop], { messages: [question, answer] }],
+    ["stay out of the history while another run is live", { ...resuming, waiting: [waiting] }, history([question, said], RUN), { waiting: [waiting], held: { messages: [question, half] } }, [set(question), resume]],
+    ["are ordinary ones when theirs is live", { ...resuming, waiting: [waiting] }, history([question, answer, said], "run-2"), { waiting: [] }, [set(question, answer, said), { ...resume, runId: "run-2" }]],
+    ["are caught up with if the run had ended before", idle, { type: "posted", message: waiting }, { isReading: true }, [tell, read]],
+  ]);
+});

@@ -5,7 +5,8 @@ import type { Conversation } from "../client/server";
 import type { ChatMessage } from "./message";
 import { failureOf } from "./outcome";
 import { isWaiting, type Verdict, type Verdicts, withOutcome, withVerdicts } from "./questions";
-import { type Folded, type State, conversationOf, isAsking, progressOf, reconnecting, retryingOf, shownOf, withAnswer } from "./state";
+import type { WaitingMessage } from "./chat";
+import { type Folded, type State, conversationOf, isAsking, progressOf, reconnecting, retryingOf, shownOf, withAnswer, withJoined } from "./state";
 import { type Utterance, isVersion, unsentAfter } from "./utterance";
 
 export type Event =
@@ -52,7 +53,12 @@ export type Event =
   | { type: "painted"; operation: number }
   | { type: "cancelled" }
   | { type: "cancel-failed"; error: unknown }
-  | { type: "verdicts"; verdicts: Verdicts };
+  | { type: "verdicts"; verdicts: Verdicts }
+  /** The server has a message beside the answer that is being made. */
+  | { type: "posted"; message: WaitingMessage }
+  | { type: "taken-back"; messageId: string }
+  /** A message has joined the run of the newest answer. */
+  | { type: "steered"; messageId: string };
 
 export type Effect =
   /** Reads the conversation and its messages, and ends an open stream. */
@@ -151,6 +157,12 @@ export function reduce(state: State, event: Event, folded: Folded): Step {
     case "verdicts":
       // A verdict that this page gave meanwhile wins.
       return [{ ...state, verdicts: new Map([...event.verdicts, ...state.verdicts]) }, []];
+    case "posted":
+      return posted(state, event.message, folded);
+    case "taken-back":
+      return [{ ...state, waiting: state.waiting.filter(({ id }) => id !== event.messageId) }, [{ do: "tell" }]];
+    case "steered":
+      return steered(state, event.messageId, folded);
   }
 }
 
@@ -170,14 +182,37 @@ function readAll(state: State, folded: Folded): Step {
   return also(read(state, folded), [{ do: "tell" }]);
 }
 
-function history(state: State, { conversation, messages }: Extract<Event, { type: "history" }>, folded: Folded): Step {
-  const unsent = unsentAfter(state.unsent, messages);
+/** The stream may have told of the message before the server's answer arrived. */
+function posted(state: State, message: WaitingMessage, folded: Folded): Step {
+  if (state.joined.includes(message.id)) return also(join(state, message, folded), [{ do: "tell" }]);
+  // The run may have ended before the message arrived; then the message's own run is the live one.
+  const isBehind = state.isBehind || !isAsking(state);
+  return also(catchUpWithOthers({ ...state, waiting: [...state.waiting, message], isBehind }, folded), [{ do: "tell" }]);
+}
+
+function steered(state: State, messageId: string, folded: Folded): Step {
+  const next = { ...state, joined: [...state.joined, messageId], waiting: state.waiting.filter(({ id }) => id !== messageId) };
+  const message = state.waiting.find(({ id }) => id === messageId);
+  return message ? join(next, message, folded) : [next, []];
+}
+
+function join(state: State, message: WaitingMessage, folded: Folded): Step {
+  const held = state.held && { ...state.held, messages: withJoined(state.held.messages, message) };
+  return [{ ...state, held }, [{ do: "set-messages", messages: withJoined(folded.messages, message) }]];
+}
+
+function history(state: State, { conversation, messages: all }: Extract<Event, { type: "history" }>, folded: Folded): Step {
   const runId = conversation?.live_run_id ?? undefined;
+  // The page shows a waiting message below the answer of the live run.
+  const waiting = runId === undefined ? [] : state.waiting.filter((message) => message.runId !== runId);
+  const messages = all.filter(({ id }) => !waiting.some((message) => message.id === id));
+  const unsent = unsentAfter(state.unsent, messages);
   const next: State = {
     ...settled(state),
     ...QUIET,
     isReading: false,
     isBehind: false,
+    waiting,
     unsent,
     failure: unsent && state.failure?.failed === "sending" ? state.failure : undefined,
     agentId: state.agentId ?? conversation?.agent_id ?? undefined,
@@ -302,6 +337,8 @@ function ended(state: State, isError: boolean, folded: Folded): Step {
     phase: state.phase === "streaming" ? "idle" : state.phase,
     retrying: undefined,
     failure: isUncertain ? undefined : state.failure,
+    // The next waiting message has a run now.
+    isBehind: state.isBehind || state.waiting.length > 0,
   };
   return [next, !isError && progressOf(next, folded) === "idle" ? [{ do: "drop-cancel" }] : []];
 }

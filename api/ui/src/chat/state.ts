@@ -2,7 +2,7 @@
 import type { ChatStatus } from "ai";
 
 import type { Problem } from "../client/problem";
-import type { Failed, Progress, Unsent } from "./chat";
+import type { Failed, Progress, Unsent, WaitingMessage } from "./chat";
 import type { ChatMessage } from "./message";
 import { isWaiting, withVerdicts, type Verdicts } from "./questions";
 import type { Utterance } from "./utterance";
@@ -53,6 +53,10 @@ export interface State {
   /** The run whose versions the page has read, or will read, after the run's end. */
   ended?: string;
   verdicts: Verdicts;
+  /** The messages that no run has read. */
+  waiting: WaitingMessage[];
+  /** The ids of messages that have joined a run, also of those that the page has not learnt of yet. */
+  joined: string[];
 }
 
 /** The page shows these messages while the SDK rebuilds them, so that the reader does not see them grow again. */
@@ -80,6 +84,8 @@ export const initially = (isNew: boolean): State => ({
   isReconnecting: false,
   isBehind: false,
   verdicts: new Map(),
+  waiting: [],
+  joined: [],
 });
 
 /** Returns the shown messages, without the known verdicts of their approvals. */
@@ -116,6 +122,20 @@ export function unsentOf({ unsent, phase }: Pick<State, "unsent" | "phase">): Un
 /** Whether the chat takes a message now; a waiting run takes it instead of an answer. */
 export function canSend(progress: Progress): boolean {
   return progress === "idle" || progress === "waiting";
+}
+
+/** Whether the server takes messages beside the answer that is being made. */
+export function takesMore(state: State, folded: Folded): boolean {
+  const progress = progressOf(state, folded);
+  return (progress === "submitted" || progress === "streaming") && state.phase !== "sending" && conversationOf(state, folded) !== undefined;
+}
+
+/** Returns the messages with one that has joined the run of the newest answer: it comes before that answer. */
+export function withJoined(messages: ChatMessage[], { id, text }: WaitingMessage): ChatMessage[] {
+  if (messages.some((message) => message.id === id)) return messages;
+  const joined: ChatMessage = { id, role: "user", parts: [{ type: "text", text }] };
+  const at = messages.at(-1)?.role === "assistant" ? messages.length - 1 : messages.length;
+  return messages.toSpliced(at, 0, joined);
 }
 
 /** Whether the newest message waits for the server's return. */

@@ -11,7 +11,7 @@ import { THROTTLE_MS } from "./effects";
 import { LiveChat } from "./live";
 import type { ChatMessage } from "./message";
 import { withVerdicts, type Verdicts } from "./questions";
-import { conversationOf, progressOf, shownOf, unsentOf } from "./state";
+import { conversationOf, progressOf, shownOf, takesMore, unsentOf } from "./state";
 
 export interface Named {
   /** The conversation's id, or a new UUID for a future conversation. */
@@ -39,11 +39,12 @@ export function useConversation({ id, agentId, isNew }: Named): Chat {
   const progress = progressOf(state, folded);
   // A render must read only the state that it renders, or React can lose effects on it.
   const conversationId = conversationOf(state, folded);
-  const { isReconnecting, nextTryAt, doing, retrying, failure, unsent, phase } = state;
+  const { isReconnecting, nextTryAt, doing, retrying, failure, unsent, phase, waiting } = state;
+  const isOpen = takesMore(state, folded);
 
   return useMemo(
-    () => ({ id, conversationId, messages, progress, isReconnecting, nextTryAt, doing, retrying, ...failure, unsent: unsentOf({ unsent, phase }), ...does }),
-    [id, conversationId, messages, progress, isReconnecting, nextTryAt, doing, retrying, failure, unsent, phase, does],
+    () => ({ id, conversationId, messages, progress, isReconnecting, nextTryAt, doing, retrying, ...failure, unsent: unsentOf({ unsent, phase }), waiting, takesMore: isOpen, ...does }),
+    [id, conversationId, messages, progress, isReconnecting, nextTryAt, doing, retrying, failure, unsent, phase, waiting, isOpen, does],
   );
 }
 
@@ -63,11 +64,13 @@ function useJudged(messages: ChatMessage[], verdicts: Verdicts): ChatMessage[] {
   }, [messages, verdicts]);
 }
 
-type Actions = Pick<Chat, "send" | "stop" | "tryNow" | "dismiss" | "retry" | "regenerate" | "edit" | "restore" | "settled" | "decide" | "answer" | "fork">;
+type Actions = Pick<Chat, "send" | "post" | "takeBack" | "stop" | "tryNow" | "dismiss" | "retry" | "regenerate" | "edit" | "restore" | "settled" | "decide" | "answer" | "fork">;
 
 function actionsOf(live: LiveChat): Actions {
   return {
     send: (text) => live.send(text),
+    post: (text, mode) => live.post(text, mode),
+    takeBack: (message) => live.takeBack(message),
     stop: () => void live.dispatch({ type: "stopped" }),
     tryNow: wake,
     dismiss: () => void live.dispatch({ type: "dismissed" }),

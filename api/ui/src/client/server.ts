@@ -23,6 +23,8 @@ export interface ServerInfo {
   storage?: string;
   /** A sentence about the fate of conversations on this server. */
   warning?: string | null;
+  /** Whether the page locks the message field while an answer is being made. Older servers omit it. */
+  composer?: "open" | "locked";
 }
 
 export interface SessionName {
@@ -132,6 +134,13 @@ export const deleteConversation = (id: string, { keepalive }: { keepalive?: bool
 
 /** Returns the messages of a chat, oldest first, in the AI SDK's form. For an unknown chat the list is empty. */
 export const readMessages = <M>(chatId: string) => call<M[]>(path`/api/chat/${chatId}/messages`);
+
+/** Posts a message beside a live run. */
+export const postMessage = (conversationId: string, body: { content: string; mode: "steer" | "enqueue" }) =>
+  call<{ message: { id: string }; run: Run }>(path`/v1/conversations/${conversationId}/messages`, { method: "POST", body });
+
+/** Takes a message back that no run has read; rejects with `run_begun` otherwise. */
+export const takeBack = (runId: string) => call<Run>(path`/v1/runs/${runId}/take_back`, { method: "POST" });
 
 /** Cancels the live run of a chat. */
 export const stopChat = (chatId: string) => call<{ success: boolean }>(path`/api/chat/${chatId}/stop`, { method: "POST" });

@@ -11,6 +11,7 @@ import { Icon } from "./icons";
 import { Message } from "./Message";
 import { useActions } from "./useActions";
 import { useGradually } from "./useGradually";
+import { Waiting } from "./Waiting";
 import "../shell/controls/controls.css";
 import "./messages.css";
 import "./parts.css";
@@ -23,9 +24,11 @@ type Props = {
   /** The message to go to; each object leads there once. */
   place?: { messageId: string };
   onFork: (id: string) => void;
+  /** The reader has taken a message with this text back. */
+  onTakenBack: (text: string) => void;
 };
 
-export function Messages({ chat, place, onFork }: Props) {
+export function Messages({ chat, place, onFork, onTakenBack }: Props) {
   const scroller = useRef<HTMLDivElement>(null);
   const content = useRef<HTMLDivElement>(null);
   const lastSaid = chat.messages.findLast((message) => message.role === "user")?.id;
@@ -61,6 +64,9 @@ export function Messages({ chat, place, onFork }: Props) {
             );
           })}
           <Ending chat={chat} />
+          {chat.waiting.map((message) => (
+            <Waiting key={message.id} message={message} takeBack={chat.takeBack} onTakenBack={onTakenBack} />
+          ))}
         </div>
       </div>
       {isAway && <Latest go={goToEnd} log={() => scroller.current} />}

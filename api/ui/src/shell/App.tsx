@@ -121,6 +121,7 @@ function Page({ reader }: { reader: Reader }) {
             about={about}
             place={navigation.place}
             model={server?.model}
+            isLockable={server?.composer === "locked"}
             waiting={waiting.size}
             origin={origin && { title: origin.title ?? words.shell.untitled, open: () => navigation.goTo(origin.id) }}
             agents={agents}

@@ -48,6 +48,7 @@ mod summary;
 mod supersede;
 mod suspects;
 mod sweep;
+mod take_back;
 mod unfinished;
 
 pub use self::{
@@ -72,6 +73,7 @@ pub use self::{
     summary::Summary,
     supersede::{SupersedePoint, everything_from as supersede_from},
     suspects::{Room, Suspects},
+    take_back::TakeBackOutcome,
     unfinished::{cancel_all, unfinished_runs},
 };
 

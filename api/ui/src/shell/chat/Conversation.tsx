@@ -23,6 +23,8 @@ type Props = {
   about: About | undefined;
   place?: Place;
   model?: ServerInfo["model"];
+  /** Whether this installation locks the message field while an answer is being made. */
+  isLockable?: boolean;
   /** The number of conversations that wait for the reader. */
   waiting: number;
   /** The conversation that this one continues. */
@@ -109,11 +111,11 @@ export function Conversation(props: Props) {
         }
       />
       <div className="chat-room">
-        {isEmpty ? <Welcome isScripted={model?.is_real === false} /> : <MessagesLater chat={{ ...chat, restore: (id) => chat.restore(id).finally(onChanged) }} place={props.place} onFork={props.onFork} />}
+        {isEmpty ? <Welcome isScripted={model?.is_real === false} /> : <MessagesLater chat={{ ...chat, restore: (id) => chat.restore(id).finally(onChanged) }} place={props.place} onFork={props.onFork} onTakenBack={(text) => setSuggestion({ text })} />}
       </div>
       {/* On a small page, the suggestions stand above the field, and the field stays at the bottom. */}
       {props.isNarrow && tries}
-      <Composer chat={chat} draft={open.conversationId ?? NEW_CHAT} field={field} suggestion={suggestion}>
+      <Composer chat={chat} draft={open.conversationId ?? NEW_CHAT} field={field} suggestion={suggestion} isLockable={props.isLockable}>
         {isEmpty && open.isNew && (agents.areExpected || agents.agents.length > 0) && <AgentPicker {...agents} />}
       </Composer>
       {!props.isNarrow && <div className="chat-below">{tries}</div>}

@@ -1,14 +1,14 @@
 // The message field grows with its text, keeps the text over reloads, and knows when Enter belongs to an input method.
 import { useEffect, useId, useLayoutEffect, useReducer, useRef, useState, type KeyboardEvent, type ReactNode, type RefObject } from "react";
 
-import type { Chat } from "../../chat/chat";
+import type { Chat, WaitingMode } from "../../chat/chat";
 import { isTooLong, limitOf } from "../../client/problem";
 import { canSend, isNotSent } from "../../chat/state";
 import { words } from "../../i18n";
 import { isComposing } from "../../isComposing";
-import { messageField, useRefocus } from "../../refocus";
+import { messageField, refocus, useRefocus } from "../../refocus";
 import { beginning, draftIn, next } from "./composing";
-import { draftOf, keepDraft, replaceDraft } from "./drafts";
+import { draftOf, joined, keepDraft, replaceDraft } from "./drafts";
 import { Icon } from "../controls/icons";
 import { showToast } from "../controls/toasts";
 import { useVoice } from "./voice";
@@ -19,19 +19,22 @@ type Props = {
   /** The name of the stored draft. */
   draft: string;
   field: RefObject<HTMLTextAreaElement | null>;
-  /** A suggested text; each object puts its text into the field once. */
+  /** A suggested text; each object puts its text into the field once, above the writer's own. */
   suggestion?: { text: string };
+  /** Whether the field is locked while an answer is being made. */
+  isLockable?: boolean;
   /** The elements below the text, at its beginning. */
   children?: ReactNode;
 };
 
-export function Composer({ chat, draft, field, suggestion, children }: Props) {
+export function Composer({ chat, draft, field, suggestion, isLockable, children }: Props) {
   const [composing, happen] = useReducer(next, draft, (name) => beginning(draftOf(name), chat.unsent));
   const { text } = composing;
   const hint = useId();
   const isBusy = chat.progress === "submitted" || chat.progress === "streaming";
   const isHeld = isBusy && isNotSent(chat);
-  const isSendable = canSend(chat.progress) && text.trim() !== "";
+  const isLocked = isBusy && isLockable === true;
+  const isSendable = (canSend(chat.progress) || (chat.takesMore && !isLocked)) && text.trim() !== "";
 
   useEffect(() => happen({ is: "reported", unsent: chat.unsent }), [chat.unsent]);
   useKept(draft, draftIn(composing, chat.unsent));
@@ -44,9 +47,10 @@ export function Composer({ chat, draft, field, suggestion, children }: Props) {
 
   useEffect(() => {
     if (!suggestion) return;
-    write(suggestion.text);
+    write(joined(suggestion.text, text));
     field.current?.focus();
   }, [suggestion, field]);
+  useUnlocked(field, isLocked);
 
   useEffect(() => {
     const { problem } = chat;
@@ -55,17 +59,29 @@ export function Composer({ chat, draft, field, suggestion, children }: Props) {
     if (refused !== undefined && problem && isTooLong(problem) && fits(text, limitOf(problem), refused)) chat.dismiss();
   }, [chat, composing.unsent, text]);
 
-  const send = () => {
-    if (isBusy && text.trim() !== "") showToast(isHeld ? words.shell.composer.waitForServer : words.shell.composer.waitForAnswer);
-    if (!isSendable || !chat.send(text.trim())) return;
+  const send = (mode: WaitingMode = "steer") => {
+    const said = text.trim();
+    if (isBusy && !isSendable && said !== "") showToast(words.shell.composer.waitForServer);
+    if (!isSendable) return;
+    if (isBusy) void post(said, mode);
+    else if (!chat.send(said)) return;
     happen({ is: "sent" });
     field.current?.focus();
+  };
+
+  const post = async (said: string, mode: WaitingMode) => {
+    try {
+      await chat.post(said, mode);
+    } catch {
+      happen({ is: "returned", text: said });
+      showToast(words.shell.composer.notPosted);
+    }
   };
 
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.key !== "Enter" || event.shiftKey || isComposing(event)) return;
     event.preventDefault();
-    send();
+    send(event.ctrlKey || event.metaKey ? "enqueue" : "steer");
   };
 
   return (
@@ -86,6 +102,7 @@ export function Composer({ chat, draft, field, suggestion, children }: Props) {
           dir="auto"
           enterKeyHint="send"
           value={text}
+          disabled={isLocked}
           placeholder={words.shell.composer.placeholder}
           aria-label={words.shell.composer.name}
           aria-describedby={hint}
@@ -105,24 +122,25 @@ export function Composer({ chat, draft, field, suggestion, children }: Props) {
             <Icon name="voice" />
           </button>
         )}
+        {isBusy && <StopButton name={isHeld ? words.shell.composer.takeBack : words.shell.composer.stop} stop={chat.stop} isBusy />}
         {chat.progress === "waiting" && text.trim() === "" ? (
           <StopButton name={words.shell.composer.stop} stop={chat.stop} />
-        ) : isBusy ? (
-          <StopButton name={isHeld ? words.shell.composer.takeBack : words.shell.composer.stop} stop={chat.stop} isBusy />
         ) : (
-          <button
-            type="submit"
-            className="composer-send"
-            disabled={!isSendable}
-            aria-label={words.shell.composer.send}
-            title={words.shell.composer.send}
-          >
-            <Icon name="send" />
-          </button>
+          (!isBusy || isSendable) && (
+            <button
+              type="submit"
+              className="composer-send"
+              disabled={!isSendable}
+              aria-label={words.shell.composer.send}
+              title={words.shell.composer.send}
+            >
+              <Icon name="send" />
+            </button>
+          )
         )}
       </div>
       <p id={hint} className="composer-hint" dir="auto" data-busy={isBusy || undefined}>
-        {voice.isListening ? voice.guess || words.shell.composer.listening : isHeld ? "" : isBusy ? words.shell.composer.busy : hintWhile(chat, text)}
+        {voice.isListening ? voice.guess || words.shell.composer.listening : isHeld ? "" : isLocked ? words.shell.composer.locked : isBusy ? words.shell.composer.busy : hintWhile(chat, text)}
       </p>
     </form>
   );
@@ -154,6 +172,15 @@ function fits(text: string, limit: number | undefined, refused: string): boolean
 function hintWhile({ progress }: Chat, text: string): string {
   if (progress !== "waiting") return "";
   return text.trim() === "" ? words.shell.composer.waiting : words.shell.composer.withdraws;
+}
+
+/** Returns the focus to the field that had it before the page locked the field. */
+function useUnlocked(field: RefObject<HTMLTextAreaElement | null>, isLocked: boolean) {
+  const wasLocked = useRef(false);
+  useEffect(() => {
+    if (wasLocked.current && !isLocked) refocus(() => field.current);
+    wasLocked.current = isLocked;
+  }, [field, isLocked]);
 }
 
 /** Stores the draft under its name; with a new name, the draft moves. */

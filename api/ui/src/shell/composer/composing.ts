@@ -21,6 +21,8 @@ export function beginning(draft: string, unsent: Unsent | undefined): Composing 
 export type Happening =
   | { is: "written"; text: string }
   | { is: "sent" }
+  /** The server has refused a text that the field no longer has. */
+  | { is: "returned"; text: string }
   | { is: "reported"; unsent?: Unsent };
 
 export function next(now: Composing, happening: Happening): Composing {
@@ -29,6 +31,8 @@ export function next(now: Composing, happening: Happening): Composing {
       return { ...now, text: happening.text };
     case "sent":
       return { ...now, text: "" };
+    case "returned":
+      return { ...now, text: joined(happening.text, now.text) };
     case "reported": {
       const unsent = ofField(happening.unsent);
       // The chat is sending another request, which does not concern this field.

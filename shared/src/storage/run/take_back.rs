@@ -1,0 +1,53 @@
+//! Takes a message back whose run no worker has begun: the run ends, and the message leaves its conversation.
+
+use uuid::Uuid;
+
+use super::{EndedRun, attempt::lock_run, end::end_locked, supersede};
+use crate::{
+    approval::ApprovalStatus,
+    ending::Ending,
+    run::RunStatus,
+    storage::{
+        Error, Storage,
+        sql::{Commit, RollBack, Tx, args, statements},
+    },
+};
+
+/// The outcome of taking a message back.
+#[derive(Debug)]
+pub enum TakeBackOutcome {
+    /// The run has ended, and its message is superseded.
+    TakenBack(EndedRun),
+    /// A worker has begun the run, or another run has read the message.
+    Begun,
+    /// The owner has no such run.
+    NotFound,
+}
+
+statements! {
+    /// Returns the run, if it is this owner's.
+    RUN_OF_OWNER = "
+        select id
+        from agent_runs
+        where id = $1 and owner_id = $2
+    ",
+}
+
+impl Storage {
+    /// Ends a queued run without an attempt, and supersedes its message.
+    pub async fn take_back(&self, owner: &str, run_id: Uuid) -> Result<TakeBackOutcome, Error> {
+        let take_back = async |tx: &mut Tx| {
+            if tx.fetch_optional::<(Uuid,)>(RUN_OF_OWNER, args![run_id, owner]).await?.is_none() {
+                return Ok(RollBack(TakeBackOutcome::NotFound));
+            }
+            let run = lock_run(tx, run_id).await?;
+            let Some(run) = run.filter(|run| run.status == RunStatus::Queued && run.attempt == 0) else {
+                return Ok(RollBack(TakeBackOutcome::Begun));
+            };
+            let ended = end_locked(tx, run, &Ending::Cancelled, ApprovalStatus::Cancelled).await?;
+            supersede::turns_of(tx, vec![run_id], Uuid::now_v7()).await?;
+            Ok(Commit(TakeBackOutcome::TakenBack(ended)))
+        };
+        self.database.transact("take a message back", take_back).await
+    }
+}
