@@ -21,6 +21,7 @@ in_both_modes!(
     a_cancel_ends_all_runs_below_and_keeps_their_texts,
     a_question_of_a_grandchild_is_answered_at_the_top_run,
     a_new_message_ends_the_wait_for_a_grandchild,
+    each_agent_decides_who_answers_its_questions,
     a_deleted_conversation_takes_its_children_with_it,
 );
 
@@ -242,6 +243,31 @@ async fn a_question_of_a_grandchild_is_answered_at_the_top_run(mut deployment: D
     assert_eq!(fold(&client.rest_after(&run_id, "0-0").await), fold(&frames));
 }
 
+async fn each_agent_decides_who_answers_its_questions(mut deployment: Deployment) {
+    let client = deployment.client();
+    let (ann, bob, carl) = (client.user("ann"), client.user("bob"), client.user("carl"));
+    agent(&client, json!([]), json!({"name": "helper", "approvers": ["carl"]})).await;
+    let more = json!({"name": "lead", "subagents": [{"agent": "helper"}], "approvers": ["bob"]});
+    let lead_id = agent(&client, json!([]), more).await;
+    let mut stream = stream_of(&ann, &lead_id, "[delegate=helper [approval=x] [tokens=1]] [tokens=1]").await;
+    let frames = stream.up_to("agent.state").await;
+    let question = all(&frames, "approval.requested")[0].clone();
+    let path = |run: &str| format!("/v1/runs/{run}/approvals");
+    let (top, child) = (stream.run_id.clone(), question["child_run_id"].as_str().unwrap().to_owned());
+    // The approver of the top run's agent sees and decides nothing of the child's.
+    assert_eq!(bob.get(&path(&top)).await.unwrap()["items"], json!([]));
+    let decide = |run: &str| format!("{}/{}", path(run), question["approval_id"].as_str().unwrap());
+    let approve = json!({"decision": "approve"});
+    assert_eq!(bob.post(&decide(&top), approve.clone()).await.unwrap_err().status, 404);
+    assert_eq!(ann.post(&decide(&top), approve.clone()).await.unwrap_err().code, "approver_needed");
+    // The approver of the child's agent sees the child alone.
+    assert_eq!(carl.get(&path(&top)).await.unwrap_err().status, 404);
+    let open = carl.get("/v1/approvals").await.unwrap();
+    assert_eq!((&open["items"][0]["run_id"], &open["items"][0]["conversation_id"]), (&json!(child), &Value::Null));
+    assert_eq!(carl.post(&decide(&top), approve).await.unwrap()["id"], child.as_str());
+    assert_eq!(stream.rest().await.last().unwrap().event, "run.completed");
+}
+
 async fn a_new_message_ends_the_wait_for_a_grandchild(mut deployment: Deployment) {
     let client = deployment.client();
     let (stream, frames) = asking_grandchild(&client).await;
@@ -267,6 +293,38 @@ async fn a_deleted_conversation_takes_its_children_with_it(mut deployment: Deplo
     let path = format!("/v1/conversations/{}", run["conversation_id"].as_str().unwrap());
     until("the child's conversation is gone", || async { client.get(&path).await.err().map(drop) }).await;
     assert_eq!(client.get(&format!("/v1/runs/{child}")).await.unwrap_err().status, 404);
+}
+
+#[tokio::test]
+async fn a_cancel_ends_eight_subagents_on_three_workers_within_two_seconds() {
+    // Each worker has three slots, so that all of them have children.
+    let scaled = ScaledOut::new().with("HOLDFAST_WORKER_CONCURRENCY", 3);
+    let mut api = scaled.api();
+    let (_first, _second, _third) = (scaled.worker(), scaled.worker(), scaled.worker());
+    let client = api.client();
+    helper(&client).await;
+    let lead_id = lead(&client, json!([{"agent": "helper"}])).await;
+    let calls = "[delegate=helper [tokens=5000] [delay=20] x]".repeat(8);
+    let mut stream = stream_of(&client, &lead_id, &format!("[parallel] {calls} [tokens=1]")).await;
+    let frames = stream.up_to_nth("subagent.started", 8).await;
+    let children =
+        all(&frames, "subagent.started").into_iter().map(|started| started["child_run_id"].as_str().unwrap());
+    let children: Vec<String> = children.map(str::to_owned).collect();
+    for child in &children {
+        client.events(child, None).await.up_to_nth("message.delta", 3).await;
+    }
+    let since = Instant::now();
+    client.cancel(&stream.run_id).await;
+    for child in &children {
+        let run = client.wait_for_run(child).await;
+        let log = client.events(child, None).await.rest().await;
+        assert_eq!(
+            (run["status"].as_str(), &run["output_message"]["content"]),
+            (Some("cancelled"), &json!(fold(&log)))
+        );
+    }
+    assert!(since.elapsed() < Duration::from_secs(2), "it took {:?}", since.elapsed());
+    assert_eq!(stream.rest().await.last().unwrap().event, "run.cancelled");
 }
 
 #[tokio::test]

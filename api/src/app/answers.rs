@@ -51,7 +51,9 @@ impl App {
             Ok(app.publish_answer(outcome, origin))
         });
         let not_found = || Problem::approval_not_found(approval_id, run_id);
-        let run = self.run_after_answer(&owner, asked_at, outcome.await?, not_found).await?;
+        // An approver may not see the run above.
+        let answered = if caller.owner == owner { asked_at } else { run_id };
+        let run = self.run_after_answer(&owner, answered, outcome.await?, not_found).await?;
         Ok(if caller.owner == owner { run } else { approver_view(run) })
     }
 

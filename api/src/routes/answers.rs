@@ -64,7 +64,7 @@ fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, 
     Value::deserialize(deserializer).map(Some)
 }
 
-/// List the approvals of a run, in order.
+/// List the approvals of a run, in order, for the run's owner with those of the runs below it.
 #[utoipa::path(get, path = "/v1/runs/{id}/approvals", tag = "runs", params(("id" = Uuid, Path), ListQuery), responses(
     (status = 200, body = Approvals), (status = 404, body = Problem, description = "run_not_found")
 ))]
@@ -75,9 +75,11 @@ pub async fn approvals(
     Query(query): Query<ListQuery>,
 ) -> Result<Json<Approvals>, Problem> {
     let size = page_size(&app, query.limit.or(Some(app.config().max_page)))?;
-    let (_, may_decide) = app.asked_run(&caller, id).await?;
+    let (asked, may_decide) = app.asked_run(&caller, id).await?;
     let page = app.storage().approvals_page(id, size, query.cursor.as_deref()).await?;
-    let Page { items, next } = page.ok_or_else(Problem::invalid_cursor)?;
+    let Page { mut items, next } = page.ok_or_else(Problem::invalid_cursor)?;
+    // The approvers of this run's agent may not see what the agents of runs below ask.
+    items.retain(|approval| approval.run_id == id || asked.owner == caller.owner);
     Ok(Json(Approvals { may_decide, items, next }))
 }
 

@@ -79,8 +79,8 @@ statements! {
         from chat_conversations
         where id = $2
     ",
-    /// Returns the messages that a fork copies: the run's input, and the messages of the run's branch from which the run
-    /// resumed. The checkpoint of a fork itself has no run there, so all messages before the first run are copied. A message
+    /// Returns the messages that a fork copies: the run's input with those that have joined the run before the checkpoint,
+    /// and the messages of the run's branch from which the run resumed. The checkpoint of a fork itself has no run there, so all messages before the first run are copied. A message
     /// has the branch of its run, and only a card has its own.
     MESSAGES_OF_FORK = "
         with recursive path (branch, turn, position) as (
@@ -112,6 +112,15 @@ statements! {
                       (select min(position) from agent_runs where conversation_id = $1), m.turn + 1
                   )
               else m.id = r.input_message_id
+              or m.turn = r.position
+                  and exists (
+                      select 1
+                      from agent_runs own
+                      where own.conversation_id = $1
+                        and own.input_message_id = m.id
+                        and own.steers
+                        and own.finished_at <= $3
+                  )
               or m.turn < r.position
                   and (m.superseded_at is null or m.superseded_at > r.created_at)
                   and exists (
@@ -128,7 +137,7 @@ statements! {
                         and (p.turn is null or (m.turn, m.position) < (p.turn, p.position))
                   )
           end
-        order by m.id = r.input_message_id, m.turn, m.position
+        order by m.turn, m.id <> r.input_message_id, m.position
     ",
     /// Copies messages into the fork.
     COPY_MESSAGES = "

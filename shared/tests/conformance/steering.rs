@@ -6,9 +6,10 @@ use holdfast_shared::{
     event_id::EventId,
     run::{RunStatus, SubmitMode},
     storage::{
-        Answer, ArchiveChunk, BeginResult, Claim, FlushOutcome, MessageInput, NewRun, Progress, Release,
+        Answer, ArchiveChunk, BeginResult, Claim, FlushOutcome, MessageInput, NewCheckpoint, NewRun, Progress, Release,
         ReleaseOutcome, SteeringMessage, SubmitOutcome, TakeBackOutcome, Target,
     },
+    trace::Node,
 };
 use uuid::Uuid;
 
@@ -27,6 +28,7 @@ on_each_backend!(
     a_cancel_beside_the_take_leaves_one_end,
     a_message_to_a_waiting_run_waits_for_its_turn,
     an_edit_joins_no_run,
+    a_fork_has_the_messages_that_had_joined_at_its_checkpoint,
     a_message_without_a_live_run_is_an_ordinary_one,
 );
 
@@ -182,6 +184,35 @@ async fn an_edit_joins_no_run(backends: TestBackends) {
     };
     assert!(matches!(backends.storage.submit(OWNER, &NO_QUOTAS, &new).await.unwrap(), SubmitOutcome::Accepted(_)));
     assert!(waiting(&backends, &claim).await.is_empty());
+}
+
+async fn a_fork_has_the_messages_that_had_joined_at_its_checkpoint(backends: TestBackends) {
+    let (claim, conversation) = live_run(&backends).await;
+    let checkpoint = async |n: u32| {
+        let event_id = EventId::new(1, n);
+        let (id, metadata) = (Uuid::now_v7(), serde_json::json!({}));
+        let checkpoints = vec![NewCheckpoint { id, event_id, node: Node::Tools, step: 1, messages: 1, metadata }];
+        let progress = Progress { checkpoints, ..Progress::default() };
+        assert_eq!(
+            backends.storage.flush(&claim, &chunk(&claim, n, progress), LEASE).await.unwrap(),
+            FlushOutcome::Durable
+        );
+        id
+    };
+    let before = checkpoint(2).await;
+    steer(&backends, conversation, "joins").await;
+    let steering = waiting(&backends, &claim).await;
+    // The next checkpoint has a later time.
+    tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    let joining = chunk(&claim, 3, Progress { steering, ..Progress::default() });
+    assert_eq!(backends.storage.flush(&claim, &joining, LEASE).await.unwrap(), FlushOutcome::Durable);
+    tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    let after = checkpoint(4).await;
+    for (checkpoint, expected) in [(before, &["hi"][..]), (after, &["hi", "joins"])] {
+        let fork = backends.storage.fork_conversation(OWNER, conversation, checkpoint).await.unwrap().unwrap();
+        let copied = messages(&backends, fork.id).await;
+        assert_eq!(copied.iter().map(|(_, text)| text.as_str()).collect::<Vec<_>>(), expected);
+    }
 }
 
 async fn a_message_without_a_live_run_is_an_ordinary_one(backends: TestBackends) {

@@ -5,7 +5,7 @@ import type { Conversation as About, ServerInfo } from "../../client/server";
 import { useConversation } from "../../chat/useConversation";
 import { words } from "../../i18n";
 import { AgentPicker } from "./AgentPicker";
-import { Composer } from "../composer/Composer";
+import { Composer, type Suggestion } from "../composer/Composer";
 import { NEW_CHAT } from "../composer/drafts";
 import { Header } from "./Header";
 import { MessagesLater } from "./MessagesLater";
@@ -51,7 +51,7 @@ export function Conversation(props: Props) {
   const { open, about, agents, onSettled, onChanged, onWaiting, onRefused } = props;
   const chat = useConversation({ id: open.key, isNew: open.isNew, agentId: open.isNew ? agents.chosen : undefined });
   const field = useRef<HTMLTextAreaElement>(null);
-  const [suggestion, setSuggestion] = useState<{ text: string }>();
+  const [suggestion, setSuggestion] = useState<Suggestion>();
   const [isRenaming, setIsRenaming] = useState(false);
 
   const { conversationId } = chat;
@@ -111,7 +111,7 @@ export function Conversation(props: Props) {
         }
       />
       <div className="chat-room">
-        {isEmpty ? <Welcome isScripted={model?.is_real === false} /> : <MessagesLater chat={{ ...chat, restore: (id) => chat.restore(id).finally(onChanged) }} place={props.place} onFork={props.onFork} onTakenBack={(text) => setSuggestion({ text })} />}
+        {isEmpty ? <Welcome isScripted={model?.is_real === false} /> : <MessagesLater chat={{ ...chat, restore: (id) => chat.restore(id).finally(onChanged) }} place={props.place} onFork={props.onFork} onTakenBack={(text) => setSuggestion({ text, isTakenBack: true })} />}
       </div>
       {/* On a small page, the suggestions stand above the field, and the field stays at the bottom. */}
       {props.isNarrow && tries}

@@ -14,13 +14,19 @@ import { showToast } from "../controls/toasts";
 import { useVoice } from "./voice";
 import "./Composer.css";
 
+export type Suggestion = {
+  text: string;
+  /** Whether the text comes back from the messages; then it joins the text in the field. */
+  isTakenBack?: boolean;
+};
+
 type Props = {
   chat: Chat;
   /** The name of the stored draft. */
   draft: string;
   field: RefObject<HTMLTextAreaElement | null>;
-  /** A suggested text; each object puts its text into the field once, above the writer's own. */
-  suggestion?: { text: string };
+  /** A suggested text, or one that its writer has taken back; each object puts its text into the field once. */
+  suggestion?: Suggestion;
   /** Whether the field is locked while an answer is being made. */
   isLockable?: boolean;
   /** The elements below the text, at its beginning. */
@@ -47,7 +53,7 @@ export function Composer({ chat, draft, field, suggestion, isLockable, children 
 
   useEffect(() => {
     if (!suggestion) return;
-    write(joined(suggestion.text, text));
+    write(suggestion.isTakenBack ? joined(suggestion.text, text) : suggestion.text);
     field.current?.focus();
   }, [suggestion, field]);
   useUnlocked(field, isLocked);
