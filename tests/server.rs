@@ -11,7 +11,7 @@ async fn an_embedded_server_names_its_model_and_its_storage() {
     let mut holdfast = Embedded::new().start();
     let server = holdfast.client().get("/v1/server").await.unwrap();
     let model = json!({"provider": "scripted", "name": "scripted", "is_real": false});
-    let expected = json!({"version": env!("CARGO_PKG_VERSION"), "model": model, "storage": "sqlite", "warning": null});
+    let expected = json!({"version": env!("CARGO_PKG_VERSION"), "model": model, "storage": "sqlite", "composer": "open", "warning": null});
     assert_eq!(server, expected);
     let real = Embedded::new().with("CHAT_MODEL_PROVIDER", "ollama").with("CHAT_MODEL_NAME", "llama3.2");
     let server = real.with("CHAT_MEMORY_BACKEND", "memory").start().client().get("/v1/server").await.unwrap();

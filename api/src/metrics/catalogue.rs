@@ -123,6 +123,9 @@ catalogue! {
             "model_timeout", "model_rate_limited", "model_unavailable", "model_not_found", "model_refused",
             "model_broken_stream", "model_failed"),
         "Failed model requests, retried ones included, by code.";
+    "holdfast_model_fallbacks_total", Counter, WORKER, each!("provider":
+            "gemini", "vertex", "anthropic", "openai", "ollama", "scripted"),
+        "Calls to models of a fallback, instead of one that did not answer, by provider.";
     "holdfast_takeovers_total", Counter, WORKER, UNLABELED, "Runs taken over from a worker whose lease has expired.";
     "holdfast_streams_resumed_total", Counter, API, UNLABELED, "Streams that clients have resumed after an event.";
     "holdfast_connections_stalled_total", Counter, API, UNLABELED,

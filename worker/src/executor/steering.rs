@@ -2,18 +2,21 @@
 //!
 //! Order matters: the holder takes a message and ends the message's own run in one write, and clients see both after that.
 
+use std::{error::Error, time::Duration};
+
 use holdfast_shared::{
     event::{EventBody, MessageSteered},
     storable::storable,
     storage::Progress,
     trace::TraceRole,
 };
+use tokio::time::timeout;
 
-use super::{
-    Stop,
-    attempt::{Attempt, retry_query},
-};
+use super::{Stop, attempt::Attempt};
 use crate::{lease::Signal, sweeper::show};
+
+/// Longest look for messages.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Takes the messages that wait for this border of a step. Before its first step, a run looks only if a message was waiting
 /// at its claim.
@@ -22,11 +25,18 @@ pub async fn take_messages(attempt: &mut Attempt<'_>) -> Result<(), Stop> {
     if step == 0 && !attempt.claim.is_steered {
         return Ok(());
     }
-    let (storage, claim) = (&attempt.shared.worker.storage, attempt.claim);
-    let messages = retry_query(attempt.lease, attempt.recorder, || storage.steering_messages(claim)).await?;
-    if messages.is_empty() {
-        return Ok(());
-    }
+    let (storage, claim) = (attempt.shared.worker.storage.clone(), attempt.claim);
+    // While the database is away, the run continues without the messages, which wait for another border.
+    let look = async move { timeout(PATIENCE, storage.steering_messages(claim)).await };
+    let messages = match attempt.alongside(look).await? {
+        Ok(Ok(messages)) if !messages.is_empty() => messages,
+        Ok(Ok(_)) => return Ok(()),
+        Ok(Err(error)) => {
+            tracing::debug!(error = &error as &dyn Error, "failed to look for messages that steer the run");
+            return Ok(());
+        }
+        Err(_) => return Ok(()),
+    };
     let mut trace = Vec::new();
     for message in &messages {
         // A step of 0 would be the run's own input.

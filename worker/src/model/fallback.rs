@@ -59,7 +59,8 @@ impl ChosenModel {
                 };
                 let next = others.next().filter(|_| error.lets_another_model_answer());
                 candidate = next.ok_or(error)?;
-                metrics::counter!("holdfast_model_fallbacks_total", "model" => candidate.choice.path()).increment(1);
+                metrics::counter!("holdfast_model_fallbacks_total", "provider" => candidate.choice.provider.to_string())
+                    .increment(1);
                 tracing::warn!(
                     model = candidate.choice.path(),
                     "the model before does not answer; asking the next one"
