@@ -357,6 +357,7 @@ async fn tools_with_effects_wait_for_the_database_and_others_do_not() {
     // The database has everything after it is back.
     let run_id = frames[0].data["run_id"].as_str().unwrap();
     let calls = client.get(&format!("/v1/runs/{run_id}/tool_calls")).await.unwrap();
+    assert!(calls["items"].as_array().unwrap().iter().all(|call| call["by"] == "worker"));
     let outputs: Vec<&str> =
         calls["items"].as_array().unwrap().iter().map(|call| call["output"].as_str().unwrap()).collect();
     assert_eq!(outputs, ["seen", "counted"]);

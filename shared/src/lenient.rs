@@ -10,6 +10,13 @@ pub trait Growing: for<'de> Deserialize<'de> {
     const UNKNOWN: Self;
 }
 
+/// Deserializes a text or null. Fails only if the JSON is neither.
+pub fn optional_word<'de, D: Deserializer<'de>, T: Growing>(deserializer: D) -> Result<Option<T>, D::Error> {
+    let Some(text) = Option::<Cow<'de, str>>::deserialize(deserializer)? else { return Ok(None) };
+    let known: Result<T, Error> = T::deserialize(text.as_ref().into_deserializer());
+    Ok(Some(known.unwrap_or(T::UNKNOWN)))
+}
+
 /// Deserializes a text. Fails only if the JSON is no text.
 pub fn word<'de, D: Deserializer<'de>, T: Growing>(deserializer: D) -> Result<T, D::Error> {
     let text = Cow::<'de, str>::deserialize(deserializer)?;

@@ -8,6 +8,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use crate::{
+    event::ExecutedBy,
     schema::{SchemaLimits, Sizes},
     storable::{MAX_DEPTH, is_too_deep},
 };
@@ -154,6 +155,9 @@ pub struct ToolCall {
     pub effect: Effect,
     /// Tells how far the call has got.
     pub status: ToolCallStatus,
+    /// The party that executes the call; absent for an unknown tool, and in calls of earlier versions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by: Option<ExecutedBy>,
     /// The child run that answers the call, for a tool that delegates.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub child_run_id: Option<Uuid>,

@@ -127,15 +127,9 @@ fn call_started() -> EventBody<'static> {
 }
 
 fn call_completed<'a>(output: Option<&'a str>, error: Option<&str>) -> EventBody<'a> {
-    EventBody::ToolCallCompleted(ToolCallCompleted {
-        input: None,
-        base: None,
-        call_id: "c".into(),
-        name: "kb__count".into(),
-        output: output.map(Into::into),
-        error: error.map(|message| ToolError::new("timeout", message)),
-        duration_ms: 1,
-    })
+    let (call_id, name, output) = ("c".into(), "kb__count".into(), output.map(Into::into));
+    let error = error.map(|message| ToolError::new("timeout", message));
+    ToolCallCompleted { input: None, base: None, call_id, name, by: None, output, error, duration_ms: 1 }.into()
 }
 
 fn run_failed() -> EventBody<'static> {
@@ -270,6 +264,7 @@ fn a_refused_call_comes_before_its_result() {
         base: None,
         call_id: "c".into(),
         name: "kb__drop".into(),
+        by: None,
         output: None,
         error: Some(ToolError::new("denied", "no")),
         duration_ms: 0,

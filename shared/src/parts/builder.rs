@@ -2,7 +2,7 @@
 
 use super::{CallProgress, MessagePart, MessageParts, ToolCallPart, change::PartChange};
 use crate::{
-    event::{Event, EventBody},
+    event::{Event, EventBody, ExecutedBy},
     event_id::EventId,
 };
 
@@ -31,10 +31,10 @@ struct DeltaRun {
 enum DeltaKind {
     Text,
     Reasoning,
-    /// The arguments of a call, with the tool's name in the first delta of the call.
+    /// The arguments of a call; in its first delta with the name of the tool, and the party that executes it.
     Arguments {
         call_id: String,
-        name: Option<String>,
+        tool: Option<(String, Option<ExecutedBy>)>,
     },
 }
 
@@ -61,8 +61,9 @@ impl PartsBuilder {
             EventBody::MessageDelta(delta) => self.push_delta(DeltaKind::Text, id, at_ms, &delta.text),
             EventBody::ReasoningDelta(delta) => self.push_delta(DeltaKind::Reasoning, id, at_ms, &delta.text),
             EventBody::ToolCallDelta(delta) => {
-                let (call_id, name) = (delta.call_id.to_string(), delta.name.as_deref().map(str::to_owned));
-                self.push_delta(DeltaKind::Arguments { call_id, name }, id, at_ms, &delta.text);
+                let tool = delta.name.as_deref().map(|name| (name.to_owned(), delta.by));
+                let kind = DeltaKind::Arguments { call_id: delta.call_id.to_string(), tool };
+                self.push_delta(kind, id, at_ms, &delta.text);
             }
             body => self.0.push(FoldEntry::Change { id, at_ms, change: PartChange::of(body) }),
         }
@@ -119,7 +120,7 @@ impl FoldEntry {
 impl DeltaRun {
     fn continues_with(&self, kind: &DeltaKind) -> bool {
         match (&self.kind, kind) {
-            (DeltaKind::Arguments { call_id, .. }, DeltaKind::Arguments { call_id: next, name: None }) => {
+            (DeltaKind::Arguments { call_id, .. }, DeltaKind::Arguments { call_id: next, tool: None }) => {
                 call_id == next
             }
             (known, next) => known == next,
@@ -153,9 +154,13 @@ impl DeltaRun {
                 let duration_ms = u64::try_from(next_ms - self.since_ms).unwrap_or_default();
                 parts.parts.push(MessagePart::Reasoning { text: self.text, duration_ms });
             }
-            DeltaKind::Arguments { call_id, name } => {
-                let call = match name {
-                    Some(name) => Some(parts.call_named(&call_id, &name)),
+            DeltaKind::Arguments { call_id, tool } => {
+                let call = match tool {
+                    Some((name, by)) => {
+                        let call = parts.call_named(&call_id, &name);
+                        call.by = by.or(call.by);
+                        Some(call)
+                    }
                     None => parts.call(&call_id),
                 };
                 if let Some(ToolCallPart { state: CallProgress::Incomplete(input), .. }) = call {
@@ -198,7 +203,7 @@ mod tests {
     }
 
     fn arguments(name: Option<&'static str>, text: &'static str) -> EventBody<'static> {
-        ToolCallDelta { call_id: "c".into(), name: name.map(Into::into), text: text.into() }.into()
+        ToolCallDelta { call_id: "c".into(), name: name.map(Into::into), by: None, text: text.into() }.into()
     }
 
     fn input() -> RawJson<'static> {
@@ -212,7 +217,7 @@ mod tests {
 
     fn completed(refused: bool, error: Option<ToolError>) -> EventBody<'static> {
         let (call_id, name, input) = ("c".into(), "bank__pay".into(), refused.then(input));
-        ToolCallCompleted { base: None, call_id, name, input, output: None, error, duration_ms: 5 }.into()
+        ToolCallCompleted { base: None, call_id, name, by: None, input, output: None, error, duration_ms: 5 }.into()
     }
 
     fn asked() -> EventBody<'static> {
@@ -254,10 +259,22 @@ mod tests {
         builder.into_parts((bodies.len() as i64 + 1) * 1000).parts
     }
 
-    fn call(state: CallProgress, by_worker: bool, approved: Option<Option<bool>>) -> MessagePart {
+    fn call(
+        by: Option<ExecutedBy>,
+        state: CallProgress,
+        by_worker: bool,
+        approved: Option<Option<bool>>,
+    ) -> MessagePart {
         let reason = |approved: Option<bool>| approved.map(|_| "why".to_owned());
         let approval = approved.map(|approved| CallApproval { id: Uuid::max(), approved, reason: reason(approved) });
-        MessagePart::Call(ToolCallPart { call_id: "c".into(), name: "bank__pay".into(), state, by_worker, approval })
+        MessagePart::Call(ToolCallPart {
+            call_id: "c".into(),
+            name: "bank__pay".into(),
+            by,
+            state,
+            by_worker,
+            approval,
+        })
     }
 
     fn question(edited: bool) -> MessagePart {
@@ -291,21 +308,26 @@ mod tests {
     #[test]
     fn a_call_has_the_state_of_its_last_event() {
         use CallProgress::{Asked, Ended, Incomplete, Started, Withdrawn};
+        const WORKER: Option<ExecutedBy> = Some(ExecutedBy::Worker);
+        const CLIENT: Option<ExecutedBy> = Some(ExecutedBy::Client);
         let end = MessagePart::CallEnd { call_id: "c".into() };
         let check = |bodies: &[EventBody<'_>], expected: &[MessagePart]| assert_eq!(parts_of(bodies), expected);
         let writing = [arguments(Some("bank__pay"), "{\"am"), arguments(None, "ount\"")];
-        check(&writing, &[call(Incomplete("{\"amount\"".into()), false, None)]);
-        check(&[started(ExecutedBy::Client)], &[call(Started, false, None)]);
-        check(&[started(ExecutedBy::Worker), completed(false, None)], &[call(Ended, true, None), end.clone()]);
-        check(&[completed(true, Some(ToolError::new("no_such_tool", "")))], &[call(Ended, true, None), end.clone()]);
-        check(&[asked()], &[call(Asked, false, Some(None)), question(false)]);
+        check(&writing, &[call(None, Incomplete("{\"amount\"".into()), false, None)]);
+        check(&[started(ExecutedBy::Client)], &[call(CLIENT, Started, false, None)]);
+        check(&[started(ExecutedBy::Worker), completed(false, None)], &[call(WORKER, Ended, true, None), end.clone()]);
+        check(
+            &[completed(true, Some(ToolError::new("no_such_tool", "")))],
+            &[call(None, Ended, true, None), end.clone()],
+        );
+        check(&[asked()], &[call(WORKER, Asked, false, Some(None)), question(false)]);
         let denied =
             [asked(), resolved(ApprovalStatus::Denied, None), completed(true, Some(ToolError::new("denied", "")))];
-        check(&denied, &[call(Ended, false, Some(Some(false))), question(false), end.clone()]);
+        check(&denied, &[call(WORKER, Ended, false, Some(Some(false))), question(false), end.clone()]);
         let withdrawn = [asked(), resolved(ApprovalStatus::Cancelled, None)];
-        check(&withdrawn, &[call(Withdrawn, false, Some(Some(false))), question(false)]);
+        check(&withdrawn, &[call(WORKER, Withdrawn, false, Some(Some(false))), question(false)]);
         let edited = [asked(), resolved(ApprovalStatus::Approved, Some(input())), started(ExecutedBy::Worker)];
-        check(&edited, &[call(Started, true, Some(Some(true))), question(true)]);
+        check(&edited, &[call(WORKER, Started, true, Some(Some(true))), question(true)]);
     }
 
     #[test]

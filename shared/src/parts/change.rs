@@ -15,10 +15,10 @@ pub enum PartChange {
     Step,
     Context(Value),
     Warning(Value),
-    Started { call_id: String, name: String, by_worker: bool },
+    Started { call_id: String, name: String, by: ExecutedBy },
     Asked { name: String, question: QuestionPart },
     Resolved { call_id: String, approval: CallApproval, is_withdrawn: bool, is_edited: bool },
-    Completed { call_id: String, name: String, is_refused: bool },
+    Completed { call_id: String, name: String, by: Option<ExecutedBy>, is_refused: bool },
 }
 
 impl PartChange {
@@ -27,11 +27,9 @@ impl PartChange {
             EventBody::StepStarted(_) => Self::Step,
             EventBody::ContextUsage(usage) => Self::Context(json!(usage)),
             EventBody::WarningRaised(warning) => Self::Warning(json!(warning)),
-            EventBody::ToolCallStarted(started) => Self::Started {
-                call_id: started.call_id.to_string(),
-                name: started.name.to_string(),
-                by_worker: started.by == ExecutedBy::Worker,
-            },
+            EventBody::ToolCallStarted(started) => {
+                Self::Started { call_id: started.call_id.to_string(), name: started.name.to_string(), by: started.by }
+            }
             // The runs below have parts of their own.
             EventBody::ApprovalRequested(requested) if requested.child_run_id.is_some() => Self::None,
             EventBody::ApprovalRequested(requested) => Self::Asked {
@@ -50,6 +48,7 @@ impl PartChange {
                 Self::Completed {
                     call_id: completed.call_id.to_string(),
                     name: completed.name.to_string(),
+                    by: completed.by,
                     is_refused: completed.input.is_some() && !matches!(code, Some("denied" | "approval_expired")),
                 }
             }
@@ -104,14 +103,17 @@ impl MessageParts {
                     None => self.parts.push(MessagePart::Context { payload }),
                 }
             }
-            PartChange::Started { call_id, name, by_worker } => {
+            PartChange::Started { call_id, name, by } => {
                 let call = self.call_named(&call_id, &name);
                 call.state = CallProgress::Started;
-                call.by_worker |= by_worker;
+                call.by = Some(by);
+                call.by_worker |= by == ExecutedBy::Worker;
             }
             PartChange::Asked { name, question } => {
                 let call = self.call_named(&question.call_id, &name);
                 call.state = CallProgress::Asked;
+                // Workers alone ask before a call.
+                call.by = Some(ExecutedBy::Worker);
                 call.approval = Some(CallApproval { id: question.approval_id, approved: None, reason: None });
                 self.parts.push(MessagePart::Question(question));
             }
@@ -130,13 +132,14 @@ impl MessageParts {
                     }
                 }
             }
-            PartChange::Completed { call_id, name, is_refused } => {
+            PartChange::Completed { call_id, name, by, is_refused } => {
                 // No earlier event has announced a call that was refused.
                 if is_refused {
                     self.call_named(&call_id, &name).by_worker = true;
                 }
                 if let Some(call) = self.call(&call_id) {
                     call.state = CallProgress::Ended;
+                    call.by = by.or(call.by);
                 }
                 self.parts.push(MessagePart::CallEnd { call_id });
             }

@@ -14,6 +14,7 @@ use uuid::Uuid;
 
 use crate::{
     approval::ApprovalKind,
+    event::ExecutedBy,
     storable::{storable, storable_json},
     storage::StoredCall,
     trace::{TraceMessage, TraceRole},
@@ -79,6 +80,9 @@ pub struct ToolCallPart {
     pub call_id: String,
     /// The tool.
     pub name: String,
+    /// The party that executes it, if an event has told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<ExecutedBy>,
     /// Its last state.
     pub state: CallProgress,
     /// Whether a worker executes it, and not the client.
@@ -149,7 +153,14 @@ impl MessageParts {
                 let state = if call.has_ended() { CallProgress::Ended } else { CallProgress::Started };
                 // A client's tool has no server in its name.
                 let by_worker = name.contains("__");
-                parts.push(MessagePart::Call(ToolCallPart { call_id, name, state, by_worker, approval: None }));
+                parts.push(MessagePart::Call(ToolCallPart {
+                    call_id,
+                    name,
+                    by: None,
+                    state,
+                    by_worker,
+                    approval: None,
+                }));
                 if call.has_ended() {
                     parts.push(MessagePart::CallEnd { call_id: call.call_id.clone() });
                 }
@@ -212,7 +223,14 @@ impl MessageParts {
         let is_it = |part: &MessagePart| matches!(part, MessagePart::Call(call) if call.call_id == id);
         let index = self.parts.iter().rposition(is_it).unwrap_or_else(|| {
             let (call_id, name, state) = (id.to_owned(), name.to_owned(), CallProgress::Incomplete(String::new()));
-            self.parts.push(MessagePart::Call(ToolCallPart { call_id, name, state, by_worker: false, approval: None }));
+            self.parts.push(MessagePart::Call(ToolCallPart {
+                call_id,
+                name,
+                by: None,
+                state,
+                by_worker: false,
+                approval: None,
+            }));
             self.parts.len() - 1
         });
         let MessagePart::Call(call) = &mut self.parts[index] else { unreachable!("the index is that of a call") };
@@ -255,6 +273,7 @@ mod tests {
             MessagePart::Call(ToolCallPart {
                 call_id: name.into(),
                 name: name.into(),
+                by: None,
                 state,
                 by_worker,
                 approval: None,

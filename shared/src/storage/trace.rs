@@ -40,6 +40,7 @@ struct CallRow {
     call_id: String,
     step: i64,
     name: String,
+    executed_by: Option<String>,
     input: Json<Value>,
     #[sqlx(try_from = "String")]
     effect: Effect,
@@ -78,9 +79,8 @@ statements! {
     ",
     /// Returns a run's tool calls.
     TOOL_CALLS = "
-        select run_id, call_id, step, name, input, effect, status, child_run_id, output,
-            error, duration_ms,
-            expires_at, created_at, completed_at
+        select run_id, call_id, step, name, executed_by, input, effect, status, child_run_id,
+            output, error, duration_ms, expires_at, created_at, completed_at
         from agent_run_tool_calls
         where run_id = $1
         order by step, position
@@ -103,9 +103,8 @@ statements! {
     /// Lists a run's tool calls.
     TOOL_CALLS_PAGE = page_query!(
         "
-            select run_id, call_id, step, name, input, effect, status, child_run_id, output,
-            error, duration_ms,
-                expires_at, created_at, completed_at, position,
+            select run_id, call_id, step, name, executed_by, input, effect, status, child_run_id,
+                output, error, duration_ms, expires_at, created_at, completed_at, position,
                 octet_length(cast(input as text)) + coalesce(octet_length(output), 0)
                 + coalesce(octet_length(cast(error as text)), 0) + 500 as page_bytes
             from agent_run_tool_calls
@@ -160,9 +159,8 @@ statements! {
     ",
     /// Returns the tool calls of some steps of a run.
     TOOL_CALLS_OF_STEPS = "
-        select run_id, call_id, step, name, input, effect, status, child_run_id, output,
-            error, duration_ms,
-            expires_at, created_at, completed_at
+        select run_id, call_id, step, name, executed_by, input, effect, status, child_run_id,
+            output, error, duration_ms, expires_at, created_at, completed_at
         from agent_run_tool_calls
         where run_id = $1
           and step >= $2
@@ -341,6 +339,7 @@ impl From<CallRow> for ToolCall {
             input: row.input.0,
             effect: row.effect,
             status: row.status,
+            by: row.executed_by.and_then(|by| by.parse().ok()),
             child_run_id: row.child_run_id,
             output: row.output,
             error: row.error.map(|error| error.0),

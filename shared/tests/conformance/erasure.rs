@@ -8,7 +8,7 @@ use holdfast_shared::{
     approval::ApprovalKind,
     conversation::Handle,
     ending::Ending,
-    event::{Event, EventBody, WarningRaised},
+    event::{Event, EventBody, ExecutedBy, WarningRaised},
     event_id::EventId,
     idempotency::IdempotencyKey,
     message::Message,
@@ -80,6 +80,7 @@ fn progress(text: &str) -> Progress {
         model: None,
     };
     let call = CallState {
+        by: Some(ExecutedBy::Worker),
         call_id: call_id.clone(),
         step: 1,
         position: 0,

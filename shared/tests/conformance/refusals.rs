@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use holdfast_shared::{
     ending::Ending,
-    event::{Event, EventBody, MessageDelta},
+    event::{Event, EventBody, ExecutedBy, MessageDelta},
     event_id::EventId,
     run::{RunError, RunStatus},
     storage::{
@@ -69,6 +69,7 @@ fn step(claim: &Claim, n: u32) -> ArchiveChunk {
         model: None,
     };
     let call = CallState {
+        by: Some(ExecutedBy::Worker),
         call_id: format!("call_{n}"),
         step: n,
         position: 0,

@@ -3,6 +3,7 @@
 use holdfast_shared::{
     agent::AgentDefinition,
     ending::Ending,
+    event::ExecutedBy,
     event_id::EventId,
     run::RunStatus,
     storage::{
@@ -53,6 +54,7 @@ pub async fn family(backends: &TestBackends, children: usize) -> Family {
     let child = |n: usize| NewChild::new(format!("call_{n}"), SubagentRole::Subagent, agent_id, format!("task {n}"));
     let children: Vec<NewChild> = (0..children).map(child).collect();
     let call = |(position, child): (usize, &NewChild)| CallState {
+        by: Some(ExecutedBy::Worker),
         call_id: child.call_id.clone(),
         step: 1,
         position,

@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 use holdfast_shared::{
     agent::AgentDefinition,
     approval::{ApprovalKind, ApprovalStatus, Decision},
-    event::{AttemptReason, Event, EventBody, WarningRaised},
+    event::{AttemptReason, Event, EventBody, ExecutedBy, WarningRaised},
     event_id::EventId,
     page::PageSize,
     run::RunStatus,
@@ -54,6 +54,7 @@ pub fn chunk(claim: &Claim, n: u32, progress: Progress) -> ArchiveChunk {
 
 fn call(call_id: &str, status: ToolCallStatus, expires_at: Option<DateTime<Utc>>) -> CallState {
     CallState {
+        by: Some(ExecutedBy::Worker),
         call_id: call_id.into(),
         step: 1,
         position: 0,

@@ -131,7 +131,7 @@ fn refusal(kind: ApprovalKind, status: ApprovalStatus, reason: Option<&str>) -> 
 #[cfg(test)]
 mod tests {
     use chrono::DateTime;
-    use holdfast_shared::approval::Approval;
+    use holdfast_shared::{approval::Approval, event::ExecutedBy};
     use serde_json::json;
     use uuid::Uuid;
 
@@ -146,6 +146,7 @@ mod tests {
             step: 1,
             position: 0,
             name: "kb__count".into(),
+            by: Some(ExecutedBy::Worker),
             input: json!({"n": 1}),
             effect,
             status,

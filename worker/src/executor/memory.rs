@@ -12,6 +12,7 @@ use holdfast_shared::{
 use serde_json::Value;
 
 use super::NextNode;
+use crate::tools::Toolbox;
 
 /// State of the run so far. Callers that change it also record the change for the database.
 pub struct Memory {
@@ -130,7 +131,7 @@ impl Memory {
     }
 
     /// Adds the calls that the newest step requests.
-    pub fn add_calls(&mut self, calls: &[RequestedCall]) {
+    pub fn add_calls(&mut self, calls: &[RequestedCall], toolbox: &Toolbox) {
         self.calls_made += calls.len() as u32;
         let step_calls = calls.iter().enumerate().map(|(position, call)| StepCall {
             state: CallState {
@@ -138,6 +139,7 @@ impl Memory {
                 step: self.step,
                 position,
                 name: call.name.clone(),
+                by: toolbox.executed_by(&call.name),
                 input: call.input.clone(),
                 effect: Default::default(),
                 status: ToolCallStatus::Requested,
@@ -164,6 +166,7 @@ fn state_of(call: ToolCall, position: usize) -> CallState {
         call_id,
         step,
         name,
+        by,
         input,
         effect,
         status,
@@ -179,6 +182,7 @@ fn state_of(call: ToolCall, position: usize) -> CallState {
         step,
         position,
         name,
+        by,
         input,
         effect,
         status,

@@ -18,6 +18,7 @@ use super::{NextNode, Stop, attempt::Attempt, context, steering};
 use crate::{
     model::{self, AnswerDelta, CallDelta, ModelAnswer},
     spans,
+    tools::Toolbox,
 };
 
 /// Separates the texts of two steps, so that they read as two paragraphs.
@@ -92,7 +93,7 @@ pub async fn process(attempt: &mut Attempt<'_>) -> Result<NextNode, Stop> {
     message.tool_calls = calls.clone();
     message.usage = Some(step_answer.usage);
     let message = message.clone();
-    attempt.memory.add_calls(&calls);
+    attempt.memory.add_calls(&calls, &attempt.toolbox);
     let mut progress = Progress {
         messages: vec![message],
         calls: attempt.memory.calls.iter().map(|call| call.state.clone()).collect(),
@@ -168,7 +169,7 @@ async fn read_answer(attempt: &mut Attempt<'_>, request: model::Request, span: &
             AnswerDelta::Reasoning(text) => {
                 EventBody::ReasoningDelta(ReasoningDelta { message_id, text: storable(text).into() })
             }
-            AnswerDelta::Call(call) => match step_answer.take(call) {
+            AnswerDelta::Call(call) => match step_answer.take(call, &attempt.toolbox) {
                 Some(body) => body,
                 None => continue,
             },
@@ -180,7 +181,7 @@ async fn read_answer(attempt: &mut Attempt<'_>, request: model::Request, span: &
 
 impl StepAnswer {
     /// Adds a piece of a call. Returns the event that reports it, or `None` if the piece adds nothing visible.
-    fn take(&mut self, delta: CallDelta) -> Option<EventBody<'static>> {
+    fn take(&mut self, delta: CallDelta, toolbox: &Toolbox) -> Option<EventBody<'static>> {
         let CallDelta { index, name, arguments, signature } = delta;
         let arguments = storable(arguments);
         let existing = self.calls.iter().position(|call| call.index == index);
@@ -196,11 +197,13 @@ impl StepAnswer {
         call.arguments.push_str(&arguments);
         call.signature = signature.map(storable_json).or(call.signature.take());
         let name = is_new.then(|| call.name.clone());
+        let by = name.as_deref().and_then(|name| toolbox.executed_by(name));
         let visible = is_new || !arguments.is_empty();
         visible.then(|| {
             EventBody::ToolCallDelta(ToolCallDelta {
                 call_id: call.call_id.clone().into(),
                 name: name.map(Into::into),
+                by,
                 text: arguments.into(),
             })
         })

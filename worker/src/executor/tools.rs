@@ -220,6 +220,7 @@ pub(super) fn complete(attempt: &mut Attempt<'_>, (index, outcome, duration): Ca
         base: None,
         call_id: state.call_id.as_str().into(),
         name: state.name.as_str().into(),
+        by: state.by,
         input: never_started.then(|| (&state.input).into()),
         output: state.output.as_deref().map(Into::into),
         error: state.error.clone(),

@@ -10,6 +10,7 @@ use futures::future::join_all;
 use holdfast_shared::{
     agent::{AgentDefinition, McpServer},
     config::{ANONYMOUS_PREFIX, begins_with},
+    event::ExecutedBy,
     schema::{Schema, SchemaCheckError, SchemaChecks},
     storable::{storable, storable_json},
     storage::FoundAgent,
@@ -132,6 +133,11 @@ impl Toolbox {
 
     pub fn get(&self, name: &str) -> Option<&Arc<Tool>> {
         self.tools.get(name)
+    }
+
+    /// Returns the party that executes the calls of a tool; `None` if there is no such tool.
+    pub fn executed_by(&self, name: &str) -> Option<ExecutedBy> {
+        self.get(name).map(|tool| if tool.is_client_tool() { ExecutedBy::Client } else { ExecutedBy::Worker })
     }
 
     /// Returns whether a tool of this name may be on a server that cannot be reached.

@@ -4,7 +4,7 @@
 use chrono::{DateTime, Utc};
 use holdfast_shared::{
     approval::ApprovalKind,
-    event::EventBody,
+    event::{EventBody, ExecutedBy},
     event_id::EventId,
     finish_reason,
     run::{RunError, RunStatus},
@@ -235,15 +235,16 @@ impl From<finish_reason::FinishReason> for UiFinishReason {
 }
 
 impl UiTool {
-    pub fn new(tool_call_id: String, tool_name: String) -> Self {
-        let dynamic = is_server_tool(&tool_name);
+    pub fn new(tool_call_id: String, tool_name: String, by: Option<ExecutedBy>) -> Self {
+        let dynamic = is_dynamic(&tool_name, by);
         Self { tool_call_id, tool_name, dynamic }
     }
 }
 
-/// Returns whether the tool is an MCP server's, named `<server>__<tool>`. Tools of the client have no server.
-pub fn is_server_tool(tool_name: &str) -> bool {
-    tool_name.contains("__")
+/// Returns whether the front end does not know the tool: a worker executes it, or it is an MCP server's, named
+/// `<server>__<tool>`.
+pub fn is_dynamic(tool_name: &str, by: Option<ExecutedBy>) -> bool {
+    by == Some(ExecutedBy::Worker) || tool_name.contains("__")
 }
 
 // serde prescribes the signature.

@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     Chunk, REASONING,
-    chunk::{ApprovalDetails, CallDuration, UiMetadata, is_server_tool},
+    chunk::{ApprovalDetails, CallDuration, UiMetadata, is_dynamic},
     output_of,
 };
 
@@ -105,7 +105,7 @@ fn text_part(text: String) -> Value {
 }
 
 fn call_part(call: &ToolCallPart, outcome: Option<&StoredCall>) -> Value {
-    let mut part = if is_server_tool(&call.name) {
+    let mut part = if is_dynamic(&call.name, call.by) {
         json!({"type": "dynamic-tool", "toolName": call.name, "toolCallId": call.call_id})
     } else {
         json!({"type": format!("tool-{}", call.name), "toolCallId": call.call_id})
@@ -135,7 +135,7 @@ fn call_part(call: &ToolCallPart, outcome: Option<&StoredCall>) -> Value {
         }
         (CallProgress::Ended, None) => {
             let output = outcome.and_then(|call| call.output.clone()).unwrap_or_default();
-            part["output"] = output_of(&call.name, output);
+            part["output"] = output_of(is_dynamic(&call.name, call.by), output);
             "output-available"
         }
     }
@@ -214,7 +214,7 @@ mod tests {
 
     fn call(id: &str, state: CallProgress) -> MessagePart {
         let (call_id, name) = (id.to_owned(), "bank__pay".to_owned());
-        MessagePart::Call(ToolCallPart { call_id, name, state, by_worker: true, approval: None })
+        MessagePart::Call(ToolCallPart { call_id, name, by: None, state, by_worker: true, approval: None })
     }
 
     #[test]

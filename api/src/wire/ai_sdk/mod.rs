@@ -22,7 +22,7 @@ use uuid::Uuid;
 
 use super::{Block, Detail, LogPosition, View};
 pub use chunk::Chunk;
-use chunk::{ApprovalDetails, CallDuration, Crashes, UiAttempt, UiFinishReason, UiMetadata, UiTool, is_server_tool};
+use chunk::{ApprovalDetails, CallDuration, Crashes, UiAttempt, UiFinishReason, UiMetadata, UiTool, is_dynamic};
 pub use message::UiMessage;
 
 /// The ids of blocks. A client closes one block before it opens the next, so one id per kind is enough.
@@ -215,8 +215,9 @@ fn whole_text(text: String) -> Vec<Chunk> {
 
 fn argument_delta(delta: ToolCallDelta<'_>) -> Vec<Chunk> {
     let (tool_call_id, text) = (delta.call_id.into_owned(), delta.text.into_owned());
-    let start =
-        delta.name.map(|name| Chunk::ToolInputStart { tool: UiTool::new(tool_call_id.clone(), name.into_owned()) });
+    let start = delta
+        .name
+        .map(|name| Chunk::ToolInputStart { tool: UiTool::new(tool_call_id.clone(), name.into_owned(), delta.by) });
     let delta = (!text.is_empty()).then_some(Chunk::ToolInputDelta { tool_call_id, input_text_delta: text });
     start.into_iter().chain(delta).collect()
 }
@@ -224,7 +225,7 @@ fn argument_delta(delta: ToolCallDelta<'_>) -> Vec<Chunk> {
 /// Returns the chunk of a started call. Only a call that a worker makes counts as executed by the provider. A client
 /// sends the results of other calls by itself.
 fn call_available(call: ToolCallStarted<'_>) -> Chunk {
-    let tool = UiTool::new(call.call_id.into_owned(), call.name.into_owned());
+    let tool = UiTool::new(call.call_id.into_owned(), call.name.into_owned(), Some(call.by));
     let provider_executed = call.by == ExecutedBy::Worker;
     Chunk::ToolInputAvailable { tool, input: call.input.to_value(), provider_executed }
 }
@@ -233,7 +234,8 @@ fn call_available(call: ToolCallStarted<'_>) -> Chunk {
 /// outcome is no ordinary approval.
 fn approval_request(request: ApprovalRequested<'_>) -> Vec<Chunk> {
     let (approval_id, call_id) = (request.approval_id, request.call_id.into_owned());
-    let tool = UiTool::new(call_id.clone(), request.name.into_owned());
+    // Workers alone ask before a call.
+    let tool = UiTool::new(call_id.clone(), request.name.into_owned(), Some(ExecutedBy::Worker));
     let data =
         ApprovalDetails { approval_id, call_id: call_id.clone(), kind: request.kind, expires_at: request.expires_at };
     vec![
@@ -270,18 +272,18 @@ fn call_completed(call: ToolCallCompleted<'_>) -> Vec<Chunk> {
     let (tool_call_id, name) = (call.call_id.into_owned(), call.name.into_owned());
     let data = CallDuration { tool_call_id: tool_call_id.clone(), duration_ms: call.duration_ms };
     let duration = Chunk::DataCall { id: tool_call_id.clone(), data };
-    let dynamic = is_server_tool(&name);
+    let dynamic = is_dynamic(&name, call.by);
     let was_asked_about =
         call.error.as_ref().is_some_and(|error| matches!(error.code.as_str(), "denied" | "approval_expired"));
     // The stream has not shown any other refused call. The SDK's versions treat `tool-input-error` differently, so this
     // wire does not use it.
     let refused = call.input.filter(|_| !was_asked_about).map(|input| {
-        let tool = UiTool::new(tool_call_id.clone(), name.clone());
+        let tool = UiTool::new(tool_call_id.clone(), name.clone(), call.by);
         Chunk::ToolInputAvailable { tool, input: input.to_value(), provider_executed: true }
     });
     let outcome = match call.error {
         None => {
-            let output = output_of(&name, call.output.unwrap_or_default().into_owned());
+            let output = output_of(dynamic, call.output.unwrap_or_default().into_owned());
             Chunk::ToolOutputAvailable { tool_call_id, output, dynamic }
         }
         Some(error) if error.code == "denied" => Chunk::ToolOutputDenied { tool_call_id },
@@ -291,8 +293,8 @@ fn call_completed(call: ToolCallCompleted<'_>) -> Vec<Chunk> {
 }
 
 /// Returns a tool's output for the front end. JSON that the front end's own tool returned becomes JSON again.
-fn output_of(name: &str, output: String) -> Value {
-    let is_structured = output.starts_with(['{', '[']) && !is_server_tool(name);
+fn output_of(dynamic: bool, output: String) -> Value {
+    let is_structured = output.starts_with(['{', '[']) && !dynamic;
     let structure = is_structured.then(|| serde_json::from_str(&output).ok()).flatten();
     structure.unwrap_or(Value::String(output))
 }

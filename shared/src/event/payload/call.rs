@@ -26,6 +26,9 @@ pub struct ToolCallDelta<'a> {
     /// The tool's name; only the first piece of a call has it.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub name: Option<Cow<'a, str>>,
+    /// The party that executes the call; in the first piece of a call; absent for an unknown tool, and in events of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "lenient::optional_word")]
+    pub by: Option<ExecutedBy>,
     /// JSON text that follows the arguments so far.
     #[serde(borrow)]
     pub text: Cow<'a, str>,
@@ -70,6 +73,9 @@ pub struct ToolCallCompleted<'a> {
     /// The tool.
     #[serde(borrow)]
     pub name: Cow<'a, str>,
+    /// The party that executes the call; absent in events of earlier versions, and for an unknown tool.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "lenient::optional_word")]
+    pub by: Option<ExecutedBy>,
     /// The arguments of a call that was refused and so never started.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<serde_json::Value>)]
@@ -188,7 +194,9 @@ pub struct ApprovalResolved<'a> {
 
 /// The party that executes a tool call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(strum::EnumString)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum ExecutedBy {
     /// A worker.
     Worker,

@@ -23,7 +23,7 @@ use crate::storage::{
 };
 use crate::{
     approval::{Approval, ApprovalKind, ApprovalStatus, Decision},
-    event::{ApprovalResolved, Event, EventBody, ToolCallCompleted},
+    event::{ApprovalResolved, Event, EventBody, ExecutedBy, ToolCallCompleted},
     run::RunStatus,
     storable::{storable, storable_json},
     tool::{ToolCallStatus, ToolError},
@@ -317,6 +317,7 @@ pub async fn complete_locked(
         base: Some(run.archived_to),
         call_id: call_id.to_owned().into(),
         name: call.name.into(),
+        by: Some(ExecutedBy::Client),
         output: output.map(Into::into),
         error,
         duration_ms: duration_ms as u64,

@@ -16,7 +16,10 @@ use crate::storage::{
 };
 use crate::{
     ending::Ending,
-    event::{AgentState, AgentStateChanged, ApprovalResolved, Event, EventBody, SubagentCompleted, ToolCallCompleted},
+    event::{
+        AgentState, AgentStateChanged, ApprovalResolved, Event, EventBody, ExecutedBy, SubagentCompleted,
+        ToolCallCompleted,
+    },
     event_id::EventId,
     excerpt,
     run::RunStatus,
@@ -199,6 +202,7 @@ impl LoggedOutcome {
             base: None,
             call_id: self.call_id.as_str().into(),
             name: self.name.as_str().into(),
+            by: Some(ExecutedBy::Worker),
             input: None,
             output: output.map(|output| output.as_str().into()),
             error,

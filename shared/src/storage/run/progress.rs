@@ -15,6 +15,7 @@ use crate::storage::{
 };
 use crate::{
     approval::ApprovalKind,
+    event::ExecutedBy,
     event_id::EventId,
     finish_reason::FinishReason,
     tool::{Effect, ToolCallStatus, ToolError},
@@ -87,6 +88,9 @@ pub struct CallState {
     pub position: usize,
     /// Name of the tool, as the model knows it.
     pub name: String,
+    /// The party that executes the call; `None` for an unknown tool.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by: Option<ExecutedBy>,
     /// Arguments of the call; an approver may have edited them.
     pub input: Value,
     /// Effect of the tool when the call was planned.
@@ -212,13 +216,13 @@ statements! {
     /// Stores calls with their current state.
     UPSERT_CALLS = "
         insert into agent_run_tool_calls (
-            run_id, call_id, step, position, name, input, effect, status, schema, expires_at,
-            output, error, duration_ms, child_run_id, created_at, completed_at
+            run_id, call_id, step, position, name, executed_by, input, effect, status, schema,
+            expires_at, output, error, duration_ms, child_run_id, created_at, completed_at
         )
         select {uuid:value->>'run_id'}, value->>'call_id', cast(value->>'step' as bigint),
-            cast(value->>'position' as bigint), value->>'name', value->'input', value->>'effect',
-            value->>'status', value->'schema', {time:value->>'expires_at'}, value->>'output',
-            value->'error', cast(value->>'duration_ms' as bigint),
+            cast(value->>'position' as bigint), value->>'name', value->>'by', value->'input',
+            value->>'effect', value->>'status', value->'schema', {time:value->>'expires_at'},
+            value->>'output', value->'error', cast(value->>'duration_ms' as bigint),
             {uuid:value->>'child_run_id'}, {now},
             case when value->>'status' = 'completed' then {now} end
         from {each:$1}
