@@ -43,7 +43,7 @@ async fn a_worker_that_is_shut_down_finishes_short_runs_and_hands_over_the_rest(
     let (mut api, mut worker) = (scaled.api(), scaled.worker());
     let client = api.client();
     let mut short = client.stream("[tokens=30] [delay=20] hi").await;
-    let mut long = client.stream("[tokens=150] [delay=20] hi").await;
+    let mut long = client.stream("[tokens=400] [delay=20] hi").await;
     let mut short_frames = short.up_to("message.delta").await;
     let mut long_frames = long.up_to("message.delta").await;
     worker.signal("TERM");
