@@ -7,6 +7,7 @@ use holdfast_api::{Api, Authenticator, HttpListener, Metrics, ProcessRole, serve
 use holdfast_shared::{
     config::{ModelChoice, Provider, Stores},
     queue::{self, Queue},
+    quotas::Quotas,
     rate_limit::{self, RateLimit},
     run_log::{self, Push, RunLog},
     storage::{self, Storage},
@@ -37,7 +38,8 @@ pub async fn embedded(settings: ServerSettings, shutdown: CancellationToken) -> 
     let rate_limit = connect_rate_limit(&stores).await?;
     log_stores_and_model(&stores, &connections.storage, &settings)?;
     log_address(&listener, &auth);
-    let worker = make_worker(&connections, &settings, models, children);
+    let quotas = settings.quotas.quotas(auth.is_development());
+    let worker = make_worker(&connections, &settings, models, children, quotas);
     // This process is also the worker, so its settings name the model, even by default.
     let model = settings.model.choice().ok();
     let api = make_api(connections, auth, rate_limit, &settings, model, metrics);
@@ -67,6 +69,8 @@ pub async fn worker(settings: ServerSettings, shutdown: CancellationToken) -> an
     let Some(connections) = connect(&stores, &settings, ProcessRole::Worker, &shutdown).await? else { return Ok(()) };
     log_stores_and_model(&stores, &connections.storage, &settings)?;
     note_model(&connections.storage, &settings.model.choice()?).await;
+    // A worker does not know whether its APIs are in development mode.
+    let quotas = settings.quotas.quotas(false);
     if let Some(address) = settings.run.metrics_addr {
         // The metrics stay available until a drain has ended.
         let stop = CancellationToken::new();
@@ -76,7 +80,7 @@ pub async fn worker(settings: ServerSettings, shutdown: CancellationToken) -> an
                 format!("could not serve metrics on {address}: set HOLDFAST_METRICS_ADDR to a free address")
             })
         };
-        let worker = make_worker(&connections, &settings, models, children);
+        let worker = make_worker(&connections, &settings, models, children, quotas);
         let work = async {
             worker.run(shutdown).await;
             stop.cancel();
@@ -84,7 +88,7 @@ pub async fn worker(settings: ServerSettings, shutdown: CancellationToken) -> an
         };
         return tokio::try_join!(serving, work).map(drop);
     }
-    make_worker(&connections, &settings, models, children).run(shutdown).await;
+    make_worker(&connections, &settings, models, children, quotas).run(shutdown).await;
     Ok(())
 }
 
@@ -201,6 +205,7 @@ fn make_worker(
     settings: &ServerSettings,
     models: Models,
     children: Arc<Children>,
+    quotas: Quotas,
 ) -> Worker {
     Worker {
         storage: connections.storage.clone(),
@@ -211,6 +216,7 @@ fn make_worker(
         tools: settings.tools.clone(),
         children,
         archive_retention: settings.stores.archive_retention,
+        quotas,
         forgotten_after: settings.quotas.forgotten_after(),
     }
 }

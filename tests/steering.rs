@@ -20,7 +20,11 @@ in_both_modes!(
     each_of_many_messages_lands_once_and_in_order_though_workers_die,
 );
 
-in_either_mode!(a_message_can_be_taken_back_until_it_has_joined, every_wire_can_steer);
+in_either_mode!(
+    a_message_can_be_taken_back_until_it_has_joined,
+    a_message_beyond_the_bytes_of_a_run_waits_for_its_turn,
+    every_wire_can_steer,
+);
 
 /// The text of a run that has called the tool, and has then answered `[tokens=2]`.
 const ANSWER: &str = "Calling kb__count. \n\nThis is ";
@@ -200,6 +204,19 @@ async fn a_message_can_be_taken_back_until_it_has_joined(mut deployment: Deploym
     let history = client.get(&format!("/api/chat/{conversation}/messages")).await.unwrap();
     let roles: Vec<_> = history.as_array().unwrap().iter().map(|message| message["role"].as_str().unwrap()).collect();
     assert_eq!(roles, ["user", "user", "assistant"]);
+}
+
+async fn a_message_beyond_the_bytes_of_a_run_waits_for_its_turn(deployment: Deployment) {
+    let fitting = "[tokens=1] 123456789";
+    let mut deployment = deployment.with("HOLDFAST_MAX_STEERING_BYTES", fitting.len());
+    let client = deployment.client();
+    let mut calling = Calling::start(&client, "[tokens=9] [call=kb__count]").await;
+    let first = calling.steer(&client, fitting).await;
+    let second = calling.steer(&client, "x").await;
+    calling.answer().await;
+    assert_eq!(of_kind(&calling.stream.rest().await, "message.steered").len(), 1);
+    assert_eq!(client.run(&first).await["status"], "cancelled");
+    assert_eq!(client.wait_for_run(&second).await["status"], "completed");
 }
 
 async fn every_wire_can_steer(mut deployment: Deployment) {

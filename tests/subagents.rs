@@ -23,6 +23,7 @@ in_both_modes!(
     a_question_of_a_grandchild_is_answered_at_the_top_run,
     a_new_message_ends_the_wait_for_a_grandchild,
     each_agent_decides_who_answers_its_questions,
+    subagents_keep_to_the_quota_of_runs,
     a_deleted_conversation_takes_its_children_with_it,
 );
 
@@ -267,6 +268,20 @@ async fn each_agent_decides_who_answers_its_questions(mut deployment: Deployment
     assert_eq!((&open["items"][0]["run_id"], &open["items"][0]["conversation_id"]), (&json!(child), &Value::Null));
     assert_eq!(carl.post(&decide(&top), approve).await.unwrap()["id"], child.as_str());
     assert_eq!(stream.rest().await.last().unwrap().event, "run.completed");
+}
+
+async fn subagents_keep_to_the_quota_of_runs(deployment: Deployment) {
+    let mut deployment = deployment.with("HOLDFAST_RUNS_PER_OWNER", 3);
+    let client = deployment.client();
+    helper(&client).await;
+    let lead_id = lead(&client, json!([{"agent": "helper"}])).await;
+    let calls = "[delegate=helper [tokens=1] x]".repeat(3);
+    let frames = frames_of(&client, &lead_id, &format!("[parallel] {calls} [tokens=1]")).await;
+    assert_eq!(all(&frames, "subagent.started").len(), 2, "beside the run itself");
+    let outcomes = all(&frames, "tool_call.completed");
+    let refused: Vec<_> = outcomes.into_iter().filter(|outcome| outcome["error"]["code"] == "limit_reached").collect();
+    assert_eq!(refused.len(), 1);
+    assert_eq!(frames.last().unwrap().event, "run.completed");
 }
 
 async fn a_new_message_ends_the_wait_for_a_grandchild(mut deployment: Deployment) {

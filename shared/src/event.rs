@@ -65,6 +65,12 @@ impl Event {
         ids.zip(bodies).map(|(id, body)| Self::new(id, now, body)).collect()
     }
 
+    /// Returns the lines of events, each with its newline.
+    pub fn lines(events: &[Self]) -> String {
+        let line = |event: &Self| format!("{}\n", str::from_utf8(event.line()).expect("an event is a line of text"));
+        events.iter().map(line).collect()
+    }
+
     /// Parses one line, without its newline. Fails if the line is no event.
     pub fn parse(line: Bytes) -> Result<Self, DamagedEvent> {
         let damaged = |problem| DamagedEvent { problem, line: String::from_utf8_lossy(&line).into_owned() };

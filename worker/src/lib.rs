@@ -23,6 +23,7 @@ use std::{sync::Arc, time::Duration};
 use holdfast_shared::{
     config::{RunConfig, ToolsConfig},
     queue::Queue,
+    quotas::Quotas,
     run_log::RunLog,
     schema::SchemaChecks,
     storage::{ClaimTerms, Holder, Storage},
@@ -48,6 +49,8 @@ pub struct Worker {
     pub children: Arc<Children>,
     /// Retention of the events of ended runs.
     pub archive_retention: Duration,
+    /// The quotas of an owner that subagents must keep to.
+    pub quotas: Quotas,
     /// An anonymous user who is absent for longer is removed; `None` keeps all of them.
     pub forgotten_after: Option<Duration>,
 }

@@ -77,6 +77,7 @@ pub struct ProfileModel {
 const MAX_PROFILES: usize = 64;
 const MAX_NAME_CHARS: usize = 64;
 const MAX_FALLBACKS: usize = 8;
+const MAX_MODEL_CHARS: usize = 200;
 
 impl Profiles {
     /// Fails if a name, a provider or an option is not valid, or if there is no profile of a name.
@@ -111,6 +112,7 @@ impl Profiles {
             return Err(InvalidDefinition::new("profiles", problem));
         }
         check_provider(&profile.provider).map_err(|problem| InvalidDefinition::new(at("provider"), problem))?;
+        check_model(&profile.model).map_err(|problem| InvalidDefinition::new(at("model"), problem))?;
         profile.options.check(&at("options"))?;
         if profile.fallback.len() > MAX_FALLBACKS {
             return Err(InvalidDefinition::new(at("fallback"), format!("at most {MAX_FALLBACKS} models")));
@@ -118,8 +120,11 @@ impl Profiles {
         for fallback in &profile.fallback {
             match fallback {
                 Fallback::Profile(other) => self.expect_profile(other, &at("fallback"))?,
-                Fallback::Model(model) => check_provider(&model.provider)
-                    .map_err(|problem| InvalidDefinition::new(at("fallback.provider"), problem))?,
+                Fallback::Model(FallbackModel { provider, model }) => {
+                    check_provider(provider)
+                        .map_err(|problem| InvalidDefinition::new(at("fallback.provider"), problem))?;
+                    check_model(model).map_err(|problem| InvalidDefinition::new(at("fallback.model"), problem))?;
+                }
             }
         }
         Ok(())
@@ -158,6 +163,14 @@ impl Profiles {
         }
         Some(())
     }
+}
+
+fn check_model(name: &str) -> Result<(), String> {
+    let length = name.chars().count();
+    if (1..=MAX_MODEL_CHARS).contains(&length) && !name.trim().is_empty() {
+        return Ok(());
+    }
+    Err(format!("the provider's name of a model, of 1 to {MAX_MODEL_CHARS} characters"))
 }
 
 impl ModelRole {
@@ -215,6 +228,8 @@ mod tests {
         check(with("a", json!({"provider": "acme", "model": "m"})), "profiles.a.provider");
         let options = json!({"provider": "openai", "model": "m", "options": {"temperature": 3}});
         check(with("a", options), "profiles.a.options.temperature");
+        check(with("a", json!({"provider": "openai", "model": ""})), "profiles.a.model");
+        check(with("a", json!({"provider": "openai", "model": "m".repeat(MAX_MODEL_CHARS + 1)})), "profiles.a.model");
         check(with("a", json!({"provider": "openai", "model": "m", "fallback": ["b"]})), "profiles.a.fallback");
         let nine = vec![json!({"provider": "openai", "model": "m"}); MAX_FALLBACKS + 1];
         check(with("a", json!({"provider": "openai", "model": "m", "fallback": nine})), "profiles.a.fallback");

@@ -49,6 +49,10 @@ pub struct RunConfig {
     #[arg(long, env = "HOLDFAST_MAX_ANSWER_BYTES", default_value = "4194304", value_parser = bytes)]
     pub max_answer_bytes: usize,
 
+    /// Bytes of messages that may join one run; a further message waits for its turn.
+    #[arg(long, env = "HOLDFAST_MAX_STEERING_BYTES", default_value = "262144", value_parser = bytes)]
+    pub max_steering_bytes: usize,
+
     /// Time after SIGTERM before a worker hands its running runs over, in ms.
     #[arg(long = "drain-ms", env = "HOLDFAST_DRAIN_MS", default_value = "25000", value_parser = milliseconds)]
     pub drain: Duration,

@@ -18,7 +18,7 @@ use crate::{
     page::{Page, PageSize},
     quotas::Account,
     tool::ToolCallStatus,
-    trace::{Checkpoint, CheckpointState, Node},
+    trace::{Checkpoint, CheckpointState, Node, TraceMessage, TraceRole},
 };
 
 #[derive(FromRow)]
@@ -80,8 +80,8 @@ statements! {
         where id = $2
     ",
     /// Returns the messages that a fork copies: the run's input with those that have joined the run before the checkpoint,
-    /// and the messages of the run's branch from which the run resumed. The checkpoint of a fork itself has no run there, so all messages before the first run are copied. A message
-    /// has the branch of its run, and only a card has its own.
+    /// and the messages of the run's branch from which the run resumed. The checkpoint of a fork itself has no run there, so
+    /// all messages before the first run are copied. A message has the branch of its run, and only a card has its own.
     MESSAGES_OF_FORK = "
         with recursive path (branch, turn, position) as (
             select branch, cast(null as bigint), cast(null as bigint)
@@ -112,14 +112,16 @@ statements! {
                       (select min(position) from agent_runs where conversation_id = $1), m.turn + 1
                   )
               else m.id = r.input_message_id
-              or m.turn = r.position
-                  and exists (
-                      select 1
-                      from agent_runs own
-                      where own.conversation_id = $1
-                        and own.input_message_id = m.id
-                        and own.steers
-                        and own.finished_at <= $3
+              or m.run_id = r.id
+                  and m.role = 'user'
+                  and $4 >= (
+                      select count(*)
+                      from chat_messages earlier
+                      where earlier.conversation_id = $1
+                        and earlier.run_id = r.id
+                        and earlier.role = 'user'
+                        and earlier.id <> r.input_message_id
+                        and earlier.position <= m.position
                   )
               or m.turn < r.position
                   and (m.superseded_at is null or m.superseded_at > r.created_at)
@@ -272,9 +274,9 @@ async fn write_fork(tx: &mut Tx, account: Account<'_>, state: &CheckpointState) 
     let owner = account.owner;
     let (id, source, run_id) = (Uuid::now_v7(), state.checkpoint.conversation_id, state.checkpoint.run_id);
     tx.execute(INSERT_FORK, args![id, source, state.checkpoint.id]).await?;
-    let messages =
-        tx.fetch_all::<(Uuid, i64)>(MESSAGES_OF_FORK, args![source, run_id, Some(state.checkpoint.created_at)]);
-    let messages = messages.await?;
+    let joined = state.trace.iter().filter(|message| message.role == TraceRole::User && message.step > 0).count();
+    let args = args![source, run_id, Some(state.checkpoint.created_at), joined];
+    let messages = tx.fetch_all::<(Uuid, i64)>(MESSAGES_OF_FORK, args).await?;
     // A fork beyond the quota copies nothing.
     let copied: i64 = messages.iter().map(|(_, bytes)| bytes).sum();
     let mut usage = quota::usage(tx, owner, account.quotas()).await?;
@@ -315,8 +317,8 @@ async fn write_fork(tx: &mut Tx, account: Account<'_>, state: &CheckpointState) 
     Ok(tx.fetch_one::<ConversationRow>(FORK, args![id]).await?.into())
 }
 
-fn assistant_text(message: &crate::trace::TraceMessage) -> Option<&str> {
-    (message.role == crate::trace::TraceRole::Assistant).then_some(message.content.as_str())
+fn assistant_text(message: &TraceMessage) -> Option<&str> {
+    (message.role == TraceRole::Assistant).then_some(message.content.as_str())
 }
 
 impl From<CheckpointRow> for Checkpoint {

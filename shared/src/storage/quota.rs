@@ -200,6 +200,21 @@ pub(super) async fn usage(tx: &mut Tx, owner: &str, quotas: Quotas) -> Result<Ow
 }
 
 impl Storage {
+    /// Returns how many further runs the owner's quotas allow; `None` without quotas. Writes of the same moment do not count.
+    pub async fn room_for_runs(&self, owner: &str, quotas: Quotas) -> Result<Option<usize>, Error> {
+        if quotas == Quotas::default() {
+            return Ok(None);
+        }
+        let most_runs = quotas.runs.unwrap_or(0);
+        let args = args![owner, most_runs, quotas.bytes.is_some()];
+        let row = self.database.fetch_optional::<(i64, i64)>("look for room in an owner's quotas", USAGE, args).await?;
+        let (runs, bytes) = row.unwrap_or_default();
+        if quotas.bytes.is_some_and(|max| bytes as usize >= max) {
+            return Ok(Some(0));
+        }
+        Ok(quotas.runs.map(|max| max.saturating_sub(runs as usize)))
+    }
+
     /// Returns the bytes that the owner keeps, roughly.
     pub async fn kept_bytes(&self, owner: &str) -> Result<usize, Error> {
         let kept =

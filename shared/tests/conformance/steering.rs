@@ -6,10 +6,10 @@ use holdfast_shared::{
     event_id::EventId,
     run::{RunStatus, SubmitMode},
     storage::{
-        Answer, ArchiveChunk, BeginResult, Claim, FlushOutcome, MessageInput, NewCheckpoint, NewRun, Progress, Release,
-        ReleaseOutcome, SteeringMessage, SubmitOutcome, TakeBackOutcome, Target,
+        Answer, ArchiveChunk, BeginResult, Claim, FlushOutcome, MessageInput, NewCheckpoint, NewRun, NewTraceMessage,
+        Progress, Release, ReleaseOutcome, SteeringMessage, SubmitOutcome, TakeBackOutcome, Target,
     },
-    trace::Node,
+    trace::{Node, TraceRole},
 };
 use uuid::Uuid;
 
@@ -17,7 +17,7 @@ use crate::{
     backends::{ALL, LEASE, NO_QUOTAS, TestBackends, new_run},
     on_each_backend,
     storage::archived,
-    waiting::{approval, chunk, later},
+    waiting::{approval, chunk, later, trace_message},
 };
 
 on_each_backend!(
@@ -188,10 +188,10 @@ async fn an_edit_joins_no_run(backends: TestBackends) {
 
 async fn a_fork_has_the_messages_that_had_joined_at_its_checkpoint(backends: TestBackends) {
     let (claim, conversation) = live_run(&backends).await;
-    let checkpoint = async |n: u32| {
+    let checkpoint = async |n: u32, messages: usize| {
         let event_id = EventId::new(1, n);
         let (id, metadata) = (Uuid::now_v7(), serde_json::json!({}));
-        let checkpoints = vec![NewCheckpoint { id, event_id, node: Node::Tools, step: 1, messages: 1, metadata }];
+        let checkpoints = vec![NewCheckpoint { id, event_id, node: Node::Tools, step: 1, messages, metadata }];
         let progress = Progress { checkpoints, ..Progress::default() };
         assert_eq!(
             backends.storage.flush(&claim, &chunk(&claim, n, progress), LEASE).await.unwrap(),
@@ -199,15 +199,13 @@ async fn a_fork_has_the_messages_that_had_joined_at_its_checkpoint(backends: Tes
         );
         id
     };
-    let before = checkpoint(2).await;
+    let before = checkpoint(2, 0).await;
     steer(&backends, conversation, "joins").await;
     let steering = waiting(&backends, &claim).await;
-    // The next checkpoint has a later time.
-    tokio::time::sleep(std::time::Duration::from_millis(5)).await;
-    let joining = chunk(&claim, 3, Progress { steering, ..Progress::default() });
+    let read = NewTraceMessage { role: TraceRole::User, content: "joins".into(), ..trace_message(1, &[]) };
+    let joining = chunk(&claim, 3, Progress { messages: vec![read], steering, ..Progress::default() });
     assert_eq!(backends.storage.flush(&claim, &joining, LEASE).await.unwrap(), FlushOutcome::Durable);
-    tokio::time::sleep(std::time::Duration::from_millis(5)).await;
-    let after = checkpoint(4).await;
+    let after = checkpoint(4, 1).await;
     for (checkpoint, expected) in [(before, &["hi"][..]), (after, &["hi", "joins"])] {
         let fork = backends.storage.fork_conversation(OWNER, conversation, checkpoint).await.unwrap().unwrap();
         let copied = messages(&backends, fork.id).await;

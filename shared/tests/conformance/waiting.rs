@@ -84,7 +84,7 @@ pub fn approval(call_id: &str, expires_at: DateTime<Utc>) -> NewApproval {
     }
 }
 
-fn trace_message(position: u32, calls: &[&str]) -> NewTraceMessage {
+pub fn trace_message(position: u32, calls: &[&str]) -> NewTraceMessage {
     let requested = calls.iter().map(|call_id| RequestedCall {
         call_id: (*call_id).into(),
         name: "kb__count".into(),

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use holdfast_shared::{
-    event::{EventBody, ExecutedBy, SubagentStarted, ToolCallStarted},
+    event::{EventBody, SubagentStarted},
     storable::storable,
     storage::{FoundAgent, NewChild, Progress},
     subagent::{Delegation, SubagentRole},
@@ -13,7 +13,11 @@ use holdfast_shared::{
 };
 use serde_json::Value;
 
-use super::{Stop, attempt::Attempt, tools::complete};
+use super::{
+    Stop,
+    attempt::{Attempt, retry_query},
+    tools::{complete, intent},
+};
 use crate::lease::Signal;
 
 /// How long the events of a new child stay out of the run log.
@@ -27,12 +31,20 @@ pub enum Deferral {
 
 /// Starts a child for each call, or refuses the call. Returns whether a child was started.
 pub async fn delegate(attempt: &mut Attempt<'_>, calls: Vec<(usize, Value)>, deferral: Deferral) -> Result<bool, Stop> {
+    if calls.is_empty() {
+        return Ok(false);
+    }
+    let (worker, owner) = (&attempt.shared.worker, &attempt.claim.owner_id);
+    let room = || worker.storage.room_for_runs(owner, worker.quotas);
+    let mut room = retry_query(attempt.lease, attempt.recorder, room).await?;
     let mut is_started = false;
     for (index, input) in calls {
-        match new_child(attempt, index, &input) {
+        let child = if room == Some(0) { Err(no_room()) } else { new_child(attempt, index, &input) };
+        match child {
             Ok((child, agent)) => {
                 start(attempt, index, child, &agent);
                 is_started = true;
+                room = room.map(|runs| runs - 1);
             }
             Err(error) => complete(attempt, (index, Err(error), Duration::ZERO)),
         }
@@ -42,6 +54,11 @@ pub async fn delegate(attempt: &mut Attempt<'_>, calls: Vec<(usize, Value)>, def
         attempt.recorder.append_deferred();
     }
     Ok(is_started)
+}
+
+fn no_room() -> ToolError {
+    let problem = "this call was not made: the user has as many unfinished runs as HOLDFAST_RUNS_PER_OWNER allows, or keeps as many bytes as HOLDFAST_OWNER_BYTES allows";
+    ToolError::new("limit_reached", problem)
 }
 
 /// Returns the child that answers the call, and the name of its agent.
@@ -74,14 +91,7 @@ fn start(attempt: &mut Attempt<'_>, index: usize, child: NewChild, agent: &str) 
     let state = &mut attempt.memory.calls[index].state;
     (state.status, state.effect, state.child_run_id) = (ToolCallStatus::Called, Effect::Once, Some(child.child_run_id));
     let state = state.clone();
-    attempt.recorder.emit_on_release(&EventBody::ToolCallStarted(ToolCallStarted {
-        call_id: state.call_id.as_str().into(),
-        step: state.step,
-        name: state.name.as_str().into(),
-        input: (&state.input).into(),
-        by: ExecutedBy::Worker,
-        expires_at: None,
-    }));
+    attempt.recorder.emit_on_release(&intent(&state));
     attempt.recorder.emit_on_release(&EventBody::SubagentStarted(SubagentStarted {
         call_id: state.call_id.as_str().into(),
         child_run_id: child.child_run_id,

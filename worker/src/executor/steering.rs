@@ -4,10 +4,11 @@
 
 use std::{error::Error, time::Duration};
 
+use futures::future::join_all;
 use holdfast_shared::{
     event::{EventBody, MessageSteered},
     storable::storable,
-    storage::Progress,
+    storage::{NewTraceMessage, Progress, SteeringMessage},
     trace::TraceRole,
 };
 use tokio::time::timeout;
@@ -29,14 +30,16 @@ pub async fn take_messages(attempt: &mut Attempt<'_>) -> Result<(), Stop> {
     // While the database is away, the run continues without the messages, which wait for another border.
     let look = async move { timeout(PATIENCE, storage.steering_messages(claim)).await };
     let messages = match attempt.alongside(look).await? {
-        Ok(Ok(messages)) if !messages.is_empty() => messages,
-        Ok(Ok(_)) => return Ok(()),
+        Ok(Ok(messages)) => within_limit(attempt, messages),
         Ok(Err(error)) => {
             tracing::debug!(error = &error as &dyn Error, "failed to look for messages that steer the run");
             return Ok(());
         }
         Err(_) => return Ok(()),
     };
+    if messages.is_empty() {
+        return Ok(());
+    }
     let mut trace = Vec::new();
     for message in &messages {
         // A step of 0 would be the run's own input.
@@ -49,8 +52,23 @@ pub async fn take_messages(attempt: &mut Attempt<'_>) -> Result<(), Stop> {
     attempt.recorder.note(progress);
     attempt.durable_until(Signal::Yield).await?;
     attempt.recorder.append_deferred();
-    for message in &messages {
-        show(attempt.shared, message.own_run_id, &message.events).await;
-    }
+    let shared = attempt.shared;
+    attempt
+        .alongside(join_all(messages.iter().map(|message| show(shared, message.own_run_id, &message.events))))
+        .await?;
     Ok(())
+}
+
+/// Returns the first messages that fit into the run beside those that have joined it before.
+fn within_limit(attempt: &Attempt<'_>, mut messages: Vec<SteeringMessage>) -> Vec<SteeringMessage> {
+    let has_joined = |message: &&NewTraceMessage| message.role == TraceRole::User && message.step > 0;
+    let joined = attempt.memory.trace.iter().filter(has_joined).map(|message| message.content.len());
+    let (mut bytes, most) = (joined.sum::<usize>(), attempt.shared.worker.config.max_steering_bytes);
+    let fits = |message: &&SteeringMessage| {
+        bytes += message.content.len();
+        bytes <= most
+    };
+    let fitting = messages.iter().take_while(fits).count();
+    messages.truncate(fitting);
+    messages
 }

@@ -183,16 +183,21 @@ fn intend(attempt: &mut Attempt<'_>, index: usize, tool: &Tool, input: Value) {
     let state = &mut attempt.memory.calls[index].state;
     (state.status, state.effect, state.input) = (ToolCallStatus::Called, tool.effect, input);
     let state = state.clone();
-    attempt.recorder.emit(&EventBody::ToolCallStarted(ToolCallStarted {
+    attempt.recorder.emit(&intent(&state));
+    let resume_at = Some(attempt.recorder.last());
+    attempt.recorder.note(Progress { calls: vec![state], resume_at, ..Progress::default() });
+}
+
+/// Returns the event of the intent to make a call.
+pub(super) fn intent(state: &CallState) -> EventBody<'_> {
+    EventBody::ToolCallStarted(ToolCallStarted {
         call_id: state.call_id.as_str().into(),
         step: state.step,
         name: state.name.as_str().into(),
         input: (&state.input).into(),
         by: ExecutedBy::Worker,
         expires_at: None,
-    }));
-    let resume_at = Some(attempt.recorder.last());
-    attempt.recorder.note(Progress { calls: vec![state], resume_at, ..Progress::default() });
+    })
 }
 
 /// Records the outcome of a call.

@@ -6,7 +6,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::round::next_round;
-use crate::storage::sql::{Sql, Statement, args, statements};
+use crate::storage::sql::{Sql, Statement, args, id_text, statements};
 use crate::{
     event::{Event, EventBody, RunQueued},
     event_id::EventId,
@@ -17,22 +17,22 @@ use crate::{
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct NewChild {
     /// The child. Its ids are chosen before the write, so that a repeated write is the same.
-    #[serde(serialize_with = "simple")]
+    #[serde(serialize_with = "id_text")]
     pub child_run_id: Uuid,
     /// The call of the parent that the child answers.
     pub call_id: String,
     /// The child's part in the work of its parent.
     pub role: &'static str,
     /// The agent that executes the child.
-    #[serde(serialize_with = "simple")]
+    #[serde(serialize_with = "id_text")]
     pub agent_id: Uuid,
     /// The child's input.
     pub task: String,
-    #[serde(serialize_with = "simple")]
+    #[serde(serialize_with = "id_text")]
     conversation_id: Uuid,
-    #[serde(serialize_with = "simple")]
+    #[serde(serialize_with = "id_text")]
     message_id: Uuid,
-    #[serde(serialize_with = "simple")]
+    #[serde(serialize_with = "id_text")]
     output_message_id: Uuid,
     queued_id: i64,
     queued: String,
@@ -51,7 +51,6 @@ impl NewChild {
             agent_id: Some(agent_id),
         });
         let event = Event::new(EventId::first_of(0), Utc::now(), &body);
-        let line = str::from_utf8(event.line()).expect("an event is a line of text");
         Self {
             child_run_id,
             call_id,
@@ -62,13 +61,9 @@ impl NewChild {
             message_id,
             output_message_id,
             queued_id: event.id.packed(),
-            queued: format!("{line}\n"),
+            queued: Event::lines(&[event]),
         }
     }
-}
-
-fn simple<S: serde::Serializer>(id: &Uuid, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_str(&id.simple())
 }
 
 /// Adds the parent of each element of `$1`, behind the fence of that parent.

@@ -9,10 +9,7 @@ use super::{
     children::{NewChild, spawns},
     steering::{SteeringMessage, joins},
 };
-use crate::storage::{
-    sql::Statement,
-    sql::{args, statements},
-};
+use crate::storage::sql::{Statement, args, id_text, optional_id_text, statements};
 use crate::{
     approval::ApprovalKind,
     event::ExecutedBy,
@@ -104,7 +101,7 @@ pub struct CallState {
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "optional_time")]
     pub expires_at: Option<DateTime<Utc>>,
     /// The child run that answers the call.
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "optional_simple")]
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "optional_id_text")]
     pub child_run_id: Option<Uuid>,
     /// Output of the tool, up to 256 KiB.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -121,7 +118,7 @@ pub struct CallState {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct NewApproval {
     /// UUIDv7.
-    #[serde(serialize_with = "simple")]
+    #[serde(serialize_with = "id_text")]
     pub id: Uuid,
     /// The call in question.
     pub call_id: String,
@@ -142,7 +139,7 @@ pub struct NewApproval {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct NewCheckpoint {
     /// UUIDv7.
-    #[serde(serialize_with = "simple")]
+    #[serde(serialize_with = "id_text")]
     pub id: Uuid,
     /// The completed node.
     pub node: Node,
@@ -297,17 +294,6 @@ fn elements<T: Serialize>(progress: &[(Uuid, &Progress)], of: impl Fn(&Progress)
         json
     };
     progress.iter().flat_map(|(run_id, progress)| of(progress).iter().map(move |one| with_run(run_id, one))).collect()
-}
-
-fn simple<S: Serializer>(id: &Uuid, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_str(&id.simple())
-}
-
-fn optional_simple<S: Serializer>(id: &Option<Uuid>, serializer: S) -> Result<S::Ok, S::Error> {
-    match id {
-        Some(id) => simple(id, serializer),
-        None => serializer.serialize_none(),
-    }
 }
 
 fn packed<S: Serializer>(id: &EventId, serializer: S) -> Result<S::Ok, S::Error> {

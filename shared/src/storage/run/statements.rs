@@ -3,7 +3,7 @@
 use super::{
     accept, ancestor, answer, attempt, begin, blocked, cancel, children, chunk, claim, closing, completion, deaths,
     durable, end, expire, flush, forwarded, lease, locked_conversation, opening, orphans, outcomes, progress, queued,
-    release, retire, steering, submit, summary, supersede, suspects, sweep, take_back, unfinished,
+    release, retire, steering, submit, summary, supersede, suspects, sweep, unfinished,
 };
 use crate::storage::sql::{FencedTexts, Sql};
 
@@ -42,7 +42,6 @@ pub const STATEMENTS: &[&[Sql]] = &[
     supersede::STATEMENTS,
     suspects::STATEMENTS,
     sweep::STATEMENTS,
-    take_back::STATEMENTS,
     unfinished::STATEMENTS,
 ];
 

@@ -13,7 +13,7 @@ use uuid::Uuid;
 use super::Claim;
 use crate::storage::{
     Error, Storage,
-    sql::{Statement, args, statements},
+    sql::{Statement, args, id_text, statements},
 };
 use crate::{
     event::{Event, EventBody, MessageSteered, RunCancelled},
@@ -25,13 +25,13 @@ use crate::{
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SteeringMessage {
     /// The message.
-    #[serde(serialize_with = "simple")]
+    #[serde(serialize_with = "id_text")]
     pub message_id: Uuid,
     /// Its text.
     #[serde(skip)]
     pub content: String,
     /// The run that the message had until now.
-    #[serde(serialize_with = "simple")]
+    #[serde(serialize_with = "id_text")]
     pub own_run_id: Uuid,
     last_id: i64,
     lines: String,
@@ -45,10 +45,6 @@ struct SteeringRow {
     id: Uuid,
     message_id: Uuid,
     content: String,
-}
-
-fn simple<S: serde::Serializer>(id: &Uuid, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_str(&id.simple())
 }
 
 statements! {
@@ -121,13 +117,12 @@ impl SteeringMessage {
             EventBody::MessageSteered(MessageSteered { base, message_id: row.message_id, joined_run_id: Some(live) });
         let ended = EventBody::RunCancelled(RunCancelled { base: None, message_id: None, usage: Usage::default() });
         let events = vec![Event::new(first, now, &steered), Event::new(first.next(), now, &ended)];
-        let line = |event: &Event| format!("{}\n", str::from_utf8(event.line()).expect("an event is a line of text"));
         Self {
             message_id: row.message_id,
             content: row.content,
             own_run_id: row.id,
             last_id: first.next().packed(),
-            lines: events.iter().map(line).collect(),
+            lines: Event::lines(&events),
             events,
         }
     }

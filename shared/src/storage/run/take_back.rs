@@ -2,14 +2,14 @@
 
 use uuid::Uuid;
 
-use super::{EndedRun, attempt::lock_run, end::end_locked, supersede};
+use super::{EndedRun, attempt::lock_run, cancel::OWNED_RUN, end::end_locked, supersede};
 use crate::{
     approval::ApprovalStatus,
     ending::Ending,
     run::RunStatus,
     storage::{
         Error, Storage,
-        sql::{Commit, RollBack, Tx, args, statements},
+        sql::{Commit, RollBack, Tx, args},
     },
 };
 
@@ -24,20 +24,11 @@ pub enum TakeBackOutcome {
     NotFound,
 }
 
-statements! {
-    /// Returns the run, if it is this owner's.
-    RUN_OF_OWNER = "
-        select id
-        from agent_runs
-        where id = $1 and owner_id = $2
-    ",
-}
-
 impl Storage {
     /// Ends a queued run without an attempt, and supersedes its message.
     pub async fn take_back(&self, owner: &str, run_id: Uuid) -> Result<TakeBackOutcome, Error> {
         let take_back = async |tx: &mut Tx| {
-            if tx.fetch_optional::<(Uuid,)>(RUN_OF_OWNER, args![run_id, owner]).await?.is_none() {
+            if tx.fetch_optional::<(Uuid,)>(OWNED_RUN, args![run_id, owner]).await?.is_none() {
                 return Ok(RollBack(TakeBackOutcome::NotFound));
             }
             let run = lock_run(tx, run_id).await?;

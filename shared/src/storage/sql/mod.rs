@@ -30,7 +30,7 @@ pub use self::{
     servers::Servers,
     statement::Sql,
     transaction::{Commit, RollBack, Settle, Tx},
-    value::Value,
+    value::{Value, id_text, optional_id_text},
     writer::{SqliteWriter, closing_unsettled},
 };
 pub(in crate::storage) use statement::statements;

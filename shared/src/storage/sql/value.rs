@@ -1,6 +1,7 @@
 //! The parameters of statements, and the rows that they return.
 
 use chrono::{DateTime, SecondsFormat, Utc};
+use serde::Serializer;
 use sqlx::{
     FromRow,
     postgres::{PgArguments, PgRow},
@@ -120,4 +121,17 @@ pub fn sqlite_args(values: Vec<Value>) -> SqliteArguments {
         added.expect("every kind of value can be encoded");
     }
     args
+}
+
+/// Serializes an id for `{uuid:…}` of a JSON parameter.
+pub fn id_text<S: Serializer>(id: &Uuid, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(&id.simple())
+}
+
+/// Serializes an id, if there is one, as `id_text` does.
+pub fn optional_id_text<S: Serializer>(id: &Option<Uuid>, serializer: S) -> Result<S::Ok, S::Error> {
+    match id {
+        Some(id) => id_text(id, serializer),
+        None => serializer.serialize_none(),
+    }
 }
