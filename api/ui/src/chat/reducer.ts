@@ -6,8 +6,9 @@ import type { ChatMessage } from "./message";
 import { failureOf } from "./outcome";
 import { isWaiting, type Verdict, type Verdicts, withOutcome, withVerdicts } from "./questions";
 import type { WaitingMessage } from "./chat";
-import { type Folded, type State, conversationOf, isAsking, progressOf, reconnecting, retryingOf, shownOf, withAnswer, withJoined } from "./state";
+import { type Folded, type State, conversationOf, isAsking, progressOf, reconnecting, retryingOf, shownOf, withAnswer } from "./state";
 import { type Utterance, isVersion, unsentAfter } from "./utterance";
+import { apart, withPosted, withSteered } from "./waiting";
 
 export type Event =
   // Wishes of the reader.
@@ -162,7 +163,7 @@ export function reduce(state: State, event: Event, folded: Folded): Step {
     case "taken-back":
       return [{ ...state, waiting: state.waiting.filter(({ id }) => id !== event.messageId) }, [{ do: "tell" }]];
     case "steered":
-      return steered(state, event.messageId, folded);
+      return withSteered(state, event.messageId, folded);
   }
 }
 
@@ -182,30 +183,16 @@ function readAll(state: State, folded: Folded): Step {
   return also(read(state, folded), [{ do: "tell" }]);
 }
 
-/** The stream may have told of the message before the server's answer arrived. */
+/** The run may have ended before the message arrived; then the message's own run is the live one. */
 function posted(state: State, message: WaitingMessage, folded: Folded): Step {
-  if (state.joined.includes(message.id)) return also(join(state, message, folded), [{ do: "tell" }]);
-  // The run may have ended before the message arrived; then the message's own run is the live one.
-  const isBehind = state.isBehind || !isAsking(state);
-  return also(catchUpWithOthers({ ...state, waiting: [...state.waiting, message], isBehind }, folded), [{ do: "tell" }]);
-}
-
-function steered(state: State, messageId: string, folded: Folded): Step {
-  const next = { ...state, joined: [...state.joined, messageId], waiting: state.waiting.filter(({ id }) => id !== messageId) };
-  const message = state.waiting.find(({ id }) => id === messageId);
-  return message ? join(next, message, folded) : [next, []];
-}
-
-function join(state: State, message: WaitingMessage, folded: Folded): Step {
-  const held = state.held && { ...state.held, messages: withJoined(state.held.messages, message) };
-  return [{ ...state, held }, [{ do: "set-messages", messages: withJoined(folded.messages, message) }]];
+  const [next, effects] = withPosted(state, message, folded);
+  const isBehind = next.isBehind || (next.waiting.includes(message) && !isAsking(next));
+  return also(catchUpWithOthers({ ...next, isBehind }, folded), [{ do: "tell" }, ...effects]);
 }
 
 function history(state: State, { conversation, messages: all }: Extract<Event, { type: "history" }>, folded: Folded): Step {
   const runId = conversation?.live_run_id ?? undefined;
-  // The page shows a waiting message below the answer of the live run.
-  const waiting = runId === undefined ? [] : state.waiting.filter((message) => message.runId !== runId);
-  const messages = all.filter(({ id }) => !waiting.some((message) => message.id === id));
+  const { waiting, messages } = apart(state.waiting, all, runId);
   const unsent = unsentAfter(state.unsent, messages);
   const next: State = {
     ...settled(state),

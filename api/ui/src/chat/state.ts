@@ -130,14 +130,6 @@ export function takesMore(state: State, folded: Folded): boolean {
   return (progress === "submitted" || progress === "streaming") && state.phase !== "sending" && conversationOf(state, folded) !== undefined;
 }
 
-/** Returns the messages with one that has joined the run of the newest answer: it comes before that answer. */
-export function withJoined(messages: ChatMessage[], { id, text }: WaitingMessage): ChatMessage[] {
-  if (messages.some((message) => message.id === id)) return messages;
-  const joined: ChatMessage = { id, role: "user", parts: [{ type: "text", text }] };
-  const at = messages.at(-1)?.role === "assistant" ? messages.length - 1 : messages.length;
-  return messages.toSpliced(at, 0, joined);
-}
-
 /** Whether the newest message waits for the server's return. */
 export function isNotSent({ unsent, isReconnecting }: { unsent?: Unsent; isReconnecting: boolean }): boolean {
   return isReconnecting && unsent?.isUnderway === true;

@@ -1,0 +1,37 @@
+// Messages that the server has while an answer is being made: the page shows them below the answer until a run reads them.
+import type { WaitingMessage } from "./chat";
+import type { ChatMessage } from "./message";
+import type { Step } from "./reducer";
+import type { Folded, State } from "./state";
+
+/** Adds a message. The stream may have told of it before the server's answer arrived. */
+export function withPosted(state: State, message: WaitingMessage, folded: Folded): Step {
+  if (state.joined.includes(message.id)) return joined(state, message, folded);
+  return [{ ...state, waiting: [...state.waiting, message] }, []];
+}
+
+/** Moves a message before the answer of the run that has read it. The page may not know the message yet. */
+export function withSteered(state: State, messageId: string, folded: Folded): Step {
+  const next = { ...state, joined: [...state.joined, messageId], waiting: state.waiting.filter(({ id }) => id !== messageId) };
+  const message = state.waiting.find(({ id }) => id === messageId);
+  return message ? joined(next, message, folded) : [next, []];
+}
+
+/** Takes the messages that still wait for the live run out of a history. */
+export function apart(waiting: WaitingMessage[], history: ChatMessage[], liveRunId: string | undefined) {
+  const still = liveRunId === undefined ? [] : waiting.filter(({ runId }) => runId !== liveRunId);
+  return { waiting: still, messages: history.filter(({ id }) => !still.some((message) => message.id === id)) };
+}
+
+function joined(state: State, message: WaitingMessage, folded: Folded): Step {
+  const held = state.held && { ...state.held, messages: withJoined(state.held.messages, message) };
+  return [{ ...state, held }, [{ do: "set-messages", messages: withJoined(folded.messages, message) }]];
+}
+
+/** Returns the messages with one that has joined the run of the newest answer: it comes before that answer. */
+function withJoined(messages: ChatMessage[], { id, text }: WaitingMessage): ChatMessage[] {
+  if (messages.some((message) => message.id === id)) return messages;
+  const joined: ChatMessage = { id, role: "user", parts: [{ type: "text", text }] };
+  const at = messages.at(-1)?.role === "assistant" ? messages.length - 1 : messages.length;
+  return messages.toSpliced(at, 0, joined);
+}
