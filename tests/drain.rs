@@ -39,11 +39,11 @@ async fn an_api_that_is_shut_down_breaks_its_streams_off_and_they_continue_elsew
 
 #[tokio::test]
 async fn a_worker_that_is_shut_down_finishes_short_runs_and_hands_over_the_rest() {
-    let scaled = ScaledOut::new().with("HOLDFAST_DRAIN_MS", 2_000);
+    let scaled = ScaledOut::new().with("HOLDFAST_DRAIN_MS", 5_000);
     let (mut api, mut worker) = (scaled.api(), scaled.worker());
     let client = api.client();
     let mut short = client.stream("[tokens=30] [delay=20] hi").await;
-    let mut long = client.stream("[tokens=400] [delay=20] hi").await;
+    let mut long = client.stream("[tokens=600] [delay=20] hi").await;
     let mut short_frames = short.up_to("message.delta").await;
     let mut long_frames = long.up_to("message.delta").await;
     worker.signal("TERM");
