@@ -8,7 +8,8 @@ use clap::{
     error::{ContextKind, ContextValue, ErrorKind},
 };
 use holdfast_shared::config::{
-    ApiConfig, ModelConfig, QuotasConfig, RunConfig, SECRET_FILE_SUFFIX, StoresConfig, ToolsConfig, UsersConfig,
+    ApiConfig, ModelConfig, PlannerConfig, QuotasConfig, RunConfig, SECRET_FILE_SUFFIX, StoresConfig, ToolsConfig,
+    UsersConfig,
 };
 
 use crate::{chat::ChatArgs, doctor::DoctorArgs, healthcheck::HealthcheckArgs, secret_files};
@@ -67,6 +68,8 @@ pub struct ServerSettings {
     pub model: ModelConfig,
     #[command(flatten)]
     pub tools: ToolsConfig,
+    #[command(flatten)]
+    pub planner: PlannerConfig,
     #[command(flatten)]
     pub logging: LoggingConfig,
 }

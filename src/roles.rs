@@ -142,6 +142,9 @@ async fn connect_stores(
         }
     };
     let storage = deadline.reach("the database", storage::Error::is_away, database).await?;
+    if role != ProcessRole::Worker {
+        storage.load_builtin_agents().await?;
+    }
     if let Some(path) = &settings.tools.agents_file {
         agents::load(path, &storage, &settings.tools.agent_secrets).await?;
     }
@@ -214,6 +217,7 @@ fn make_worker(
         models,
         config: settings.run.clone(),
         tools: settings.tools.clone(),
+        planner: settings.planner.clone(),
         children,
         archive_retention: settings.stores.archive_retention,
         quotas,

@@ -39,12 +39,12 @@ fn request(client: &Client, body: Value) -> RequestBuilder {
 
 /// Returns the body of a message from a board.
 fn message_body(message: &str) -> Value {
-    json!({"message": message, "context_type": "board"})
+    json!({"message": message, "context_type": "project"})
 }
 
 /// Returns the body of a message in a session.
 fn session_body(session: &str, message: &str) -> Value {
-    json!({"message": message, "context_type": "board", "session_id": session})
+    json!({"message": message, "context_type": "project", "session_id": session})
 }
 
 async fn stream(client: &Client, body: Value) -> BlockStream {
@@ -366,8 +366,8 @@ async fn invalid_names_are_refused_and_store_nothing(mut deployment: Deployment)
         (message_body(" "), "empty_content"),
         (message_body(&"x".repeat(65_537)), "content_too_long"),
         (json!({"message": "hi"}), "invalid_body"),
-        (json!({"context_type": "board"}), "invalid_body"),
-        (json!({"message": "hi", "context_type": "board", "projectFocus": "x".repeat(20_000)}), "invalid_metadata"),
+        (json!({"context_type": "project"}), "invalid_body"),
+        (json!({"message": "hi", "context_type": "project", "projectFocus": "x".repeat(20_000)}), "invalid_metadata"),
     ] {
         let failure = answer(request(&client, body)).await.expect_err("it was accepted");
         assert_eq!((failure.status, failure.code.as_str()), (400, expected));
@@ -392,16 +392,16 @@ async fn the_servers_history_is_the_truth(mut deployment: Deployment) {
 
 async fn the_context_is_kept_with_the_run(mut deployment: Deployment) {
     let client = deployment.client();
-    let body = json!({"message": "[tokens=1]", "session_id": "tide", "context_type": "board", "entity_id": "b-7",
+    let body = json!({"message": "[tokens=1]", "session_id": "tide", "context_type": "project", "entity_id": "b-7",
         "ontologyEntityType": "Board", "projectFocus": {"id": "p-1", "depth": 2}});
     let run_id = stream(&client, body).await.run_id;
-    let context = json!({"session_id": "tide", "context_type": "board", "entity_id": "b-7", "ontologyEntityType": "Board",
+    let context = json!({"session_id": "tide", "context_type": "project", "entity_id": "b-7", "ontologyEntityType": "Board",
         "projectFocus": {"id": "p-1", "depth": 2}});
     assert_eq!(client.run(&run_id).await["metadata"], json!({"agent_context": context}));
-    let nulls = json!({"message": "[tokens=1]", "session_id": null, "context_type": "board", "entity_id": null,
+    let nulls = json!({"message": "[tokens=1]", "session_id": null, "context_type": "project", "entity_id": null,
         "ontologyEntityType": null, "projectFocus": null, "conversation_history": null});
     let run_id = stream(&client, nulls).await.run_id;
-    assert_eq!(client.run(&run_id).await["metadata"], json!({"agent_context": {"context_type": "board"}}));
+    assert_eq!(client.run(&run_id).await["metadata"], json!({"agent_context": {"context_type": "project"}}));
 }
 
 async fn the_same_key_is_the_same_run(mut deployment: Deployment) {

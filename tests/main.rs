@@ -33,6 +33,7 @@ mod operations;
 mod owners;
 mod ownership;
 mod page;
+mod plans;
 mod poolers;
 mod postgres;
 mod profiles;

@@ -94,6 +94,17 @@ impl<S: Send + Sync> FromRequestParts<S> for RunId {
     }
 }
 
+/// The id of a plan in the path.
+pub struct PlanId(pub Uuid);
+
+impl<S: Send + Sync> FromRequestParts<S> for PlanId {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        id_in_path(parts, state).await.map(Self).map_err(Problem::plan_not_found)
+    }
+}
+
 /// The id of an agent in the path.
 pub struct AgentId(pub Uuid);
 

@@ -64,6 +64,8 @@ pub enum ApprovalKind {
     /// The worker died during the call, which may have taken effect. An approval calls the tool again; a denial
     /// continues without its result.
     UnknownOutcome,
+    /// A plan is executed only after an approval, which may change its steps.
+    Plan,
 }
 
 /// The state of a question.

@@ -2,7 +2,7 @@
 //!
 //! Reading order:
 //! - The domain has no async, no SQL and no clock: `event_id`, `event`, `transcript`, `parts`, `snapshot`, `run`, `ending`,
-//!   `message`, `briefing`, `conversation`.
+//!   `message`, `briefing`, `conversation`, `plan`.
 //! - API and workers meet in `storage` (the truth), `run_log` (hot events of each run) and `queue` (wake-ups, cancel
 //!   signals, claims).
 //! - API processes alone meet in `rate_limit`.
@@ -29,6 +29,7 @@ mod lenient;
 pub mod message;
 pub mod page;
 pub mod parts;
+pub mod plan;
 pub mod queue;
 pub mod quotas;
 pub mod rate_limit;

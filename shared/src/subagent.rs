@@ -39,6 +39,13 @@ impl Growing for SubagentRole {
     const UNKNOWN: Self = Self::Subagent;
 }
 
+impl SubagentRole {
+    /// Returns whether the child works for a plan. No model requested the call that such a child answers.
+    pub const fn works_for_plan(self) -> bool {
+        matches!(self, Self::Executor | Self::Reviewer | Self::Synthesizer)
+    }
+}
+
 /// The input of a call that delegates.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Delegation {

@@ -32,6 +32,9 @@ pub struct TraceMessage {
     /// The model that wrote this message, as `<provider>/<name>`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+    /// The step of a plan that it belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan_step: Option<u32>,
     /// Time of the database.
     #[serde(serialize_with = "crate::timestamp::milliseconds")]
     pub created_at: DateTime<Utc>,

@@ -18,6 +18,7 @@ use super::{
     call,
     client::RunResult,
     events::ClientEvent,
+    plan,
     question::{self, QuestionKind, RunQuestion},
 };
 
@@ -88,10 +89,18 @@ impl Fold {
             EventBody::ToolCallStarted(call) => {
                 vec![DisplayItem::Notice(call::started(&call.name, &call.input.to_value()))]
             }
+            EventBody::SubagentStarted(child) if child.plan_id.is_some() => vec![],
             EventBody::SubagentStarted(child) => {
                 let notice = format!("{} works on it, as run {}", visible(&child.agent), child.child_run_id);
                 vec![DisplayItem::Notice(notice)]
             }
+            EventBody::PlanCreated(created) => vec![DisplayItem::Notice(plan::made(&created.plan))],
+            EventBody::PlanUpdated(updated) => {
+                plan::changed(&updated.plan).map(DisplayItem::Notice).into_iter().collect()
+            }
+            EventBody::PlanReviewed(review) => vec![DisplayItem::Notice(plan::reviewed(&review))],
+            EventBody::PlanStepStarted(started) => vec![DisplayItem::Notice(plan::begun(&started))],
+            EventBody::PlanStepCompleted(completed) => vec![DisplayItem::Notice(plan::ended(&completed.step))],
             EventBody::ToolCallCompleted(call) => {
                 self.questions.retain(|question| question.call_id != call.call_id);
                 let result = match &call.error {
@@ -103,7 +112,7 @@ impl Fold {
             EventBody::ApprovalRequested(request) => {
                 let asked = match request.kind {
                     ApprovalKind::UnknownOutcome => QuestionKind::Repetition(request.approval_id),
-                    ApprovalKind::Policy => QuestionKind::Approval(request.approval_id),
+                    ApprovalKind::Policy | ApprovalKind::Plan => QuestionKind::Approval(request.approval_id),
                 };
                 self.ask(event.id, request.call_id, request.name, &request.input, asked)
             }
@@ -131,6 +140,7 @@ impl Fold {
             | EventBody::AgentState(_)
             | EventBody::ContextUsage(_)
             | EventBody::SubagentCompleted(_)
+            | EventBody::QuestionAsked(_)
             | EventBody::MessageSteered(_)
             | EventBody::Unknown => vec![],
         }

@@ -13,6 +13,7 @@ mod exchange;
 mod fold;
 mod input;
 mod outage;
+mod plan;
 mod question;
 mod screen;
 mod stream;

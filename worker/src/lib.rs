@@ -21,7 +21,7 @@ mod tools;
 use std::{sync::Arc, time::Duration};
 
 use holdfast_shared::{
-    config::{RunConfig, ToolsConfig},
+    config::{PlannerConfig, RunConfig, ToolsConfig},
     queue::Queue,
     quotas::Quotas,
     run_log::RunLog,
@@ -45,6 +45,7 @@ pub struct Worker {
     pub models: Models,
     pub config: RunConfig,
     pub tools: ToolsConfig,
+    pub planner: PlannerConfig,
     /// Starts those MCP servers that are commands.
     pub children: Arc<Children>,
     /// Retention of the events of ended runs.

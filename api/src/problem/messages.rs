@@ -66,4 +66,16 @@ impl Problem {
     pub fn invalid_content() -> Self {
         Self::new(StatusCode::BAD_REQUEST, "invalid_content", "A text must not contain the character NUL (U+0000).")
     }
+
+    /// Refuses a context in which the planner cannot work.
+    pub fn invalid_context_type(context_type: &str, known: &[&str]) -> Self {
+        let detail = format!("context_type is one of {}, not {context_type:?}.", known.join(", "));
+        Self::new(StatusCode::BAD_REQUEST, "invalid_context_type", detail)
+    }
+
+    /// Reports a setting that names no agent.
+    pub fn stream_agent_not_found(name: &str) -> Self {
+        let detail = format!("HOLDFAST_STREAM_AGENT names the agent {name:?}, which does not exist.");
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "stream_agent_not_found", detail)
+    }
 }

@@ -78,6 +78,10 @@ impl Problem {
         Self::new(StatusCode::NOT_FOUND, "run_not_found", format!("There is no run {id}."))
     }
 
+    pub fn plan_not_found(id: impl std::fmt::Display) -> Self {
+        Self::new(StatusCode::NOT_FOUND, "plan_not_found", format!("There is no plan {id}."))
+    }
+
     pub fn briefing_not_found(id: impl std::fmt::Display) -> Self {
         Self::new(StatusCode::NOT_FOUND, "briefing_not_found", format!("There is no briefing {id}."))
     }
@@ -110,6 +114,12 @@ impl Problem {
             "Agent {id} comes from the file that HOLDFAST_AGENTS names; edit that file and restart the server."
         );
         Self::new(StatusCode::CONFLICT, "agent_in_file", detail)
+    }
+
+    pub fn agent_builtin(id: Uuid) -> Self {
+        let detail =
+            format!("Agent {id} is a part of the program. Create an agent of kind planner to have one of your own.");
+        Self::new(StatusCode::CONFLICT, "agent_builtin", detail)
     }
 
     pub fn invalid_profiles(invalid: &InvalidDefinition) -> Self {

@@ -237,6 +237,12 @@ const fn is_output(kind: EventKind) -> bool {
         | EventKind::ToolCallStarted
         | EventKind::ToolCallCompleted
         | EventKind::ApprovalRequested
+        | EventKind::PlanCreated
+        | EventKind::PlanUpdated
+        | EventKind::PlanReviewed
+        | EventKind::PlanStepStarted
+        | EventKind::PlanStepCompleted
+        | EventKind::QuestionAsked
         | EventKind::SubagentStarted
         | EventKind::SubagentCompleted => true,
         EventKind::RunQueued

@@ -4,12 +4,14 @@ use std::sync::Arc;
 
 use axum::{extract::State, http::HeaderMap, response::Response};
 use holdfast_shared::{
+    agent::PLANNER_ID,
     conversation::Handle,
     run::SubmitMode,
     storage::{RunOptions, Target},
 };
 use serde::Deserialize;
 use serde_json::Value;
+use uuid::Uuid;
 
 use super::{
     WireQuery, checked_options, default_target,
@@ -53,7 +55,7 @@ pub struct AgentBody {
     responses(
         (status = 200, content_type = "text/event-stream", description = "The agent stream; the header `x-run-id` names the run."),
         (status = 204, description = "The client of a repeated request has all events."),
-        (status = 400, body = Problem, description = "empty_content, content_too_long, invalid_session, invalid_metadata, invalid_body, invalid_json, invalid_idempotency_key"),
+        (status = 400, body = Problem, description = "empty_content, content_too_long, invalid_session, invalid_context_type, invalid_metadata, invalid_body, invalid_json, invalid_idempotency_key"),
         (status = 422, body = Problem, description = "idempotency_key_reused"),
         (status = 500, body = Problem, description = "run_failed: the run failed before its first output; `run` links to it")
     )
@@ -65,7 +67,11 @@ pub async fn post(
     Query(query): Query<WireQuery>,
     JsonBody(body): JsonBody<AgentBody>,
 ) -> Result<Response, Problem> {
-    let target = target(&app, &caller, body.session_id).await?;
+    let agent_id = stream_agent(&app).await?;
+    if agent_id == Some(PLANNER_ID) && !CONTEXT_TYPES.contains(&body.context_type.as_str()) {
+        return Err(Problem::invalid_context_type(&body.context_type, &CONTEXT_TYPES));
+    }
+    let target = target(&app, &caller, body.session_id, agent_id).await?;
     let context = AgentContext {
         session_id: match &target {
             Target::Named { handle: Handle::Session(name), .. } => Some(name.clone()),
@@ -93,10 +99,31 @@ pub async fn post(
     stream_on(Wire::Agent, &app, &committed.run, subscriber, query.stream_mode).await
 }
 
+/// The contexts in which the planner can work.
+const CONTEXT_TYPES: [&str; 5] = ["global", "project", "project_create", "project_audit", "project_forecast"];
+
+/// Returns the agent of new conversations of this route; `None` for the plain model.
+async fn stream_agent(app: &App) -> Result<Option<Uuid>, Problem> {
+    match app.config().stream_agent.as_str() {
+        "none" => Ok(None),
+        "planner" => Ok(Some(PLANNER_ID)),
+        name => {
+            let found = app.storage().agents_named(&[name.to_owned()]).await?;
+            let agent = found.get(name).ok_or_else(|| Problem::stream_agent_not_found(name))?;
+            Ok(Some(agent.id))
+        }
+    }
+}
+
 /// Returns the conversation of a session. A client without a session name received the conversation's id in the frame
 /// `session`, and may send that id. Fails if the name is invalid.
-async fn target(app: &App, caller: &Caller, session: Option<String>) -> Result<Target, Problem> {
-    let Some(name) = session else { return Ok(default_target(caller, None)) };
+async fn target(
+    app: &App,
+    caller: &Caller,
+    session: Option<String>,
+    agent_id: Option<Uuid>,
+) -> Result<Target, Problem> {
+    let Some(name) = session else { return Ok(default_target(caller, agent_id)) };
     if let Ok(id) = extract::id(&name)
         && app.storage().conversation(&caller.owner, id).await?.is_some()
     {
@@ -107,5 +134,5 @@ async fn target(app: &App, caller: &Caller, session: Option<String>) -> Result<T
         name if is_name(name) => name.to_owned(),
         _ => return Err(Problem::invalid_session(MAX_NAME_CHARS)),
     };
-    Ok(Target::Named { handle: Handle::Session(name), agent_id: None })
+    Ok(Target::Named { handle: Handle::Session(name), agent_id })
 }

@@ -89,6 +89,7 @@ pub async fn change(
     match app.storage().change_agent(id, change).await?? {
         AgentChange::Changed(agent) => Ok(Json(redacted(*agent))),
         AgentChange::InFile => Err(Problem::agent_in_file(id)),
+        AgentChange::Builtin => Err(Problem::agent_builtin(id)),
         AgentChange::NotFound => Err(Problem::no_such_agent(id)),
     }
 }
@@ -103,6 +104,7 @@ pub async fn delete(State(app): State<Arc<App>>, _: Operator, AgentId(id): Agent
     match app.storage().delete_agent(id).await? {
         AgentChange::Changed(_) => Ok(StatusCode::NO_CONTENT),
         AgentChange::InFile => Err(Problem::agent_in_file(id)),
+        AgentChange::Builtin => Err(Problem::agent_builtin(id)),
         AgentChange::NotFound => Err(Problem::no_such_agent(id)),
     }
 }

@@ -16,6 +16,7 @@ mod events;
 mod health;
 mod messages;
 mod page;
+mod plans;
 mod profiles;
 mod runs;
 mod server;
@@ -112,6 +113,9 @@ fn routes() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(events::follow))
         .routes(routes!(trace::messages))
         .routes(routes!(trace::tool_calls))
+        .routes(routes!(plans::read))
+        .routes(routes!(plans::of_run))
+        .routes(routes!(plans::of_conversation))
         .routes(routes!(durable_stream::read, durable_stream::metadata))
         .routes(routes!(approvals::list))
         .routes(routes!(answers::approvals))

@@ -6,9 +6,11 @@
 use std::{borrow::Cow, io::Write as _};
 
 use holdfast_shared::{
-    event::{Event, EventBody, RawJson, SubagentCompleted, ToolCallCompleted},
+    approval::ApprovalKind,
+    event::{ApprovalRequested, Event, EventBody, RawJson, SubagentCompleted, ToolCallCompleted},
     event_id::EventId,
     finish_reason::FinishReason,
+    plan::{ReviewedBy, Verdict},
     usage::Usage,
 };
 use serde::Serialize;
@@ -17,6 +19,7 @@ use uuid::Uuid;
 
 use super::{
     View,
+    plan::{self, UiPlan, UiStep},
     reader::{SupersededMark, visible_body},
 };
 
@@ -33,6 +36,36 @@ enum AgentFrame<'a> {
         /// The client's name for its context; null if another route has started the run.
         #[serde(rename = "contextType")]
         context_type: Option<&'a str>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        details: Option<String>,
+    },
+    PlanCreated {
+        plan: UiPlan,
+    },
+    PlanReadyForReview {
+        summary: String,
+        plan: UiPlan,
+    },
+    #[serde(rename_all = "camelCase")]
+    PlanReview {
+        plan_id: Uuid,
+        verdict: Verdict,
+        #[serde(skip_serializing_if = "str::is_empty")]
+        notes: Cow<'a, str>,
+        by: ReviewedBy,
+    },
+    #[serde(rename_all = "camelCase")]
+    StepStart {
+        plan_id: Uuid,
+        step: UiStep,
+    },
+    #[serde(rename_all = "camelCase")]
+    StepComplete {
+        plan_id: Uuid,
+        step: UiStep,
+    },
+    ClarifyingQuestions {
+        questions: Vec<Cow<'a, str>>,
     },
     Text {
         content: Cow<'a, str>,
@@ -55,12 +88,20 @@ enum AgentFrame<'a> {
     ExecutorSpawned {
         executor_id: Uuid,
         run_id: Uuid,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        plan_id: Option<Uuid>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        step_number: Option<u32>,
         task: Cow<'a, str>,
     },
     #[serde(rename_all = "camelCase")]
     ExecutorResult {
         executor_id: Uuid,
         run_id: Uuid,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        plan_id: Option<Uuid>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        step_number: Option<u32>,
         success: bool,
         #[serde(skip_serializing_if = "Option::is_none")]
         result: Option<Cow<'a, str>>,
@@ -143,8 +184,31 @@ fn write_id(buffer: &mut Vec<u8>, event: &Event) {
 fn event_frames<'a>(view: &'a View, body: EventBody<'a>) -> (Option<AgentFrame<'a>>, Option<AgentFrame<'a>>) {
     let frame = match body {
         EventBody::RunQueued(_) => session(view, None),
-        EventBody::StepStarted(_) => agent_state(view, "thinking".into()),
-        EventBody::AgentState(changed) => agent_state(view, changed.state.into_name()),
+        EventBody::StepStarted(_) => agent_state(view, "thinking".into(), None),
+        EventBody::AgentState(changed) => agent_state(view, changed.state.into_name(), None),
+        EventBody::PlanCreated(created) => AgentFrame::PlanCreated { plan: (*created.plan).into() },
+        EventBody::PlanReviewed(review) => AgentFrame::PlanReview {
+            plan_id: review.plan_id,
+            verdict: review.verdict,
+            notes: review.notes,
+            by: review.by,
+        },
+        EventBody::PlanStepStarted(started) => {
+            let state = agent_state(view, "executing_plan".into(), Some(plan::state_details(&started)));
+            let step = AgentFrame::StepStart { plan_id: started.plan_id, step: (*started.step).into() };
+            return (Some(state), Some(step));
+        }
+        EventBody::PlanStepCompleted(completed) => {
+            AgentFrame::StepComplete { plan_id: completed.plan_id, step: (*completed.step).into() }
+        }
+        EventBody::QuestionAsked(asked) => {
+            let state = agent_state(view, "waiting_on_user".into(), None);
+            return (Some(AgentFrame::ClarifyingQuestions { questions: asked.questions }), Some(state));
+        }
+        EventBody::ApprovalRequested(request) => match plan_in_question(&request) {
+            Some(plan) => AgentFrame::PlanReadyForReview { summary: plan.summary(), plan },
+            None => return (None, None),
+        },
         EventBody::MessageDelta(delta) => return (text(delta.text), None),
         EventBody::MessageCompleted(completed) => return (text(completed.message.content.into_stored().into()), None),
         EventBody::ToolCallStarted(call) => tool_call(call.call_id, call.name, call.input),
@@ -155,6 +219,8 @@ fn event_frames<'a>(view: &'a View, body: EventBody<'a>) -> (Option<AgentFrame<'
         EventBody::SubagentStarted(started) => AgentFrame::ExecutorSpawned {
             executor_id: started.child_run_id,
             run_id: started.child_run_id,
+            plan_id: started.plan_id,
+            step_number: started.step_number,
             task: started.task,
         },
         EventBody::SubagentCompleted(completed) => executor_result(completed),
@@ -166,7 +232,7 @@ fn event_frames<'a>(view: &'a View, body: EventBody<'a>) -> (Option<AgentFrame<'
         | EventBody::StepCompleted(_)
         | EventBody::ReasoningDelta(_)
         | EventBody::ToolCallDelta(_)
-        | EventBody::ApprovalRequested(_)
+        | EventBody::PlanUpdated(_)
         | EventBody::ApprovalResolved(_)
         | EventBody::WarningRaised(_)
         | EventBody::Unknown => return (None, None),
@@ -187,6 +253,8 @@ fn executor_result(completed: SubagentCompleted<'_>) -> AgentFrame<'_> {
     AgentFrame::ExecutorResult {
         executor_id: completed.child_run_id,
         run_id: completed.child_run_id,
+        plan_id: completed.plan_id,
+        step_number: completed.step_number,
         success: completed.error.is_none(),
         result: completed.output,
         error: completed.error.map(|error| error.message.into()),
@@ -202,8 +270,14 @@ fn session(view: &View, superseded: Option<SupersededMark>) -> AgentFrame<'_> {
     }
 }
 
-fn agent_state<'a>(view: &'a View, state: Cow<'a, str>) -> AgentFrame<'a> {
-    AgentFrame::AgentState { state, context_type: view.context.as_ref().map(|context| context.context_type.as_str()) }
+fn agent_state<'a>(view: &'a View, state: Cow<'a, str>, details: Option<String>) -> AgentFrame<'a> {
+    let context_type = view.context.as_ref().map(|context| context.context_type.as_str());
+    AgentFrame::AgentState { state, context_type, details }
+}
+
+/// Returns the plan that a human must approve; `None` for any other question.
+fn plan_in_question(request: &ApprovalRequested<'_>) -> Option<UiPlan> {
+    (request.kind == ApprovalKind::Plan).then(|| UiPlan::of_question(&request.input.to_value()))?
 }
 
 fn tool_call<'a>(id: Cow<'a, str>, name: Cow<'a, str>, arguments: RawJson<'a>) -> AgentFrame<'a> {

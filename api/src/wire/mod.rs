@@ -10,6 +10,7 @@ pub mod ai_sdk;
 mod chat;
 pub mod durable;
 pub mod native;
+mod plan;
 mod reader;
 mod text;
 
@@ -145,6 +146,12 @@ impl Block {
             | EventKind::ContextUsage
             | EventKind::WarningRaised
             | EventKind::MessageSteered
+            | EventKind::PlanCreated
+            | EventKind::PlanUpdated
+            | EventKind::PlanReviewed
+            | EventKind::PlanStepStarted
+            | EventKind::PlanStepCompleted
+            | EventKind::QuestionAsked
             | EventKind::SubagentStarted
             | EventKind::SubagentCompleted
             | EventKind::RunCompleted

@@ -20,6 +20,13 @@ pub fn visible_body<'a>(view: &View, event: &'a Event) -> EventBody<'a> {
         | EventKind::AgentState
         | EventKind::ContextUsage
         | EventKind::MessageSteered
+        | EventKind::PlanCreated
+        | EventKind::PlanUpdated
+        | EventKind::PlanReviewed
+        | EventKind::PlanStepStarted
+        | EventKind::PlanStepCompleted
+        | EventKind::QuestionAsked
+        | EventKind::ApprovalRequested
         | EventKind::SubagentStarted
         | EventKind::SubagentCompleted => view.detail != Detail::Messages,
         EventKind::RunQueued | EventKind::RunCompleted | EventKind::RunFailed | EventKind::RunCancelled => true,
@@ -27,7 +34,6 @@ pub fn visible_body<'a>(view: &View, event: &'a Event) -> EventBody<'a> {
         | EventKind::StepCompleted
         | EventKind::ReasoningDelta
         | EventKind::ToolCallDelta
-        | EventKind::ApprovalRequested
         | EventKind::ApprovalResolved
         | EventKind::WarningRaised
         | EventKind::Unknown => false,

@@ -20,7 +20,8 @@ pub struct Agent {
     pub id: Uuid,
     /// Counts the changes, from 1. A run keeps the version of its submission.
     pub version: u32,
-    /// `api`, or `file` for an agent of the file `HOLDFAST_AGENTS`, which only that file can change.
+    /// `api`; `file` for an agent of the file `HOLDFAST_AGENTS`, which only that file can change; or `builtin` for an agent of
+    /// the program, which nobody can change.
     pub origin: Origin,
     /// Time of the database.
     #[serde(serialize_with = "crate::timestamp::milliseconds")]
@@ -43,6 +44,8 @@ pub enum Origin {
     Api,
     /// The file `HOLDFAST_AGENTS` has it.
     File,
+    /// The program has it.
+    Builtin,
 }
 
 crate::text_enum!(Origin);
@@ -56,6 +59,9 @@ pub struct AgentDefinition {
     /// Free text for the users of the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
+    /// Whether the agent can make plans and ask questions.
+    #[serde(default, skip_serializing_if = "AgentKind::is_default")]
+    pub kind: AgentKind,
     /// Instructions for the model. The worker sends them in the provider's own field, before the conversation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system_prompt: Option<String>,
@@ -100,6 +106,23 @@ pub struct AgentDefinition {
     /// The events that streams carry if their client names no mode.
     #[serde(default)]
     pub stream_mode: StreamMode,
+}
+
+/// The abilities of an agent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AgentKind {
+    /// It answers, and calls tools.
+    #[default]
+    Agent,
+    /// It can also make plans, execute them with subagents, and ask questions that end its run.
+    Planner,
+}
+
+impl AgentKind {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// A model and its parameters. The deployment's setting applies where a field is absent.

@@ -4,6 +4,7 @@
 //! is pure data; the worker asks each server for its tools.
 
 mod access;
+mod builtin;
 mod definition;
 mod limits;
 mod mcp_server;
@@ -12,7 +13,10 @@ mod profile;
 mod secret;
 
 pub use access::{Access, AccessGroup, ApproverGroup, Approvers, CallerRights};
-pub use definition::{Agent, AgentDefinition, MIN_CONTEXT_TOKENS, ModelSettings, Origin, ReasoningEffort, StreamMode};
+pub use builtin::{PLANNER_ID, builtin_agents};
+pub use definition::{
+    Agent, AgentDefinition, AgentKind, MIN_CONTEXT_TOKENS, ModelSettings, Origin, ReasoningEffort, StreamMode,
+};
 pub use limits::Limits;
 pub use mcp_server::{McpAuth, McpServer, Transport};
 pub use model_options::ModelOptions;

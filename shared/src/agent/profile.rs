@@ -57,11 +57,23 @@ pub struct FallbackModel {
 
 /// A task that a deployment may give to a model of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(strum::EnumString, strum::IntoStaticStr, strum::VariantNames)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum ModelRole {
     /// Summarises older messages.
     Summarizer,
+    /// Answers the user, and makes plans.
+    Planner,
+    /// Takes a step of a plan.
+    Executor,
+    /// Judges a plan.
+    Reviewer,
+    /// Writes the answer after a plan.
+    Synthesizer,
 }
+
+crate::text_enum!(ModelRole);
 
 /// A model of a profile, or of its fallback.
 #[derive(Debug, Clone, PartialEq)]
@@ -171,15 +183,6 @@ fn check_model(name: &str) -> Result<(), String> {
         return Ok(());
     }
     Err(format!("the provider's name of a model, of 1 to {MAX_MODEL_CHARS} characters"))
-}
-
-impl ModelRole {
-    /// Returns the name of the role.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Summarizer => "summarizer",
-        }
-    }
 }
 
 #[cfg(test)]

@@ -20,6 +20,10 @@ pub struct ApiConfig {
     #[arg(long, env = "HOLDFAST_CORS_CREDENTIALS", default_value = "false", action = clap::ArgAction::Set)]
     pub cors_credentials: bool,
 
+    /// The agent that answers the agent stream, by name or id; none for the plain model.
+    #[arg(long, env = "HOLDFAST_STREAM_AGENT", default_value = "planner")]
+    pub stream_agent: String,
+
     /// Whether the chat page locks its message field while an answer is being made.
     #[arg(long, env = "HOLDFAST_PAGE_COMPOSER", default_value = "open", value_enum)]
     pub page_composer: PageComposer,

@@ -5,6 +5,7 @@
 
 mod api;
 mod model;
+mod planner;
 mod quotas;
 mod run;
 mod secret_file;
@@ -14,6 +15,7 @@ mod users;
 
 pub use api::{ApiConfig, PageComposer};
 pub use model::{ModelChoice, ModelConfig, Provider};
+pub use planner::PlannerConfig;
 pub use quotas::QuotasConfig;
 pub use run::RunConfig;
 pub use secret_file::{SECRET_FILE_SUFFIX, read_secret_file};

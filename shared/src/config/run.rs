@@ -74,7 +74,7 @@ pub struct RunConfig {
     pub history_limit: usize,
 }
 
-fn context_tokens(text: &str) -> Result<u32, String> {
+pub(super) fn context_tokens(text: &str) -> Result<u32, String> {
     match text.parse() {
         Ok(tokens) if tokens >= 100 => Ok(tokens),
         _ => Err(format!("a number of tokens from 100, not {text:?}")),

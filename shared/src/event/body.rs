@@ -110,6 +110,12 @@ event_bodies! {
     MessageSteered(MessageSteered) = "message.steered";
     SubagentStarted(SubagentStarted<'a>) = "subagent.started";
     SubagentCompleted(SubagentCompleted<'a>) = "subagent.completed";
+    PlanCreated(PlanCreated) = "plan.created";
+    PlanUpdated(PlanUpdated) = "plan.updated";
+    PlanReviewed(PlanReviewed<'a>) = "plan.reviewed";
+    PlanStepStarted(PlanStepStarted) = "plan_step.started";
+    PlanStepCompleted(PlanStepCompleted) = "plan_step.completed";
+    QuestionAsked(QuestionAsked<'a>) = "question.asked";
     ApprovalRequested(ApprovalRequested<'a>) = "approval.requested";
     ApprovalResolved(ApprovalResolved<'a>) = "approval.resolved";
     MessageCompleted(MessageCompleted) = "message.completed";

@@ -3,6 +3,7 @@
 //! A field that a later version added has a default, so that the later version reads the events of earlier ones.
 
 mod call;
+mod plan;
 mod run;
 mod step;
 
@@ -11,6 +12,7 @@ pub use self::{
         ApprovalRequested, ApprovalResolved, ExecutedBy, SubagentCompleted, SubagentStarted, ToolCallCompleted,
         ToolCallDelta, ToolCallStarted,
     },
+    plan::{PlanCreated, PlanReviewed, PlanStepCompleted, PlanStepStarted, PlanUpdated, QuestionAsked},
     run::{
         AgentState, AgentStateChanged, AttemptReason, AttemptStarted, RunCancelled, RunCompleted, RunFailed, RunQueued,
         WarningRaised,

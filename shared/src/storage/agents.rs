@@ -4,18 +4,18 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
 use serde_json::json;
-use sqlx::{ColumnIndex, Decode, FromRow, Row, Type, types::Json};
+use sqlx::FromRow;
 use uuid::Uuid;
 
 use super::{
     Error, Storage,
     pages::{PageRow, page_of, page_query},
     sql::{Commit, RollBack, Tx, args, statements},
+    stored_definition::StoredDefinition,
 };
 use crate::{
-    agent::{Agent, AgentDefinition, Origin},
+    agent::{Agent, AgentDefinition, Origin, PLANNER_ID, builtin_agents},
     page::{Page, PageSize},
-    storable::storable_json,
 };
 
 /// The outcome of a change.
@@ -25,6 +25,8 @@ pub enum AgentChange {
     Changed(Box<Agent>),
     /// The agent comes from a file, and only that file can change it.
     InFile,
+    /// The program has the agent.
+    Builtin,
     /// There is no such agent.
     NotFound,
 }
@@ -39,48 +41,6 @@ struct AgentRow {
     updated_at: DateTime<Utc>,
     #[sqlx(flatten)]
     stored: StoredDefinition,
-}
-
-/// A definition in two documents: the one that an earlier version of this program can read, and the fields that it does not
-/// know.
-struct StoredDefinition(AgentDefinition);
-
-/// The fields that have joined definitions since earlier versions read them strictly.
-const EXTENSION: [&str; 1] = ["subagents"];
-
-/// A field of the model's settings that has joined them since then. A model with it is a part of the extension.
-const EXTENSION_OF_MODEL: &str = "profile";
-
-impl StoredDefinition {
-    /// Returns both documents; the second one is `None` if it is empty.
-    fn documents(definition: &AgentDefinition) -> (serde_json::Value, Option<serde_json::Value>) {
-        let mut document = storable_json(json!(definition));
-        let mut extension = serde_json::Map::new();
-        if let Some(fields) = document.as_object_mut() {
-            extension.extend(EXTENSION.iter().filter_map(|field| fields.remove_entry(*field)));
-            if fields.get("model").is_some_and(|model| model.get(EXTENSION_OF_MODEL).is_some()) {
-                extension.extend(fields.remove_entry("model"));
-            }
-        }
-        (document, (!extension.is_empty()).then_some(serde_json::Value::Object(extension)))
-    }
-}
-
-impl<'r, R: Row> FromRow<'r, R> for StoredDefinition
-where
-    &'static str: ColumnIndex<R>,
-    Json<serde_json::Value>: Decode<'r, R::Database> + Type<R::Database>,
-{
-    fn from_row(row: &'r R) -> Result<Self, sqlx::Error> {
-        let Json(mut document) = row.try_get::<Json<serde_json::Value>, _>("definition")?;
-        let extension = row.try_get::<Option<Json<serde_json::Value>>, _>("extension")?;
-        if let (Some(fields), Some(Json(serde_json::Value::Object(extension)))) = (document.as_object_mut(), extension)
-        {
-            fields.extend(extension);
-        }
-        let unreadable = |error| sqlx::Error::ColumnDecode { index: "definition".to_owned(), source: Box::new(error) };
-        serde_json::from_value(document).map(Self).map_err(unreadable)
-    }
 }
 
 /// Selects agents that are not deleted, with their newest definitions.
@@ -115,6 +75,12 @@ statements! {
     INSERT_FROM_FILE = "
         insert into agent_definitions (id, name, origin, created_at)
         values ($1, $2, 'file', {now})
+        on conflict (id) do nothing
+    ",
+    /// Adds an agent of the program, unless another process has added it.
+    INSERT_BUILTIN = "
+        insert into agent_definitions (id, name, origin, created_at)
+        values ($1, $2, 'api', {now})
         on conflict (id) do nothing
     ",
     /// Shows a hidden agent again.
@@ -238,8 +204,8 @@ impl Storage {
     ) -> Result<Result<AgentChange, E>, Error> {
         let change = async |tx: &mut Tx| {
             let Some(agent) = lock(tx, id).await? else { return Ok(RollBack(Ok(AgentChange::NotFound))) };
-            if agent.origin == Origin::File {
-                return Ok(RollBack(Ok(AgentChange::InFile)));
+            if let Some(refusal) = refusal(agent.origin) {
+                return Ok(RollBack(Ok(refusal)));
             }
             let definition = match change(&agent.definition) {
                 Ok(definition) => definition,
@@ -258,8 +224,8 @@ impl Storage {
     pub async fn delete_agent(&self, id: Uuid) -> Result<AgentChange, Error> {
         let delete = async |tx: &mut Tx| {
             let Some(agent) = lock(tx, id).await? else { return Ok(RollBack(AgentChange::NotFound)) };
-            if agent.origin == Origin::File {
-                return Ok(RollBack(AgentChange::InFile));
+            if let Some(refusal) = refusal(agent.origin) {
+                return Ok(RollBack(refusal));
             }
             hide(tx, id).await?;
             Ok(Commit(AgentChange::Changed(Box::new(agent))))
@@ -298,6 +264,26 @@ impl Storage {
         self.database.transact("load the agents of a file", load).await
     }
 
+    /// Stores the agents of the program. In the column `origin` they are those of the API, because a version before does not
+    /// know another origin.
+    pub async fn load_builtin_agents(&self) -> Result<(), Error> {
+        let load = async |tx: &mut Tx| {
+            for (id, definition) in builtin_agents() {
+                if tx.execute(INSERT_BUILTIN, args![id, definition.name.as_str()]).await? == 1 {
+                    insert_version(tx, id, 1, &definition).await?;
+                    continue;
+                }
+                tx.execute(SHOW, args![id]).await?;
+                let stored = lock(tx, id).await?.ok_or_else(|| tx.no_row())?;
+                if stored.definition != definition {
+                    add_version(tx, &stored, &definition).await?;
+                }
+            }
+            Ok(Commit(()))
+        };
+        self.database.transact("store the agents of the program", load).await
+    }
+
     /// Returns the definition of a run's submission, secrets included.
     pub async fn agent_definition(&self, id: Uuid, version: u32) -> Result<Option<AgentDefinition>, Error> {
         let row = self.database.fetch_optional::<StoredDefinition>(
@@ -325,6 +311,15 @@ impl Storage {
             }
         }
         Ok(found)
+    }
+}
+
+/// Returns why a client cannot change an agent of this origin, if that is so.
+const fn refusal(origin: Origin) -> Option<AgentChange> {
+    match origin {
+        Origin::Api => None,
+        Origin::File => Some(AgentChange::InFile),
+        Origin::Builtin => Some(AgentChange::Builtin),
     }
 }
 
@@ -372,7 +367,7 @@ impl From<AgentRow> for Agent {
         Self {
             id: row.id,
             version: row.version as u32,
-            origin: row.origin,
+            origin: if row.id == PLANNER_ID { Origin::Builtin } else { row.origin },
             created_at: row.created_at,
             updated_at: row.updated_at,
             definition: row.stored.0,

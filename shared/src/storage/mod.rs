@@ -24,6 +24,7 @@ mod messages;
 mod newest_first;
 mod owners;
 mod pages;
+mod plans;
 mod position;
 mod profiles;
 mod quota;
@@ -34,6 +35,7 @@ mod runs;
 mod sessions;
 mod sql;
 mod statements;
+mod stored_definition;
 mod trace;
 mod versions;
 
@@ -46,13 +48,14 @@ pub use connect::{SchemaState, connect, connect_worker, inspect, migrate};
 pub use history::{HistoryMessage, StoredAnswer, StoredCall};
 pub use messages::MessageFilter;
 pub use owners::{Erasure, ErasureStep};
+pub use plans::StoredRole;
 pub use profiles::StoredProfiles;
 pub use run::{
     Answer, AnswerOutcome, AnsweredRun, ArchiveChunk, BeginResult, CallState, CancelOutcome, Claim, ClaimTerms,
     ClientResult, Closed, CommittedMessage, DecisionBy, EarlierMessage, EarlierResult, EndedRun, FinishOutcome,
-    FlushOutcome, History, Holder, InvalidInput, MessageInput, NewApproval, NewCheckpoint, NewChild, NewRun,
+    FlushOutcome, History, Holder, InvalidInput, MessageInput, NewApproval, NewCheckpoint, NewChild, NewRole, NewRun,
     NewTraceMessage, Progress, Release, ReleaseOutcome, RenewedLease, RetireCounts, Room, RunOptions, Start,
-    SteeringMessage, SubmitOutcome, Summary, Suspects, TakeBackOutcome, Target, Window,
+    SteeringMessage, StepState, SubmitOutcome, Summary, Suspects, TakeBackOutcome, Target, Window,
 };
 pub use runs::{Backlog, RunFilter, StreamDefaults};
 pub use sql::{Connections, Error};

@@ -2,7 +2,7 @@
 
 use super::{
     BackEnd, access, agents, approvals, archive, briefings, checkpoints, conversations, deployment, history, messages,
-    owners, position, profiles, quota, rows, run, runs, sessions,
+    owners, plans, position, profiles, quota, rows, run, runs, sessions,
     sql::{self, FencedTexts, Sql},
     trace, versions,
 };
@@ -20,6 +20,7 @@ const FILES: &[&[Sql]] = &[
     history::STATEMENTS,
     messages::STATEMENTS,
     owners::STATEMENTS,
+    plans::STATEMENTS,
     position::STATEMENTS,
     profiles::STATEMENTS,
     quota::STATEMENTS,

@@ -31,6 +31,7 @@ struct TraceRow {
     is_error: bool,
     usage: Option<Json<Usage>>,
     model: Option<String>,
+    plan_step: Option<i64>,
     created_at: DateTime<Utc>,
 }
 
@@ -72,6 +73,7 @@ statements! {
     /// Returns a run's trace.
     TRACE = "
         select position, step, role, content, tool_calls, call_id, is_error, usage, model,
+            plan_step,
             created_at
         from agent_run_messages
         where run_id = $1
@@ -89,7 +91,7 @@ statements! {
     TRACE_PAGE = page_query!(
         "
             select position, step, role, content, tool_calls, call_id, is_error, usage, model,
-                created_at,
+                plan_step, created_at,
                 octet_length(content) + coalesce(octet_length(cast(tool_calls as text)), 0)
                 + 300 as page_bytes
             from agent_run_messages
@@ -120,7 +122,7 @@ statements! {
     TRACE_UP_TO = page_query!(
         "
             select m.position, m.step, m.role, m.content, m.tool_calls, m.call_id, m.is_error,
-                m.usage, m.model, m.created_at,
+                m.usage, m.model, m.plan_step, m.created_at,
                 octet_length(m.content)
                 + coalesce(octet_length(cast(m.tool_calls as text)), 0) + 300
                 + coalesce(
@@ -324,6 +326,7 @@ impl From<TraceRow> for TraceMessage {
             is_error: row.is_error,
             usage: row.usage.map(|usage| usage.0),
             model: row.model,
+            plan_step: row.plan_step.map(|step| step as u32),
             created_at: row.created_at,
         }
     }

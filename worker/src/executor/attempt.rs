@@ -17,7 +17,7 @@ use holdfast_shared::{
 use tokio::time::Sleep;
 use uuid::Uuid;
 
-use super::{Stop, age, compress, limits::RunLimits, memory::Memory};
+use super::{Stop, age, compress, limits::RunLimits, memory::Memory, planning::Planner};
 use crate::{
     WorkerState,
     lease::{Lease, Signal},
@@ -43,6 +43,8 @@ pub struct Attempt<'a> {
     pub definition: Arc<AgentDefinition>,
     pub chosen_model: ChosenModel,
     pub toolbox: Toolbox,
+    /// What a planner knows, or a child that works for one.
+    pub planner: Option<Planner>,
     pub limits: RunLimits,
     pub memory: Memory,
     /// Parent of the spans that belong to no step.
@@ -80,11 +82,22 @@ impl<'a> Attempt<'a> {
                 retry_query(lease, recorder, read).await?.ok_or_else(|| Stop::Failed(agent_gone()))?
             }
         };
-        let profiles = match definition.model.as_ref().and_then(|model| model.profile.as_ref()) {
-            None => Profiles::default(),
-            Some(_) => retry_query(lease, recorder, || worker.storage.profiles()).await?,
+        let mut planner = Planner::of_run(shared, claim, (lease, recorder), &definition).await?;
+        let names_profile = definition.model.as_ref().is_some_and(|model| model.profile.is_some());
+        let profiles = if names_profile || planner.is_some() {
+            retry_query(lease, recorder, || worker.storage.profiles()).await?
+        } else {
+            Profiles::default()
         };
-        let chosen_model = worker.models.get(definition.model.as_ref(), &profiles).map_err(|error| {
+        let settings = match &planner {
+            None => definition.model.clone(),
+            Some(planner) => planner.model(&definition, &profiles),
+        };
+        let definition = match &planner {
+            None => definition,
+            Some(planner) => Arc::new(planner.adapt(&definition, &worker.planner)),
+        };
+        let chosen_model = worker.models.get(settings.as_ref(), &profiles).map_err(|error| {
             tracing::warn!(error = &error as &dyn Error, "failed to set up the model of the run's agent");
             Stop::Failed(RunError::new("model_not_configured", "the agent's model is not set up on this server"))
         })?;
@@ -92,6 +105,12 @@ impl<'a> Attempt<'a> {
         let window = window(&definition, &worker.config);
         let result = retry_query(lease, recorder, || worker.storage.begin(claim, window)).await?;
         let BeginResult::Executing(mut start) = result else { return Err(Stop::Fenced) };
+        if let Some(planner) = planner.as_mut().filter(|_| claim.is_fresh()) {
+            let budget = definition.context_tokens.unwrap_or(worker.config.context_tokens);
+            recorder.note_for_next_flush(planner.own_role(claim, &model, budget));
+        }
+        start.plan =
+            planner.as_mut().and_then(|planner| planner.newest_plan.take_if(|plan| plan.run_id == claim.run_id));
         recorder.note_for_next_flush(Progress { model: Some(model), ..Progress::default() });
         let client_tools = std::mem::take(&mut start.client_tools);
         let limits = RunLimits::of(definition.limits.or(claim.limits).or(worker.tools.limits()));
@@ -111,6 +130,7 @@ impl<'a> Attempt<'a> {
             definition,
             chosen_model,
             toolbox: Toolbox::default(),
+            planner,
             limits,
             memory,
             spans,
@@ -218,6 +238,12 @@ impl<'a> Attempt<'a> {
             self.toolbox.add_scripted(self.shared.worker.tools.tool_timeout);
         }
         self.toolbox.add_client_tools(client_tools);
+        if let Some(planner) = &self.planner {
+            match &planner.tools {
+                Some(tools) => self.toolbox.keep_only(tools),
+                None => self.toolbox.add_planner_tools(),
+            }
+        }
         Ok(())
     }
 

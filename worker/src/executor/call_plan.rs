@@ -22,6 +22,8 @@ pub enum CallPlan {
     Call(Value),
     /// A child run answers the call with these arguments.
     Delegate(Value),
+    /// The executor itself answers the call, with these arguments.
+    Planner(Value),
     /// A human must decide.
     Ask(ApprovalKind, Value),
     /// The client must execute the call.
@@ -52,6 +54,8 @@ pub struct ToolFacts {
     pub is_client_tool: bool,
     /// Whether a child run answers its calls.
     pub delegates: bool,
+    /// Whether the executor itself answers its calls.
+    pub is_planners: bool,
     /// Whether a human must approve each call.
     pub needs_approval: bool,
 }
@@ -62,9 +66,13 @@ pub fn plan(StepCall { state, approval }: &StepCall, facts: CallFacts) -> CallPl
         Some(_) => CallPlan::Call(input.clone()),
         None => CallPlan::Refuse(tool_unavailable(state)),
     };
+    let is_planners = facts.tool.is_some_and(|tool| tool.is_planners);
+    let is_pending = approval.as_ref().is_none_or(|approval| approval.status == ApprovalStatus::Pending);
     match state.status {
         ToolCallStatus::Completed | ToolCallStatus::Abandoned => CallPlan::Nothing,
         ToolCallStatus::Client => CallPlan::Wait,
+        ToolCallStatus::Waiting if is_planners && !is_pending => CallPlan::Planner(state.input.clone()),
+        ToolCallStatus::Called if is_planners => CallPlan::Planner(state.input.clone()),
         ToolCallStatus::Called if state.child_run_id.is_some() => CallPlan::WaitForChild,
         ToolCallStatus::Called => match state.effect {
             Effect::ReadOnly | Effect::Idempotent => call(&state.input),
@@ -91,6 +99,7 @@ fn plan_fresh(state: &CallState, facts: CallFacts) -> CallPlan {
     match facts.invalid {
         Some(error) => CallPlan::Refuse(error),
         None if tool.is_client_tool => CallPlan::Client(state.input.clone()),
+        None if tool.is_planners => CallPlan::Planner(state.input.clone()),
         None if tool.delegates => CallPlan::Delegate(state.input.clone()),
         None if tool.needs_approval => CallPlan::Ask(ApprovalKind::Policy, state.input.clone()),
         None => CallPlan::Call(state.input.clone()),
@@ -137,7 +146,8 @@ mod tests {
 
     use super::*;
 
-    const TOOL: ToolFacts = ToolFacts { is_client_tool: false, delegates: false, needs_approval: false };
+    const TOOL: ToolFacts =
+        ToolFacts { is_client_tool: false, delegates: false, is_planners: false, needs_approval: false };
     const FACTS: CallFacts = CallFacts { tool: Some(TOOL), calls_before: 0, most_calls: 2, invalid: None };
 
     fn call(status: ToolCallStatus, effect: Effect, approval: Option<Approval>) -> StepCall {

@@ -5,7 +5,6 @@
 
 use std::error::Error;
 
-use futures::StreamExt;
 use holdfast_shared::{
     agent::{ModelRole, ModelSettings},
     event::{ContextUsage, EventBody},
@@ -13,18 +12,15 @@ use holdfast_shared::{
     storable::storable,
     storage::{EarlierMessage, Summary},
     tokens,
-    usage::Usage,
 };
 
 use super::{
     Stop,
     attempt::{Attempt, retry_query},
     context::{RESULTS, line_of_result, turn_of_message, turn_of_summary},
+    side_call::ask_aside,
 };
-use crate::{
-    model::{self, AnswerDelta, ChosenModel, Request, Turn},
-    spans,
-};
+use crate::model::{ChosenModel, Request, Turn};
 
 /// Divisors of the budget: the newest messages that stay as they are, and the size of a summary.
 const KEPT_SHARE: u32 = 2;
@@ -113,7 +109,7 @@ async fn summarise(attempt: &mut Attempt<'_>, left_out: &[EarlierMessage], token
     let Some(up_to) = left_out.last().map(|earlier| earlier.turn) else { return Ok(false) };
     let request = request(attempt, left_out, tokens);
     let model = summarizer(attempt).await?;
-    match ask_for_summary(attempt, &model, request).await? {
+    match ask_aside(attempt, &model, request).await? {
         Ok((text, usage)) if !text.trim().is_empty() => {
             // A model that ignores the requested length must not fill the budget again.
             let content = excerpt::bytes(storable(text), tokens as usize * 8);
@@ -160,44 +156,4 @@ async fn summarizer(attempt: &mut Attempt<'_>) -> Result<ChosenModel, Stop> {
         tracing::warn!(error = &error as &dyn Error, "failed to set up the model of the role summarizer");
         attempt.chosen_model.without_options()
     }))
-}
-
-/// Requests the summary within its own span. Returns the complete text and the usage.
-async fn ask_for_summary(
-    attempt: &mut Attempt<'_>,
-    model: &ChosenModel,
-    request: Request,
-) -> Result<Result<(String, Usage), model::Error>, Stop> {
-    let mut span = attempt.spans.chat(model);
-    let result = read_text(attempt, model, request).await;
-    match &result {
-        Ok(Ok((_, usage))) => spans::set_usage(&mut span, *usage),
-        Ok(Err(error)) => span.fail(error.code()),
-        Err(_) => {}
-    }
-    result
-}
-
-async fn read_text(
-    attempt: &mut Attempt<'_>,
-    model: &ChosenModel,
-    request: Request,
-) -> Result<Result<(String, Usage), model::Error>, Stop> {
-    let mut answer = match attempt.alongside(model.ask(request)).await? {
-        Ok(answer) => answer.deltas,
-        Err(error) => return Ok(Err(error)),
-    };
-    let mut text = String::new();
-    loop {
-        match attempt.alongside(answer.next()).await? {
-            Some(Ok(AnswerDelta::Text(piece))) => text.push_str(&piece),
-            Some(Ok(AnswerDelta::End(usage, _))) => return Ok(Ok((text, usage))),
-            Some(Ok(AnswerDelta::Reasoning(_) | AnswerDelta::Call(_))) => {}
-            Some(Err(error)) => return Ok(Err(error)),
-            None => return Ok(Ok((String::new(), Usage::default()))),
-        }
-        if text.len() > attempt.shared.worker.config.max_answer_bytes {
-            return Ok(Ok((text, Usage::default())));
-        }
-    }
 }

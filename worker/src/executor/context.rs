@@ -10,13 +10,19 @@ use holdfast_shared::{
 };
 
 /// Returns the system prompt, the earlier turns (oldest first), the run's input, and the run's own steps so far.
-/// `limit` is the reason why the model gets no more tools, if there is one.
-pub fn request(definition: &AgentDefinition, memory: &Memory, tools: Vec<ToolSpec>, limit: Option<&str>) -> Request {
+/// `briefing` follows the system prompt. `limit` is the reason why the model gets no more tools, if there is one.
+pub fn request(
+    definition: &AgentDefinition,
+    memory: &Memory,
+    briefing: Vec<String>,
+    tools: Vec<ToolSpec>,
+    limit: Option<&str>,
+) -> Request {
     let conversation = conversation(memory, definition.language);
     let so_far = memory.trace.iter().filter_map(|message| turn_of_trace(memory, message));
     let prompt = definition.system_prompt.clone();
     let notice = limit.map(|limit| format!("{limit}. Call no more tools: answer now, with what you have."));
-    let system: Vec<String> = prompt.into_iter().chain(notice).collect();
+    let system: Vec<String> = prompt.into_iter().chain(briefing).chain(notice).collect();
     Request {
         system: (!system.is_empty()).then(|| system.join("\n\n")),
         turns: conversation.chain(so_far).collect(),
@@ -141,6 +147,7 @@ mod tests {
             client_tools: Vec::new(),
             metadata: json!({}),
             finish_reason: None,
+            plan: None,
         })
     }
 
@@ -163,7 +170,7 @@ mod tests {
         let mut memory = memory(notice);
         memory.summary = Some(Summary { up_to: 0, content: "old".into() });
         let definition = AgentDefinition { language: Language::En, ..AgentDefinition::default() };
-        let request = request(&definition, &memory, Vec::new(), None);
+        let request = request(&definition, &memory, Vec::new(), Vec::new(), None);
         let expected = [
             Turn::User("[Summary of the conversation so far]\nold".into()),
             Turn::User("[Briefing 1970-01-01 00:00]\nTitle: t\nSummary: s".into()),
@@ -186,7 +193,7 @@ mod tests {
         let mut memory = memory(vec![message(Role::User, "a"), message(Role::Assistant, "b")]);
         memory.earlier[1].results =
             vec![result("kb__second", None, Some("{\"code\":\"timeout\"}")), result("kb__first", Some("12"), None)];
-        let request = request(&AgentDefinition::default(), &memory, Vec::new(), None);
+        let request = request(&AgentDefinition::default(), &memory, Vec::new(), Vec::new(), None);
         let block = format!("{RESULTS}\nkb__first {{}}: 12\nkb__second {{}}: error {{\"code\":\"timeout\"}}");
         assert_eq!(request.turns, [Turn::User("a".into()), Turn::User(block), assistant("b"), Turn::User("c".into())]);
     }
@@ -200,7 +207,7 @@ mod tests {
         memory.push(TraceRole::Assistant, "\n\nLet me look.".into(), 1).tool_calls = vec![call];
         memory.push(TraceRole::Tool, "found".into(), 1).call_id = Some("call_1".into());
         let definition = AgentDefinition { system_prompt: Some("Be brief.".into()), ..AgentDefinition::default() };
-        let request = request(&definition, &memory, Vec::new(), Some("It is late"));
+        let request = request(&definition, &memory, Vec::new(), Vec::new(), Some("It is late"));
         assert_eq!(
             request.system.as_deref(),
             Some("Be brief.\n\nIt is late. Call no more tools: answer now, with what you have.")

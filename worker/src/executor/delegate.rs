@@ -56,29 +56,32 @@ pub async fn delegate(attempt: &mut Attempt<'_>, calls: Vec<(usize, Value)>, def
     Ok(is_started)
 }
 
-fn no_room() -> ToolError {
+pub(super) fn no_room() -> ToolError {
     let problem = "this call was not made: the user has as many unfinished runs as HOLDFAST_RUNS_PER_OWNER allows, or keeps as many bytes as HOLDFAST_OWNER_BYTES allows";
     ToolError::new("limit_reached", problem)
 }
 
+/// Returns the error of a run that may have no more children.
+pub(super) fn too_many_children(attempt: &Attempt<'_>) -> Option<ToolError> {
+    let limits = &attempt.shared.worker.tools;
+    let problem = if attempt.claim.depth >= limits.max_subagent_depth {
+        let most = limits.max_subagent_depth;
+        format!("this call was not made: subagents may be {most} deep (HOLDFAST_MAX_SUBAGENT_DEPTH)")
+    } else if attempt.memory.children >= limits.max_subagents {
+        let most = limits.max_subagents;
+        format!("this call was not made: a run may have {most} subagents (HOLDFAST_MAX_SUBAGENTS)")
+    } else {
+        return None;
+    };
+    Some(ToolError::new("limit_reached", problem))
+}
+
 /// Returns the child that answers the call, and the name of its agent.
 fn new_child(attempt: &Attempt<'_>, index: usize, input: &Value) -> Result<(NewChild, String), ToolError> {
-    let limits = &attempt.shared.worker.tools;
+    if let Some(error) = too_many_children(attempt) {
+        return Err(error);
+    }
     let state = &attempt.memory.calls[index].state;
-    if attempt.claim.depth >= limits.max_subagent_depth {
-        let problem = format!(
-            "this call was not made: subagents may be {} deep (HOLDFAST_MAX_SUBAGENT_DEPTH)",
-            limits.max_subagent_depth
-        );
-        return Err(ToolError::new("limit_reached", problem));
-    }
-    if attempt.memory.children >= limits.max_subagents {
-        let problem = format!(
-            "this call was not made: a run may have {} subagents (HOLDFAST_MAX_SUBAGENTS)",
-            limits.max_subagents
-        );
-        return Err(ToolError::new("limit_reached", problem));
-    }
     let tool = attempt.toolbox.get(&state.name).and_then(|tool| tool.subagent());
     let FoundAgent { id, name, .. } = tool.expect("only a call of a tool that delegates is delegated");
     let task = storable(Delegation::of(input)?.message());
@@ -98,6 +101,8 @@ fn start(attempt: &mut Attempt<'_>, index: usize, child: NewChild, agent: &str) 
         agent: agent.into(),
         role: SubagentRole::Subagent,
         task: child.task.as_str().into(),
+        plan_id: None,
+        step_number: None,
     }));
     let resume_at = Some(attempt.recorder.last());
     attempt.recorder.note(Progress { calls: vec![state], children: vec![child], resume_at, ..Progress::default() });

@@ -4,6 +4,7 @@ use holdfast_shared::{
     approval::{Approval, ApprovalKind},
     finish_reason::FinishReason,
     message::Message,
+    plan::{self, Plan, PlanStatus},
     storage::{CallState, EarlierMessage, NewTraceMessage, Start, Summary},
     tool::{ToolCall, ToolCallStatus},
     trace::{RequestedCall, TraceMessage, TraceRole},
@@ -24,8 +25,10 @@ pub struct Memory {
     pub trace: Vec<NewTraceMessage>,
     /// The calls of the newest step, in the order of the model's requests.
     pub calls: Vec<StepCall>,
-    /// Number of calls in all steps.
-    pub calls_made: u32,
+    /// The newest plan of the run.
+    pub plan: Option<Plan>,
+    /// Calls that plans have made for their executors and reviewers.
+    pub plan_calls: Vec<CallState>,
     /// Number of children that all steps have started.
     pub children: usize,
     /// The newest step; 0 before the first.
@@ -60,11 +63,11 @@ impl StepCall {
 impl Memory {
     /// Restores the state that earlier attempts have stored, or starts a fresh run.
     pub fn of(start: Start) -> Self {
-        let Start { history, trace, calls, approvals, metadata, finish_reason, .. } = start;
+        let Start { history, trace, calls, approvals, metadata, finish_reason, plan, .. } = start;
         let trace: Vec<NewTraceMessage> = trace.into_iter().map(new_trace_message).collect();
         let step = trace.iter().map(|message| message.step).max().unwrap_or(0);
-        let calls_made = calls.len() as u32;
         let children = calls.iter().filter(|call| call.child_run_id.is_some()).count();
+        let (of_plans, calls): (Vec<_>, Vec<_>) = calls.into_iter().partition(|call| plan::is_own_call(&call.name));
         let newest = calls.into_iter().filter(|call| call.step == step).enumerate();
         let calls = newest.map(|(position, call)| {
             let approval = approvals.iter().rev().find(|approval| approval.call_id == call.call_id).cloned();
@@ -76,8 +79,9 @@ impl Memory {
             earlier: history.earlier,
             input: history.input,
             calls: calls.collect(),
+            plan,
+            plan_calls: of_plans.into_iter().enumerate().map(|(position, call)| state_of(call, position)).collect(),
             trace,
-            calls_made,
             children,
             step,
             usage,
@@ -88,9 +92,15 @@ impl Memory {
 
     /// Returns the node that the graph executes next.
     pub fn next(&self) -> NextNode {
+        let executing = self.plan.as_ref().filter(|plan| plan.status == PlanStatus::Executing);
+        let takes_step = executing.is_some_and(|plan| plan.own_step().is_some());
         match self.trace.last() {
-            Some(message) if message.role == TraceRole::Assistant && message.tool_calls.is_empty() => NextNode::Respond,
+            Some(message) if message.role == TraceRole::Assistant && message.tool_calls.is_empty() => match executing {
+                Some(_) => NextNode::Plan,
+                None => NextNode::Respond,
+            },
             Some(message) if message.role == TraceRole::Assistant => NextNode::Tools,
+            _ if executing.is_some() && !takes_step => NextNode::Plan,
             _ => NextNode::Process,
         }
     }
@@ -113,8 +123,22 @@ impl Memory {
             is_error: false,
             usage: None,
             model: None,
+            plan_step: self.plan_step(),
         });
         self.trace.last_mut().expect("a message was just pushed")
+    }
+
+    /// Returns the step of the plan that the run takes itself now.
+    pub fn plan_step(&self) -> Option<u32> {
+        Some(self.plan.as_ref()?.own_step()?.step_number)
+    }
+
+    /// Returns how many calls the model has requested so far: in the step of the plan that the run takes now, or else outside
+    /// of all such steps.
+    pub fn calls_made(&self) -> u32 {
+        let plan_step = self.plan_step();
+        let messages = self.trace.iter().filter(|message| message.plan_step == plan_step);
+        messages.map(|message| message.tool_calls.len() as u32).sum()
     }
 
     /// Returns the arguments that the model requested.
@@ -132,7 +156,6 @@ impl Memory {
 
     /// Adds the calls that the newest step requests.
     pub fn add_calls(&mut self, calls: &[RequestedCall], toolbox: &Toolbox) {
-        self.calls_made += calls.len() as u32;
         let step_calls = calls.iter().enumerate().map(|(position, call)| StepCall {
             state: CallState {
                 call_id: call.call_id.clone(),
@@ -157,8 +180,9 @@ impl Memory {
 }
 
 fn new_trace_message(message: TraceMessage) -> NewTraceMessage {
-    let TraceMessage { position, step, role, content, tool_calls, call_id, is_error, usage, model, .. } = message;
-    NewTraceMessage { position, step, role, content, tool_calls, call_id, is_error, usage, model }
+    let TraceMessage { position, step, role, content, tool_calls, call_id, is_error, usage, model, plan_step, .. } =
+        message;
+    NewTraceMessage { position, step, role, content, tool_calls, call_id, is_error, usage, model, plan_step }
 }
 
 fn state_of(call: ToolCall, position: usize) -> CallState {

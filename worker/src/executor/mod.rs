@@ -11,7 +11,9 @@ mod context;
 mod delegate;
 mod limits;
 mod memory;
+mod planning;
 mod process;
+mod side_call;
 mod steering;
 mod tools;
 
@@ -161,6 +163,7 @@ impl Drop for ExecutingGuard {
 enum NextNode {
     Process,
     Tools,
+    Plan,
     Respond,
 }
 
@@ -180,6 +183,7 @@ async fn work(
         let result = match next {
             NextNode::Process => process::process(&mut attempt).await,
             NextNode::Tools => Box::pin(tools::call_tools(&mut attempt)).await,
+            NextNode::Plan => Box::pin(planning::advance(&mut attempt)).await,
             NextNode::Respond => {
                 attempt.checkpoint(Node::Respond, Default::default());
                 return Ok(());

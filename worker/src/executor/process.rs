@@ -14,7 +14,7 @@ use holdfast_shared::{
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::{NextNode, Stop, attempt::Attempt, context, steering};
+use super::{NextNode, Stop, attempt::Attempt, context, planning, steering};
 use crate::{
     model::{self, AnswerDelta, CallDelta, ModelAnswer},
     spans,
@@ -68,16 +68,21 @@ pub async fn process(attempt: &mut Attempt<'_>) -> Result<NextNode, Stop> {
     attempt.memory.step += 1;
     let step = attempt.memory.step;
     attempt.step = attempt.spans.step(step);
-    let mut tools = attempt.toolbox.specs();
-    let limit = if tools.is_empty() { None } else { attempt.limits.reached_limit(step, attempt.memory.calls_made) };
+    let mut tools = attempt.tool_specs();
+    let limit = if tools.is_empty() { None } else { attempt.limits.reached_limit(step, attempt.memory.calls_made()) };
     attempt.recorder.emit(&EventBody::StepStarted(StepStarted { step }));
     if let Some(limit) = &limit {
         tools.clear();
         attempt.warn("limit_reached", format!("The model answers with what it has: {limit}."));
     }
     let takes_calls = !tools.is_empty();
-    let request = context::request(&attempt.definition, &attempt.memory, tools, limit.as_deref());
-    let step_answer = ask_model(attempt, request).await?;
+    let briefing = attempt.briefing();
+    let mut request = context::request(&attempt.definition, &attempt.memory, briefing, tools, limit.as_deref());
+    request.form = attempt.answer_form();
+    let mut step_answer = StepAnswer::default();
+    if let Err(stop) = ask_model(attempt, request, &mut step_answer).await {
+        return give_step_up(attempt, stop, step_answer);
+    }
     attempt.memory.usage += step_answer.usage;
     let finish_reason = step_answer.finish_reason();
     attempt.memory.finish_reason = Some(finish_reason);
@@ -115,25 +120,50 @@ pub async fn process(attempt: &mut Attempt<'_>) -> Result<NextNode, Stop> {
     }
     attempt.checkpoint(Node::Process, progress);
     attempt.limits.check(attempt.memory.usage).map_err(Stop::Failed)?;
-    Ok(if calls.is_empty() { NextNode::Respond } else { NextNode::Tools })
+    Ok(attempt.memory.next())
 }
 
-async fn ask_model(attempt: &mut Attempt<'_>, request: model::Request) -> Result<StepAnswer, Stop> {
+/// Ends the step of a plan whose model has failed; the plan continues with the others. Without such a step, the run stops.
+fn give_step_up(attempt: &mut Attempt<'_>, stop: Stop, step_answer: StepAnswer) -> Result<NextNode, Stop> {
+    let Stop::Failed(error) = stop else { return Err(stop) };
+    if attempt.memory.plan_step().is_none() || error.code == "limit_exceeded" {
+        return Err(Stop::Failed(error));
+    }
+    tracing::warn!(error.code = error.code, error.message = error.message, "a step of a plan failed");
+    let step = attempt.memory.step;
+    let message = attempt.memory.push(TraceRole::Assistant, step_answer.text, step).clone();
+    planning::fail_own_step(attempt, &error);
+    attempt.step = Span::default();
+    attempt.checkpoint(Node::Process, Progress { messages: vec![message], ..Progress::default() });
+    Ok(NextNode::Plan)
+}
+
+async fn ask_model(
+    attempt: &mut Attempt<'_>,
+    request: model::Request,
+    step_answer: &mut StepAnswer,
+) -> Result<(), Stop> {
     let mut span = attempt.spans_of_step().chat(&attempt.chosen_model);
-    let step_answer = read_answer(attempt, request, &mut span).await;
-    match &step_answer {
-        Ok(step_answer) => spans::set_usage(&mut span, step_answer.usage),
+    let read = read_answer(attempt, request, step_answer, &mut span).await;
+    match &read {
+        Ok(()) => spans::set_usage(&mut span, step_answer.usage),
         Err(Stop::Failed(error)) => span.fail(&error.code),
         Err(_) => {}
     }
-    step_answer
+    read
 }
 
-async fn read_answer(attempt: &mut Attempt<'_>, request: model::Request, span: &mut Span) -> Result<StepAnswer, Stop> {
+/// Reads the answer to its end. After a failure, `step_answer` has what came before.
+async fn read_answer(
+    attempt: &mut Attempt<'_>,
+    request: model::Request,
+    step_answer: &mut StepAnswer,
+    span: &mut Span,
+) -> Result<(), Stop> {
     let call = attempt.chosen_model.ask(request);
     let ModelAnswer { by, deltas: mut answer } = attempt.alongside(call).await?.map_err(stop_for)?;
     spans::set_answered_by(span, &by);
-    let mut step_answer = StepAnswer { model: by.path(), ..StepAnswer::default() };
+    step_answer.model = by.path();
     let mut room = attempt.shared.worker.config.max_answer_bytes.saturating_sub(attempt.memory.text().len());
     let message_id = attempt.claim.output_message_id;
     let has_text =
@@ -149,7 +179,7 @@ async fn read_answer(attempt: &mut Attempt<'_>, request: model::Request, span: &
             AnswerDelta::Call(call) => call.arguments.len() + call.name.as_ref().map_or(0, String::len),
             AnswerDelta::End(usage, reason) => {
                 (step_answer.usage, step_answer.finish_reason) = (*usage, Some(*reason));
-                return Ok(step_answer);
+                return Ok(());
             }
         };
         room = room.checked_sub(size).ok_or_else(|| too_long(attempt))?;

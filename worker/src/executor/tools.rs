@@ -10,12 +10,14 @@ use std::{
 };
 
 use holdfast_shared::{
+    approval::ApprovalKind,
     event::{
         AgentState, AgentStateChanged, ApprovalRequested, EventBody, ExecutedBy, StepCompleted, ToolCallCompleted,
         ToolCallStarted,
     },
     excerpt,
     finish_reason::FinishReason,
+    plan,
     storable::storable,
     storage::{CallState, NewApproval, Progress},
     telemetry::Span,
@@ -30,10 +32,14 @@ use uuid::Uuid;
 use super::{
     NextNode, Stop,
     attempt::Attempt,
-    call_plan::{CallFacts, CallPlan, ToolFacts, plan},
+    call_plan::{CallFacts, CallPlan, ToolFacts, plan as plan_call},
     delegate::{Deferral, delegate},
+    planning::{Drafting, ask_questions, make_plan, read_questions},
 };
-use crate::{lease::Signal, tools::Tool};
+use crate::{
+    lease::Signal,
+    tools::{PlannerTool, Tool},
+};
 
 /// The outcome of a call: its index in the step, its result, and how long it took.
 pub(super) type CallOutcome = (usize, Result<String, ToolError>, Duration);
@@ -44,6 +50,7 @@ pub async fn call_tools(attempt: &mut Attempt<'_>) -> Result<NextNode, Stop> {
     let plans: Vec<CallPlan> =
         (0..attempt.memory.calls.len()).map(|index| plan_of(attempt, index, invalid.remove(&index))).collect();
     let (mut to_call, mut to_delegate, mut questions) = (VecDeque::new(), Vec::new(), Vec::new());
+    let (mut to_plan, mut asked) = (Vec::new(), Vec::new());
     let mut waits_for_children = false;
     for (index, plan) in plans.into_iter().enumerate() {
         match plan {
@@ -54,15 +61,29 @@ pub async fn call_tools(attempt: &mut Attempt<'_>) -> Result<NextNode, Stop> {
                 complete(attempt, (index, Err(error), Duration::ZERO));
             }
             CallPlan::Call(input) => {
-                let tool = attempt.toolbox.get(&attempt.memory.calls[index].state.name);
+                let tool = attempt.tool(&attempt.memory.calls[index].state.name);
                 to_call.push_back((index, Arc::clone(tool.expect("only a call of a tool is planned")), input));
             }
             CallPlan::Delegate(input) => to_delegate.push((index, input)),
+            CallPlan::Planner(input) => match planner_tool(attempt, index) {
+                PlannerTool::Plan => to_plan.push((index, input)),
+                PlannerTool::Questions => {
+                    asked.extend(read_questions(&input));
+                    complete(attempt, (index, Ok("The user was asked.".to_owned()), Duration::ZERO));
+                }
+            },
             CallPlan::WaitForChild => waits_for_children = true,
             question => questions.push((index, question)),
         }
     }
     let deferral = if to_call.is_empty() { Deferral::UntilLeave } else { Deferral::UntilFlush };
+    for (index, input) in to_plan {
+        match Box::pin(make_plan(attempt, index, input)).await? {
+            Drafting::Complete => {}
+            Drafting::AwaitsReviewer => waits_for_children = true,
+            Drafting::AsksHuman(question) => questions.push((index, question)),
+        }
+    }
     waits_for_children |= delegate(attempt, to_delegate, deferral).await?;
     call_all(attempt, to_call).await?;
     if !questions.is_empty() {
@@ -78,15 +99,24 @@ pub async fn call_tools(attempt: &mut Attempt<'_>) -> Result<NextNode, Stop> {
         return Err(Stop::WaitingForChildren);
     }
     finish_step(attempt);
-    Ok(NextNode::Process)
+    if !asked.is_empty() {
+        ask_questions(attempt, &asked);
+    }
+    Ok(attempt.memory.next())
+}
+
+/// Returns the tool of a planner that a call is for.
+fn planner_tool(attempt: &Attempt<'_>, index: usize) -> PlannerTool {
+    let tool = attempt.tool(&attempt.memory.calls[index].state.name);
+    tool.and_then(|tool| tool.planner()).expect("only a call of such a tool is planned so")
 }
 
 /// Checks the arguments of each fresh call. Returns the errors of the invalid ones by the calls' index.
 async fn check_arguments(attempt: &mut Attempt<'_>) -> Result<BTreeMap<usize, ToolError>, Stop> {
     let calls = attempt.memory.calls.iter().map(|call| &call.state).enumerate();
     let fresh = calls.filter(|(_, state)| state.status == ToolCallStatus::Requested);
-    let checkable = fresh
-        .filter_map(|(index, state)| Some((index, Arc::clone(attempt.toolbox.get(&state.name)?), state.input.clone())));
+    let checkable =
+        fresh.filter_map(|(index, state)| Some((index, Arc::clone(attempt.tool(&state.name)?), state.input.clone())));
     let (checkable, checks) = (checkable.collect::<Vec<_>>(), attempt.shared.schemas.clone());
     let owner = attempt.claim.owner_id.clone();
     let checked = async move {
@@ -104,19 +134,20 @@ async fn check_arguments(attempt: &mut Attempt<'_>) -> Result<BTreeMap<usize, To
 /// Returns the plan of a call, from the facts that the toolbox and the limits have about it.
 fn plan_of(attempt: &Attempt<'_>, index: usize, invalid: Option<ToolError>) -> CallPlan {
     let call = &attempt.memory.calls[index];
-    let tool = attempt.toolbox.get(&call.state.name);
-    let calls_before = attempt.memory.calls_made - attempt.memory.calls.len() as u32 + index as u32;
+    let tool = attempt.tool(&call.state.name);
+    let calls_before = (attempt.memory.calls_made() + index as u32).saturating_sub(attempt.memory.calls.len() as u32);
     let facts = CallFacts {
         tool: tool.map(|tool| ToolFacts {
             is_client_tool: tool.is_client_tool(),
             delegates: tool.subagent().is_some(),
+            is_planners: tool.planner().is_some(),
             needs_approval: tool.needs_approval,
         }),
         calls_before,
         most_calls: attempt.limits.tool_calls,
         invalid,
     };
-    plan(call, facts)
+    plan_call(call, facts)
 }
 
 /// Makes the calls, a few at a time.
@@ -176,6 +207,13 @@ fn signal_while(attempt: &Attempt<'_>, under_way: &JoinSet<CallOutcome>) -> Sign
     } else {
         Signal::Yield
     }
+}
+
+/// Records that the executor itself answers a call.
+pub(super) fn intend_here(attempt: &mut Attempt<'_>, index: usize) {
+    let state = &attempt.memory.calls[index].state;
+    let (tool, input) = (attempt.tool(&state.name).cloned(), state.input.clone());
+    intend(attempt, index, &tool.expect("only a call of a tool is answered"), input);
 }
 
 /// Records the intent to make a call.
@@ -238,8 +276,11 @@ pub(super) fn complete(attempt: &mut Attempt<'_>, (index, outcome, duration): Ca
 /// Asks the human or the client whose answer the call needs.
 fn ask(attempt: &mut Attempt<'_>, index: usize, question: CallPlan) {
     let expires_at = attempt.claim.clock.now() + attempt.shared.worker.tools.approval_ttl;
-    let tool = attempt.toolbox.get(&attempt.memory.calls[index].state.name).cloned();
-    let schema = tool.as_ref().map_or_else(any_object, |tool| tool.spec.input_schema.clone());
+    let tool = attempt.tool(&attempt.memory.calls[index].state.name).cloned();
+    let schema = match question {
+        CallPlan::Ask(ApprovalKind::Plan, _) => plan::edit_schema(),
+        _ => tool.as_ref().map_or_else(any_object, |tool| tool.spec.input_schema.clone()),
+    };
     let state = &mut attempt.memory.calls[index].state;
     state.effect = tool.map_or(state.effect, |tool| tool.effect);
     let (call_id, name) = (state.call_id.clone(), state.name.clone());
@@ -325,6 +366,6 @@ fn no_such_tool(attempt: &Attempt<'_>, name: &str) -> ToolError {
             format!("this call was not made: the server of {name} cannot be reached now"),
         );
     }
-    let names: Vec<String> = attempt.toolbox.specs().into_iter().map(|spec| spec.name).collect();
+    let names: Vec<String> = attempt.tool_specs().into_iter().map(|spec| spec.name).collect();
     ToolError::new("unknown_tool", format!("there is no tool {name:?}; there are: {}", names.join(", ")))
 }

@@ -25,7 +25,7 @@ pub use answer::{AnswerDelta, AnswerStream, CallDelta};
 pub use connect::{ConnectError, Models};
 pub use error::{Error, Phase};
 pub use fallback::{ChosenModel, ModelAnswer};
-pub use request::{Request, ToolRequest, ToolSpec, Turn};
+pub use request::{AnswerForm, Request, ToolRequest, ToolSpec, Turn};
 pub use scripted::ScriptedModel;
 
 /// A source of answers.

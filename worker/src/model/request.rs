@@ -15,6 +15,18 @@ pub struct Request {
     pub tools: Vec<ToolSpec>,
     /// Each model that is asked has options of its own; see `ChosenModel`.
     pub options: ModelOptions,
+    /// What the answer is to be. The instructions say so too, since not every provider has a field for it.
+    pub form: AnswerForm,
+}
+
+/// What an answer is to be.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum AnswerForm {
+    /// Text for a reader.
+    #[default]
+    Text,
+    /// A reviewer's verdict, as JSON.
+    Verdict,
 }
 
 /// One part of the conversation.

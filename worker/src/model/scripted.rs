@@ -3,13 +3,15 @@
 //! It obeys directives in the last user turn: `[tokens=60]` words, `[delay=20]` ms before each, `[think]` first,
 //! `[fail]` half-way. `[finish=length]` (or another reason) ends the answer. `[call=NAME {json}]`, `[approval]` and
 //! `[clienttool]` call tools, one a step, or all at once with `[parallel]`. `[fail=2]` fails half-way through the
-//! second step. `[delegate=NAME task]` gives a task, with directives of its own, to a subagent. Other text in brackets is ignored. The model needs no retry policy.
+//! second step. `[delegate=NAME task]` gives a task, with directives of its own, to a subagent. A planner obeys `[plan={json}]` and
+//! `[questions=a|b]`, and a reviewer `[review=approve]` or `[review=changes]`. Other text in brackets is ignored. The model needs no
+//! retry policy.
 
 use futures::{FutureExt, Stream, StreamExt, future::BoxFuture, stream};
 use holdfast_shared::usage::Usage;
 use tokio::{task::yield_now, time::sleep};
 
-use super::{AnswerDelta, AnswerStream, Error, Model, Request, Turn};
+use super::{AnswerDelta, AnswerForm, AnswerStream, Error, Model, Request, Turn};
 
 mod script;
 mod step;
@@ -52,7 +54,10 @@ impl Model for ScriptedModel {
             Some((_, [Turn::User(text), since @ ..])) => (text.as_str(), since),
             _ => ("", request.turns.as_slice()),
         };
-        let step = ScriptedStep::next(Script::read(text), since, &request.tools);
+        let step = match request.form {
+            AnswerForm::Text => ScriptedStep::next(Script::read(text), since, &request.tools),
+            AnswerForm::Verdict => ScriptedStep::verdict(text),
+        };
         let read = count_words(request.system.as_deref().unwrap_or_default())
             + request.turns.iter().map(|turn| count_words(words_of(turn))).sum::<u64>();
         std::future::ready(Ok(recite(step, read).boxed())).boxed()

@@ -11,6 +11,7 @@ use holdfast_shared::{
     agent::{AgentDefinition, McpServer},
     config::{ANONYMOUS_PREFIX, begins_with},
     event::ExecutedBy,
+    plan,
     schema::{Schema, SchemaCheckError, SchemaChecks},
     storable::{storable, storable_json},
     storage::FoundAgent,
@@ -61,6 +62,17 @@ enum ToolExecutor {
     Client,
     /// A child run of this agent.
     Subagent(FoundAgent),
+    /// The executor itself, which has the run's state.
+    Planner(PlannerTool),
+}
+
+/// A tool that changes the course of its run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PlannerTool {
+    /// Makes a plan.
+    Plan,
+    /// Asks the user questions, and ends the run.
+    Questions,
 }
 
 /// A server whose tools cannot be used now.
@@ -119,6 +131,30 @@ impl Toolbox {
             executor: ToolExecutor::Subagent(found),
             schema: OnceCell::new(),
         });
+    }
+
+    /// Adds the tools of a planner.
+    pub fn add_planner_tools(&mut self) {
+        let plan = "Makes a plan of steps and executes it. Use it for work that needs several steps, or parts that can be done at the same time.";
+        let questions =
+            "Asks the user one or two questions without whose answers you cannot go on, and ends your turn.";
+        for (tool, name, description, input_schema) in [
+            (PlannerTool::Plan, plan::TOOL, plan, plan::tool_schema()),
+            (PlannerTool::Questions, plan::QUESTIONS_TOOL, questions, plan::questions_schema()),
+        ] {
+            self.add(Tool {
+                spec: ToolSpec { name: name.to_owned(), description: description.to_owned(), input_schema },
+                effect: Effect::ReadOnly,
+                needs_approval: false,
+                executor: ToolExecutor::Planner(tool),
+                schema: OnceCell::new(),
+            });
+        }
+    }
+
+    /// Removes all tools but these.
+    pub fn keep_only(&mut self, names: &[String]) {
+        self.tools.retain(|name, _| names.contains(name));
     }
 
     /// Adds the scripted model's tools; a call takes at most `limit`.
@@ -216,6 +252,14 @@ impl Tool {
         }
     }
 
+    /// Returns the tool of a planner that this is, if it is one.
+    pub const fn planner(&self) -> Option<PlannerTool> {
+        match self.executor {
+            ToolExecutor::Planner(tool) => Some(tool),
+            _ => None,
+        }
+    }
+
     /// Fails if the arguments violate the tool's schema, or cannot be checked now. A broken schema accepts all
     /// arguments: the server checks its own arguments.
     pub async fn check(&self, checks: &SchemaChecks, owner: &str, input: &Value) -> Result<(), ToolError> {
@@ -276,6 +320,7 @@ impl Tool {
                 Err(_) => Err(ToolError::new("timeout", format!("the tool took longer than {} ms", limit.as_millis()))),
             },
             ToolExecutor::Subagent(_) => Err(ToolError::new("subagent", "only a child run answers this call")),
+            ToolExecutor::Planner(_) => Err(ToolError::new("planner", "only the executor answers this call")),
             ToolExecutor::Client => Err(ToolError::new("client_tool", "only the client can execute this tool")),
         };
         (outcome, started.elapsed())

@@ -15,6 +15,8 @@ use serde::Serialize;
 use serde_json::Value;
 use uuid::Uuid;
 
+use crate::wire::plan::UiPlan;
+
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "type", rename_all = "kebab-case", rename_all_fields = "camelCase")]
 pub enum Chunk {
@@ -95,6 +97,20 @@ pub enum Chunk {
     },
     DataSubagent {
         id: Uuid,
+        data: Value,
+    },
+    DataPlan {
+        id: Uuid,
+        data: UiPlan,
+    },
+    DataStep {
+        id: String,
+        data: Value,
+    },
+    DataReview {
+        data: Value,
+    },
+    DataQuestions {
         data: Value,
     },
     DataCall {

@@ -12,15 +12,15 @@ use chrono::DateTime;
 use holdfast_shared::{
     approval::ApprovalStatus,
     event::{
-        ApprovalRequested, ApprovalResolved, Event, EventBody, EventKind, ExecutedBy, ToolCallCompleted, ToolCallDelta,
-        ToolCallStarted,
+        ApprovalRequested, ApprovalResolved, Event, EventBody, EventKind, ExecutedBy, PlanCreated, PlanStepCompleted,
+        PlanStepStarted, PlanUpdated, ToolCallCompleted, ToolCallDelta, ToolCallStarted,
     },
     run::RunStatus,
 };
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::{Block, Detail, LogPosition, View};
+use super::{Block, Detail, LogPosition, View, plan};
 pub use chunk::Chunk;
 use chunk::{ApprovalDetails, CallDuration, Crashes, UiAttempt, UiFinishReason, UiMetadata, UiTool, is_dynamic};
 pub use message::UiMessage;
@@ -155,6 +155,15 @@ fn event_chunks(view: &View, event: &Event) -> Vec<Chunk> {
             vec![Chunk::DataSubagent { id: started.child_run_id, data: payload(event) }]
         }
         EventBody::SubagentCompleted(completed) => vec![subagent_completed(event, completed.child_run_id)],
+        EventBody::PlanCreated(PlanCreated { plan }) | EventBody::PlanUpdated(PlanUpdated { plan }) => {
+            vec![Chunk::DataPlan { id: plan.id, data: (*plan).into() }]
+        }
+        EventBody::PlanStepStarted(PlanStepStarted { plan_id, step, .. })
+        | EventBody::PlanStepCompleted(PlanStepCompleted { plan_id, step }) => {
+            vec![Chunk::DataStep { id: plan::step_id(plan_id, &step), data: plan::step_data(plan_id, *step) }]
+        }
+        EventBody::PlanReviewed(review) => vec![Chunk::DataReview { data: plan::review_data(&review) }],
+        EventBody::QuestionAsked(asked) => vec![Chunk::DataQuestions { data: plan::questions_data(&asked) }],
         EventBody::MessageSteered(steered) => {
             vec![Chunk::DataSteered { id: steered.message_id, data: payload(event) }]
         }

@@ -108,6 +108,12 @@ pub struct SubagentStarted<'a> {
     /// The child's input.
     #[serde(borrow)]
     pub task: Cow<'a, str>,
+    /// The plan whose step the child takes, or that it judges.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan_id: Option<Uuid>,
+    /// The step that the child takes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step_number: Option<u32>,
 }
 
 /// A child run has ended. The outcome of its call follows.
@@ -135,6 +141,12 @@ pub struct SubagentCompleted<'a> {
     /// Tokens of the child and of its own children.
     #[serde(default)]
     pub usage: Usage,
+    /// The plan whose step the child took, or that it judged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan_id: Option<Uuid>,
+    /// The step that the child took.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step_number: Option<u32>,
 }
 
 /// A run waits for a human's decision about a call.

@@ -86,7 +86,7 @@ statements! {
     OPEN_QUESTION = concat!("
         select ", open_question!(), "
     "),
-    /// Takes the next attempt of a waiting run, and queues the run if it waits for nothing else.
+    /// Takes the next attempt of a waiting run, and queues the run if it waits for nothing else, or in any case if `$5`.
     ANSWER = concat!("
         update agent_runs
         set attempt = $2,
@@ -94,8 +94,8 @@ statements! {
             checkpoint = $3,
             children_usage = coalesce($4, children_usage),
             attempt_reason = 'resumed',
-            status = case when open.question is null then 'queued' else 'waiting' end,
-            awaits = open.question
+            status = case when open.question is null or $5 then 'queued' else 'waiting' end,
+            awaits = case when $5 then null else open.question end
         from (select ", open_question!(), " as question) open
         where id = $1
         returning id, status = 'queued' as queued
@@ -132,19 +132,20 @@ pub async fn awaits_human(tx: &mut Tx, run: &LockedAncestor) -> Result<bool, Err
     Ok(question.and_then(|row| row.0).as_deref() == Some("human"))
 }
 
-/// Writes to a waiting run, and queues it if it waits for nothing else. `bodies` makes at least one event; the first has the
+/// Writes to a waiting run, and queues it if it waits for nothing else, or if it must be queued. `bodies` makes at least one event; the first has the
 /// base. The caller publishes the events.
 pub async fn answer<'a>(
     tx: &mut Tx,
     run: LockedAncestor,
     children_usage: Option<Usage>,
+    must_queue: bool,
     bodies: impl FnOnce(EventId) -> Vec<EventBody<'a>>,
 ) -> Result<AnsweredRun, Error> {
     let attempt = run.attempt as u32 + 1;
     let events = Event::sequence(EventId::first_of(attempt), Utc::now(), &bodies(run.archived_to));
     let chunk = chunk_of(None, &events);
     let usage = children_usage.map(|usage| json!(usage));
-    let queue = Statement::new(ANSWER, args![run.id, attempt, chunk.last, usage]);
+    let queue = Statement::new(ANSWER, args![run.id, attempt, chunk.last, usage, must_queue]);
     let written = tx.write_fenced::<(Uuid, bool)>(FencedWrites::new(queue, writes_of(run.id, &chunk))).await?;
     let (_, queued) = written.into_iter().next().ok_or_else(|| tx.no_row())?;
     let traceparent = traceparent(run.traceparent);

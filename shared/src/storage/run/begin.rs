@@ -14,6 +14,7 @@ use crate::{
     approval::Approval,
     finish_reason::FinishReason,
     message::Message,
+    plan::Plan,
     tool::{ClientTool, ToolCall},
     trace::TraceMessage,
 };
@@ -44,6 +45,8 @@ pub struct Start {
     pub metadata: Value,
     /// The model's reason for ending the newest step of an earlier attempt.
     pub finish_reason: Option<FinishReason>,
+    /// The newest plan of the run. The caller reads it for a planner.
+    pub plan: Option<Plan>,
 }
 
 /// The conversation at the time of the run's submission.
@@ -231,6 +234,7 @@ impl Storage {
                 client_tools: Vec::new(),
                 metadata: merged(None, metadata.clone()),
                 finish_reason: None,
+                plan: None,
             })));
         }
         let args = history_args(claim, window);
@@ -253,6 +257,7 @@ impl Storage {
             client_tools: own.client_tools.map(|tools| tools.0).unwrap_or_default(),
             metadata: merged(own.inherited.map(|json| json.0), own.metadata.map(|json| json.0)),
             finish_reason: own.run_finish_reason.map(FinishReason::from),
+            plan: None,
         };
         // A fresh run has no event but `run.queued`.
         if !claim.is_fresh() {

@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::round::next_round;
+use super::{accept::needs, round::next_round};
 use crate::storage::sql::{Sql, Statement, args, id_text, statements};
 use crate::{
     event::{Event, EventBody, RunQueued},
@@ -105,7 +105,7 @@ statements! {
             ),
             ", next_round!("p.owner_id"), ",
             p.id, value->>'call_id', value->>'role', coalesce(p.top_run_id, p.id), p.depth + 1,
-            1", from_parents!()),
+            ", needs!("{uuid:value->>'agent_id'}", "1"), from_parents!()),
     /// Stores the children's inputs.
     INSERT_MESSAGES = concat!("
         insert into chat_messages (

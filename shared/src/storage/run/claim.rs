@@ -214,7 +214,7 @@ macro_rules! take {
         set status = 'running',
             attempt = attempt + 1,
             archived_to = (attempt + 1) * 4294967296 + 1,
-            claimed_with = (attempt + 1) * 100 + 1,
+            claimed_with = (attempt + 1) * 100 + 2,
             holder = $1,
             lease_until = {after:$2},
             executing = true,

@@ -90,7 +90,7 @@ pub async fn ask_at_top(tx: &mut Tx, top: Uuid) -> Result<Option<AnsweredRun>, E
         }
         bodies
     };
-    ancestor::answer(tx, run, None, with_base).await.map(Some)
+    ancestor::answer(tx, run, None, false, with_base).await.map(Some)
 }
 
 /// Returns those answers of a run which the log of the top run asks for, for that log.
@@ -125,7 +125,7 @@ pub async fn answer_at_top(
     }
     match ancestor::lock(tx, top).await? {
         Some(run) if run.status == RunStatus::Waiting => {
-            ancestor::answer(tx, run, None, |base| answers(resolved, base)).await.map(Some)
+            ancestor::answer(tx, run, None, false, |base| answers(resolved, base)).await.map(Some)
         }
         _ => Ok(None),
     }

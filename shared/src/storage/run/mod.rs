@@ -4,7 +4,7 @@
 //! - SUBMIT: `submit`, `locked_conversation`, `accept`, `opening`, `supersede`. CLAIM: `claim`, `queued`, `suspects`.
 //!   BEGIN: `begin`, `summary`. RENEW: `lease`.
 //! - The holder's writes: FLUSH in `flush`, FINISH in `finish` and `completion`, LEAVE in `release`.
-//! - Runs below a run: `children` starts them, `outcomes` answers their parent, `orphans` cancels them.
+//! - Plans and roles: `planning`. Runs below a run: `children` starts them, `outcomes` answers their parent, `orphans` cancels them.
 //! - Writers without a claim: ANSWER in `answer` and `expire`, CANCEL in `cancel`, `end`, `sweep`, `deaths`, `retire`.
 //!   `attempt` has their rule, and the fence of every write.
 //! - `chunk` and `progress` are the rows of events, and `closing` is the last write. `group` lets the writes of several
@@ -36,6 +36,7 @@ mod new_run;
 mod opening;
 mod orphans;
 mod outcomes;
+mod planning;
 mod progress;
 mod queued;
 mod release;
@@ -65,6 +66,7 @@ pub use self::{
     flush::FlushOutcome,
     lease::RenewedLease,
     new_run::{CommittedMessage, MessageInput, NewRun, RunOptions, SubmitOutcome, Target},
+    planning::{NewRole, StepState},
     progress::{CallState, NewApproval, NewCheckpoint, NewTraceMessage, Progress},
     release::{Release, ReleaseOutcome},
     retire::RetireCounts,

@@ -57,13 +57,14 @@ const MAX_OUTPUT: usize = 256 * 1024;
 statements! {
     /// Returns a call that its child has not answered.
     OPEN_CALL = "
-        select name, {ms since:created_at}
-        from agent_run_tool_calls
-        where run_id = $1
-          and call_id = $2
-          and child_run_id = $3
-          and status = 'called'
-          and completed_at is null
+        select t.name, {ms since:t.created_at} as duration_ms, s.plan_id, s.step_number
+        from agent_run_tool_calls t
+        left join agent_plan_steps s on s.child_run_id = t.child_run_id
+        where t.run_id = $1
+          and t.call_id = $2
+          and t.child_run_id = $3
+          and t.status = 'called'
+          and t.completed_at is null
     ",
     /// Stores the outcome of a call.
     SET_OUTCOME = "
@@ -84,9 +85,10 @@ statements! {
     /// Returns the outcomes that no event has reported.
     UNLOGGED_OUTCOMES = "
         select t.call_id, t.name, t.child_run_id, t.output, t.error, t.duration_ms,
-            c.subagent_role as role, c.status, c.usage, c.children_usage
+            c.subagent_role as role, c.status, c.usage, c.children_usage, s.plan_id, s.step_number
         from agent_run_tool_calls t
         left join agent_runs c on c.id = t.child_run_id
+        left join agent_plan_steps s on s.child_run_id = t.child_run_id
         where t.run_id = $1
           and t.status = 'called'
           and t.child_run_id is not null
@@ -133,9 +135,9 @@ async fn answer_parent(
     resolved: Vec<ApprovalResolved<'static>>,
 ) -> Result<Option<AnsweredRun>, Error> {
     let Some(parent) = ancestor::lock(tx, call.run_id).await? else { return Ok(None) };
-    let open =
-        tx.fetch_optional::<(String, i64)>(OPEN_CALL, args![call.run_id, call.call_id.as_str(), child.run_id]).await?;
-    let Some((name, duration_ms)) = open else { return Ok(None) };
+    let args = args![call.run_id, call.call_id.as_str(), child.run_id];
+    let Some(open) = tx.fetch_optional::<OpenCall>(OPEN_CALL, args).await? else { return Ok(None) };
+    let duration_ms = open.duration_ms.max(0);
     let mut total = parent.children_usage.as_ref().map(|usage| usage.0).unwrap_or_default();
     total += child.usage;
     let outcome = outcome_of(child.ending, &excerpt::bytes(child.answer.to_owned(), MAX_OUTPUT));
@@ -146,7 +148,7 @@ async fn answer_parent(
         if is_waiting { "completed" } else { "called" },
         outcome.as_ref().ok().cloned(),
         outcome.as_ref().err().map(|error| json!(error)),
-        duration_ms.max(0)
+        duration_ms
     ];
     tx.execute(SET_OUTCOME, args).await?;
     if !is_waiting {
@@ -155,13 +157,15 @@ async fn answer_parent(
     }
     let logged = LoggedOutcome {
         call_id: call.call_id.clone(),
-        name,
+        name: open.name,
         child_run_id: child.run_id,
         role: call.role,
         status: child.ending.status(),
         outcome,
         usage: child.usage,
-        duration_ms: duration_ms.max(0) as u64,
+        duration_ms: duration_ms as u64,
+        plan_id: open.plan_id,
+        step_number: open.step_number,
     };
     // The last event before a wait says so.
     let waits = ancestor::awaits_human(tx, &parent).await?;
@@ -170,7 +174,8 @@ async fn answer_parent(
         let outcome_base = resolved.is_empty().then_some(base);
         answers(resolved, base).into_iter().chain(logged.bodies(outcome_base)).chain(waiting).collect()
     };
-    ancestor::answer(tx, parent, Some(total), bodies).await.map(Some)
+    let is_queued = call.role.works_for_plan() && !waits;
+    ancestor::answer(tx, parent, Some(total), is_queued, bodies).await.map(Some)
 }
 
 /// The outcome of a child, for its parent's log.
@@ -183,10 +188,13 @@ struct LoggedOutcome {
     outcome: Result<String, ToolError>,
     usage: Usage,
     duration_ms: u64,
+    plan_id: Option<Uuid>,
+    step_number: Option<i64>,
 }
 
 impl LoggedOutcome {
-    fn bodies(&self, base: Option<EventId>) -> [EventBody<'_>; 2] {
+    /// Returns the events of the outcome. A call that a plan made has no event of its own.
+    fn bodies(&self, base: Option<EventId>) -> Vec<EventBody<'_>> {
         let (output, error) = (self.outcome.as_ref().ok(), self.outcome.as_ref().err().cloned());
         let completed = EventBody::SubagentCompleted(SubagentCompleted {
             base,
@@ -197,7 +205,12 @@ impl LoggedOutcome {
             output: output.map(|output| output.as_str().into()),
             error: error.clone(),
             usage: self.usage,
+            plan_id: self.plan_id,
+            step_number: self.step_number.map(|number| number as u32),
         });
+        if self.role.works_for_plan() {
+            return vec![completed];
+        }
         let call = EventBody::ToolCallCompleted(ToolCallCompleted {
             base: None,
             call_id: self.call_id.as_str().into(),
@@ -208,8 +221,16 @@ impl LoggedOutcome {
             error,
             duration_ms: self.duration_ms,
         });
-        [completed, call]
+        vec![completed, call]
     }
+}
+
+#[derive(FromRow)]
+struct OpenCall {
+    name: String,
+    duration_ms: i64,
+    plan_id: Option<Uuid>,
+    step_number: Option<i64>,
 }
 
 #[derive(FromRow)]
@@ -224,13 +245,23 @@ struct UnloggedRow {
     status: Option<String>,
     usage: Option<Json<Usage>>,
     children_usage: Option<Json<Usage>>,
+    plan_id: Option<Uuid>,
+    step_number: Option<i64>,
+}
+
+/// Outcomes that LEAVE logs.
+pub struct LoggedOutcomes {
+    /// Their events.
+    pub events: Vec<Event>,
+    /// True if a plan has work because of them.
+    pub for_plan: bool,
 }
 
 /// Logs the outcomes of children that ended while the run had a worker, in a transaction that has locked the run. Returns
 /// their events, from this id on.
-pub async fn log_outcomes(tx: &mut Tx, run_id: Uuid, first: EventId) -> Result<Vec<Event>, Error> {
+pub async fn log_outcomes(tx: &mut Tx, run_id: Uuid, first: EventId) -> Result<LoggedOutcomes, Error> {
     let rows = tx.fetch_all::<UnloggedRow>(UNLOGGED_OUTCOMES, args![run_id]).await?;
-    let (mut events, mut next) = (Vec::new(), first);
+    let (mut events, mut next, mut for_plan) = (Vec::new(), first, false);
     for row in rows {
         tx.execute(SET_LOGGED, args![run_id, row.call_id.as_str()]).await?;
         let usages = [row.usage, row.children_usage].into_iter().flatten().map(|usage| usage.0);
@@ -248,11 +279,15 @@ pub async fn log_outcomes(tx: &mut Tx, run_id: Uuid, first: EventId) -> Result<V
             outcome,
             usage: usages.sum(),
             duration_ms: row.duration_ms.unwrap_or(0).max(0) as u64,
+            plan_id: row.plan_id,
+            step_number: row.step_number,
         };
-        events.extend(Event::sequence(next, Utc::now(), &logged.bodies(None)));
-        next = next.next().next();
+        for_plan |= logged.role.works_for_plan();
+        let new = Event::sequence(next, Utc::now(), &logged.bodies(None));
+        next = new.last().map_or(next, |event| event.id.next());
+        events.extend(new);
     }
-    Ok(events)
+    Ok(LoggedOutcomes { events, for_plan })
 }
 
 /// Returns whether a child of the run has no outcome yet, in a transaction that has locked the run.

@@ -7,6 +7,7 @@ use uuid::Uuid;
 
 use super::{
     children::{NewChild, spawns},
+    planning::{NewRole, StepState, plan_row, planning_rows},
     steering::{SteeringMessage, joins},
 };
 use crate::storage::sql::{Statement, args, id_text, optional_id_text, statements};
@@ -15,6 +16,7 @@ use crate::{
     event::ExecutedBy,
     event_id::EventId,
     finish_reason::FinishReason,
+    plan::Plan,
     tool::{Effect, ToolCallStatus, ToolError},
     trace::{Node, RequestedCall, TraceRole},
     usage::Usage,
@@ -33,6 +35,12 @@ pub struct Progress {
     pub children: Vec<NewChild>,
     /// Messages that join the run.
     pub steering: Vec<SteeringMessage>,
+    /// Plans with their current state, without their steps.
+    pub plans: Vec<Plan>,
+    /// Steps of plans with their current state. It replaces an earlier state of the step.
+    pub plan_steps: Vec<StepState>,
+    /// New roles of the run and of its children.
+    pub roles: Vec<NewRole>,
     /// New checkpoints.
     pub checkpoints: Vec<NewCheckpoint>,
     /// The event that a later attempt may resume from.
@@ -72,6 +80,9 @@ pub struct NewTraceMessage {
     /// The model that wrote this message, as `<provider>/<name>`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+    /// The step of a plan that it belongs to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub plan_step: Option<u32>,
 }
 
 /// A tool call with its current state.
@@ -187,6 +198,15 @@ impl Progress {
         self.approvals.extend(later.approvals);
         self.children.extend(later.children);
         self.steering.extend(later.steering);
+        for plan in later.plans {
+            self.plans.retain(|earlier| earlier.id != plan.id);
+            self.plans.push(plan);
+        }
+        for state in later.plan_steps {
+            self.plan_steps.retain(|earlier| !earlier.is_of_step(&state));
+            self.plan_steps.push(state);
+        }
+        self.roles.extend(later.roles);
         self.checkpoints.extend(later.checkpoints);
         self.resume_at = later.resume_at.or(self.resume_at);
         self.step_completed |= later.step_completed;
@@ -201,12 +221,12 @@ statements! {
     INSERT_MESSAGES = "
         insert into agent_run_messages (
             run_id, position, step, role, content, tool_calls, call_id, is_error, usage, model,
-            created_at
+            plan_step, created_at
         )
         select {uuid:value->>'run_id'}, cast(value->>'position' as bigint),
             cast(value->>'step' as bigint), value->>'role', value->>'content', value->'tool_calls',
             value->>'call_id', cast(value->>'is_error' as boolean), value->'usage',
-            value->>'model', {now}
+            value->>'model', cast(value->>'plan_step' as bigint), {now}
         from {each:$1}
         where {fenced:cast(value->>'run_id' as uuid)}
     ",
@@ -279,6 +299,9 @@ pub fn rows_of(progress: &[(Uuid, &Progress)]) -> Vec<Statement> {
     push(INSERT_APPROVALS, elements(progress, |progress| &progress.approvals));
     rows.extend(spawns(elements(progress, |progress| &progress.children)));
     rows.extend(joins(elements(progress, |progress| &progress.steering)));
+    let plans = elements_as(progress, |progress| &progress.plans, plan_row);
+    let steps = elements(progress, |progress| &progress.plan_steps);
+    rows.extend(planning_rows(plans, steps, elements(progress, |progress| &progress.roles)));
     let checkpoints = elements(progress, |progress| &progress.checkpoints);
     if !checkpoints.is_empty() {
         rows.push(Statement::new(INSERT_CHECKPOINTS, args![Value::from(checkpoints)]).spare());
@@ -288,12 +311,25 @@ pub fn rows_of(progress: &[(Uuid, &Progress)]) -> Vec<Statement> {
 
 /// Returns the elements as JSON, each with the id of its run.
 fn elements<T: Serialize>(progress: &[(Uuid, &Progress)], of: impl Fn(&Progress) -> &Vec<T>) -> Vec<Value> {
+    elements_as(progress, of, |element| json!(element))
+}
+
+/// Returns the elements as their JSON, each with the id of its run.
+fn elements_as<T>(
+    progress: &[(Uuid, &Progress)],
+    of: impl Fn(&Progress) -> &Vec<T>,
+    json: impl Fn(&T) -> Value,
+) -> Vec<Value> {
     let with_run = |run_id: &Uuid, element: &T| {
-        let mut json = json!(element);
+        let mut json = json(element);
         json["run_id"] = run_id.simple().to_string().into();
         json
     };
-    progress.iter().flat_map(|(run_id, progress)| of(progress).iter().map(move |one| with_run(run_id, one))).collect()
+    let mut elements = Vec::new();
+    for (run_id, progress) in progress {
+        elements.extend(of(progress).iter().map(|element| with_run(run_id, element)));
+    }
+    elements
 }
 
 fn packed<S: Serializer>(id: &EventId, serializer: S) -> Result<S::Ok, S::Error> {

@@ -131,9 +131,10 @@ impl Storage {
                 _ => return Ok(RollBack(Some(ReleaseOutcome::Fenced))),
             }
             let mut events = Vec::new();
-            let mut is_asked = false;
+            let (mut is_asked, mut has_plan_work) = (false, false);
             if release != Release::Queued {
-                events = log_outcomes(tx, claim.run_id, last.next()).await?;
+                let logged = log_outcomes(tx, claim.run_id, last.next()).await?;
+                (events, has_plan_work) = (logged.events, logged.for_plan);
                 let questions = new_questions(tx, claim.run_id).await?;
                 is_asked = !questions.is_empty();
                 let next = events.last().map_or(last, |event| event.id).next();
@@ -144,6 +145,8 @@ impl Storage {
                 Release::Queued => None,
                 Release::Waiting => Some("human"),
                 Release::WaitingForChildren if is_asked => Some("human"),
+                // A plan continues as soon as one of its steps has ended.
+                Release::WaitingForChildren if has_plan_work => None,
                 Release::WaitingForChildren if starts_children => Some("children"),
                 Release::WaitingForChildren => awaits_children(tx, claim.run_id).await?.then_some("children"),
             };

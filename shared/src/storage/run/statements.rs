@@ -2,8 +2,8 @@
 
 use super::{
     accept, ancestor, answer, attempt, begin, blocked, cancel, children, chunk, claim, closing, completion, deaths,
-    durable, end, expire, flush, forwarded, lease, locked_conversation, opening, orphans, outcomes, progress, queued,
-    release, retire, steering, submit, summary, supersede, suspects, sweep, unfinished,
+    durable, end, expire, flush, forwarded, lease, locked_conversation, opening, orphans, outcomes, planning, progress,
+    queued, release, retire, steering, submit, summary, supersede, suspects, sweep, unfinished,
 };
 use crate::storage::sql::{FencedTexts, Sql};
 
@@ -32,6 +32,7 @@ pub const STATEMENTS: &[&[Sql]] = &[
     opening::STATEMENTS,
     orphans::STATEMENTS,
     outcomes::STATEMENTS,
+    planning::STATEMENTS,
     progress::STATEMENTS,
     queued::STATEMENTS,
     release::STATEMENTS,
@@ -58,6 +59,9 @@ const CHUNK: &[Sql] = &[
     steering::INSERT_JOINED_EVENTS,
     steering::END_JOINED_RUNS,
     steering::MOVE_MESSAGES,
+    planning::UPSERT_PLANS,
+    planning::UPSERT_STEPS,
+    planning::INSERT_ROLES,
     progress::INSERT_CHECKPOINTS,
 ];
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use holdfast_shared::{finish_reason::FinishReason, subagent};
+use holdfast_shared::{finish_reason::FinishReason, plan, subagent};
 use serde::de::IgnoredAny;
 use serde_json::json;
 
@@ -68,6 +68,9 @@ impl Script {
             rest = after;
             let call = after.strip_prefix("call=").and_then(ScriptedCall::read);
             let call = call.or_else(|| after.strip_prefix("delegate=").and_then(ScriptedCall::delegation));
+            let plan = |text| ScriptedCall::with_arguments(plan::TOOL, text);
+            let call = call.or_else(|| after.strip_prefix("plan=").and_then(plan));
+            let call = call.or_else(|| after.strip_prefix("questions=").and_then(ScriptedCall::questions));
             if let Some((call, after)) = call {
                 script.calls.push(call);
                 rest = after;
@@ -113,11 +116,16 @@ impl ScriptedCall {
         if name.is_empty() {
             return None;
         }
-        let rest = rest.trim_start();
-        let mut values = serde_json::Deserializer::from_str(rest).into_iter::<IgnoredAny>();
+        Self::with_arguments(name, rest)
+    }
+
+    /// Parses `{json}]`, and returns the call of this tool with the rest of the text.
+    fn with_arguments<'a>(name: &str, text: &'a str) -> Option<(Self, &'a str)> {
+        let text = text.trim_start();
+        let mut values = serde_json::Deserializer::from_str(text).into_iter::<IgnoredAny>();
         let json_end = values.next().and_then(Result::ok).map(|_| values.byte_offset());
-        let closed = json_end.and_then(|end| Some((&rest[..end], rest[end..].trim_start().strip_prefix(']')?)));
-        let (arguments, after) = closed.or_else(|| rest.split_once(']'))?;
+        let closed = json_end.and_then(|end| Some((&text[..end], text[end..].trim_start().strip_prefix(']')?)));
+        let (arguments, after) = closed.or_else(|| text.split_once(']'))?;
         let arguments = or(arguments, "{}").to_owned();
         Some((Self { tool: ScriptTool::Named(name.to_owned()), arguments }, after))
     }
@@ -131,12 +139,22 @@ impl ScriptedCall {
         Some((Self { tool: ScriptTool::Named(subagent::tool_name(name)), arguments }, &text[end + 1..]))
     }
 
+    /// Parses `a|b]`, and returns the call that asks these questions with the rest of the text.
+    fn questions(text: &str) -> Option<(Self, &str)> {
+        let (questions, rest) = text.split_once(']')?;
+        let questions: Vec<&str> = questions.split('|').map(str::trim).collect();
+        let arguments = json!({"questions": questions}).to_string();
+        Some((Self { tool: ScriptTool::Named(plan::QUESTIONS_TOOL.to_owned()), arguments }, rest))
+    }
+
     /// Returns the name of the tool, given the declared ones.
     pub fn name(&self, offered: &[ToolSpec]) -> String {
         match &self.tool {
             ScriptTool::Named(name) => name.clone(),
             ScriptTool::OfTheClient => {
-                let own = offered.iter().find(|tool| !tool.name.contains("__") && !subagent::is_tool_name(&tool.name));
+                let is_own =
+                    |name: &str| !(name.contains("__") || subagent::is_tool_name(name) || plan::is_planner_tool(name));
+                let own = offered.iter().find(|tool| is_own(&tool.name));
                 own.map_or(tools::CLIENT_TOOL, |tool| &tool.name).to_owned()
             }
         }

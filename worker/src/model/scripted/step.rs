@@ -42,6 +42,14 @@ impl ScriptedStep {
         Self::calling(&script, calls, offered, fails_here)
     }
 
+    /// Returns a reviewer's verdict on the plan in the text, whose steps have directives of their own.
+    pub fn verdict(text: &str) -> Self {
+        let verdict = if text.contains("[review=changes]") { "changes_requested" } else { "approved" };
+        let script = Script { tokens: 0, delay: Duration::ZERO, ..Script::read("") };
+        let lead = vec![AnswerDelta::Text(format!("{{\"verdict\": \"{verdict}\", \"notes\": \"scripted\"}}"))];
+        Self { lead, ..Self::answering(&script, &[], false) }
+    }
+
     fn answering(script: &Script, outcomes: &[&Turn], fails: bool) -> Self {
         Self {
             thoughts: if script.thinks { THOUGHTS.len() } else { 0 },

@@ -1,0 +1,154 @@
+//! The rows of plans and of roles, which a planner's holder writes with its events.
+
+use serde::Serialize;
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use crate::agent::ModelRole;
+use crate::plan::{Plan, PlanStep};
+use crate::storage::sql::{Statement, args, id_text, optional_id_text, statements};
+
+/// A step of a plan with its current state.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StepState {
+    /// The plan.
+    pub plan_id: Uuid,
+    /// The step.
+    pub step: PlanStep,
+}
+
+/// The part of a run in the work of a planner.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct NewRole {
+    /// UUIDv7.
+    #[serde(serialize_with = "id_text")]
+    pub id: Uuid,
+    /// The run that has the role: the planner's own, or a child's.
+    #[serde(serialize_with = "id_text")]
+    pub of_run: Uuid,
+    /// The role.
+    pub role: ModelRole,
+    /// The model profile of the role, if it has one.
+    pub profile: Option<String>,
+    /// The model, as `<provider>/<name>`, if it is known.
+    pub model: Option<String>,
+    /// Tokens that the conversation may have for the model.
+    pub token_budget: u32,
+    /// The only tools of the role; `None` for all tools of the agent.
+    pub tools: Option<Vec<String>>,
+}
+
+impl StepState {
+    /// Returns whether both are states of one step.
+    pub fn is_of_step(&self, other: &Self) -> bool {
+        self.plan_id == other.plan_id && self.step.step_number == other.step.step_number
+    }
+}
+
+statements! {
+    /// Stores plans with their current state.
+    UPSERT_PLANS = "
+        insert into agent_plans (
+            id, run_id, conversation_id, call_id, user_message, strategy, execution_mode, status,
+            metadata, created_at, updated_at
+        )
+        select {uuid:value->>'id'}, {uuid:value->>'run_id'}, {uuid:value->>'conversation_id'},
+            value->>'call_id', value->>'user_message', value->>'strategy',
+            value->>'execution_mode', value->>'status', value->'metadata', {now}, {now}
+        from {each:$1}
+        where {fenced:cast(value->>'run_id' as uuid)}
+        on conflict (id) do update
+        set status = excluded.status,
+            metadata = excluded.metadata,
+            updated_at = excluded.updated_at
+    ",
+    /// Stores steps with their current state.
+    UPSERT_STEPS = "
+        insert into agent_plan_steps (
+            plan_id, step_number, description, tools, executor_required, depends_on, status, result,
+            error, child_run_id, updated_at
+        )
+        select {uuid:value->>'plan_id'}, cast(value->>'step_number' as bigint),
+            value->>'description', value->'tools',
+            cast(value->>'executor_required' as boolean), value->'depends_on', value->>'status',
+            value->>'result', value->>'error', {uuid:value->>'child_run_id'}, {now}
+        from {each:$1}
+        where {fenced:cast(value->>'run_id' as uuid)}
+        on conflict (plan_id, step_number) do update
+        set description = excluded.description,
+            tools = excluded.tools,
+            executor_required = excluded.executor_required,
+            depends_on = excluded.depends_on,
+            status = excluded.status,
+            result = excluded.result,
+            error = excluded.error,
+            child_run_id = excluded.child_run_id,
+            updated_at = excluded.updated_at
+    ",
+    /// Stores new roles. A later attempt writes the role of its run again.
+    INSERT_ROLES = "
+        insert into agent_agents (
+            id, run_id, role, profile, model, token_budget, permissions, created_at
+        )
+        select {uuid:value->>'id'}, {uuid:value->>'of_run'}, value->>'role', value->>'profile',
+            value->>'model', cast(value->>'token_budget' as bigint), value->'tools', {now}
+        from {each:$1}
+        where {fenced:cast(value->>'run_id' as uuid)}
+        on conflict (run_id) do nothing
+    ",
+}
+
+impl Serialize for StepState {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Row<'a> {
+            #[serde(serialize_with = "id_text")]
+            plan_id: Uuid,
+            step_number: u32,
+            description: &'a str,
+            tools: &'a [String],
+            executor_required: bool,
+            depends_on: &'a [u32],
+            status: &'static str,
+            result: Option<&'a str>,
+            error: Option<&'a str>,
+            #[serde(serialize_with = "optional_id_text")]
+            child_run_id: Option<Uuid>,
+        }
+        let Self { plan_id, step } = self;
+        let row = Row {
+            plan_id: *plan_id,
+            step_number: step.step_number,
+            description: &step.description,
+            tools: &step.tools,
+            executor_required: step.executor_required,
+            depends_on: &step.depends_on,
+            status: step.status.as_str(),
+            result: step.result.as_deref(),
+            error: step.error.as_deref(),
+            child_run_id: step.child_run_id,
+        };
+        row.serialize(serializer)
+    }
+}
+
+/// Returns the row of a plan, without its steps.
+pub fn plan_row(plan: &Plan) -> Value {
+    json!({
+        "id": plan.id.simple().to_string(),
+        "conversation_id": plan.session_id.simple().to_string(),
+        "call_id": plan.call_id,
+        "user_message": plan.user_message,
+        "strategy": plan.strategy,
+        "execution_mode": plan.execution_mode,
+        "status": plan.status,
+        "metadata": plan.metadata,
+    })
+}
+
+/// Returns the writes of plans, steps and roles, whose elements have the `run_id` of the holder's run.
+pub fn planning_rows(plans: Vec<Value>, steps: Vec<Value>, roles: Vec<Value>) -> Vec<Statement> {
+    let writes = [(UPSERT_PLANS, plans), (UPSERT_STEPS, steps), (INSERT_ROLES, roles)];
+    let some = writes.into_iter().filter(|(_, elements)| !elements.is_empty());
+    some.map(|(sql, elements)| Statement::new(sql, args![Value::from(elements)])).collect()
+}

@@ -1,0 +1,110 @@
+//! What planners and the children of plans are told.
+
+use holdfast_shared::{
+    agent::ModelRole,
+    plan::{Plan, PlanStep, StepStatus},
+};
+use serde_json::json;
+
+use crate::model::ToolSpec;
+
+/// Beginning of an answer that reports the failure of a step.
+pub const FAILED: &str = "FAILED:";
+
+const PLANNER: &str = "You are an assistant beside the user's work. Decide for each message: answer it, if you can do so at once; \
+    call tools, if you need facts or must change something; make a plan with agent_create_plan, if the work needs several steps or parts that \
+    can be done at the same time; or ask with ask_clarifying_questions, if you cannot go on without an answer.";
+
+const EXECUTOR: &str = "You take one step of a plan. Do what the task says, with the tools that you have, and nothing else. Answer with the \
+    result of the step alone: another agent reads it. If the step cannot be done, answer with FAILED: and the reason.";
+
+const REVIEWER: &str = "You judge a plan before it is executed: whether it reaches its goal, whether steps are missing or unneeded, whether \
+    their order is right, and whether each step has the tools that it needs. Answer with one JSON object and nothing else: \
+    {\"verdict\": \"approved\" or \"changes_requested\", \"notes\": \"what to change\"}.";
+
+const SYNTHESIZER: &str = "You write the answer after a plan: what each step did, what failed, and what is left.";
+
+/// Returns the instructions of a role.
+pub const fn of_role(role: ModelRole) -> &'static str {
+    match role {
+        ModelRole::Planner | ModelRole::Summarizer => PLANNER,
+        ModelRole::Executor => EXECUTOR,
+        ModelRole::Reviewer => REVIEWER,
+        ModelRole::Synthesizer => SYNTHESIZER,
+    }
+}
+
+/// Returns a line for each tool.
+pub fn tools(specs: &[ToolSpec]) -> Option<String> {
+    let line = |spec: &ToolSpec| format!("- {}: {}", spec.name, spec.description.lines().next().unwrap_or_default());
+    let lines: Vec<String> = specs.iter().map(line).collect();
+    (!lines.is_empty()).then(|| format!("Your tools:\n{}", lines.join("\n")))
+}
+
+/// Returns the plan with the state of each step.
+pub fn plan(plan: &Plan) -> String {
+    let steps: Vec<_> = plan.steps.iter().map(|step| json!(step)).collect();
+    let document = json!({"goal": plan.metadata.goal, "status": plan.status, "steps": steps});
+    format!("The plan, as it is now:\n{document:#}")
+}
+
+/// Returns the message by which the planner takes a step itself.
+pub fn own_step(plan: &Plan, step: &PlanStep) -> String {
+    format!(
+        "{}\n\n(This is step {} of {} of the plan. Answer with its result alone. If it cannot be done, answer with {FAILED} and the reason.)",
+        step.description,
+        step.step_number,
+        plan.steps.len()
+    )
+}
+
+/// Returns what an executor must know beside its task.
+pub fn context(plan: &Plan, step: &PlanStep) -> String {
+    let needed = step.depends_on.iter().filter_map(|number| plan.step(*number));
+    let results =
+        needed.map(|step| format!("Result of step {}: {}", step.step_number, step.result.as_deref().unwrap_or("")));
+    let goal =
+        format!("(This is step {} of a plan. Its goal: {})", step.step_number, without_brackets(&plan.metadata.goal));
+    std::iter::once(goal).chain(results).collect::<Vec<_>>().join("\n")
+}
+
+/// Returns the task of a reviewer.
+pub fn review(plan: &Plan) -> String {
+    let steps: Vec<_> = plan
+        .steps
+        .iter()
+        .map(|step| {
+            json!({
+                "step_number": step.step_number, "description": step.description, "tools": step.tools,
+                "executor_required": step.executor_required, "depends_on": step.depends_on,
+            })
+        })
+        .collect();
+    format!("Goal: {}\nPlan:\n{:#}", plan.metadata.goal, json!(steps))
+}
+
+/// Returns the message after which the planner writes its answer.
+pub fn ended(plan: &Plan) -> String {
+    format!(
+        "(The plan has ended: {} of its {} steps are completed. Write the answer to my message: what each step did, what failed, and what is left.)",
+        plan.count(StepStatus::Completed),
+        plan.steps.len()
+    )
+}
+
+/// Returns the request for the steps of a plan; `problem` is what is wrong with the last version.
+pub fn steps(goal: &str, tools: &[ToolSpec], problem: Option<&str>) -> String {
+    let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
+    let problem = problem.map(|problem| format!("\nThe last version cannot be used: {problem}.")).unwrap_or_default();
+    format!(
+        "Make a plan for this goal: {goal}\nAnswer with one JSON object and nothing else: {{\"steps\": [{{\"step_number\": 1, \"description\": \
+         \"the task\", \"tools\": [], \"executor_required\": false, \"depends_on\": []}}]}}. At most 20 steps. Tools: {}. A step with \
+         executor_required is done by another agent, beside other steps.{problem}",
+        names.join(", ")
+    )
+}
+
+/// A goal may have directives for the scripted model, which are not those of a step.
+fn without_brackets(text: &str) -> String {
+    text.replace(['[', ']'], "")
+}

@@ -1,0 +1,43 @@
+//! Questions that end a run: the user's next message has the answers.
+
+use std::borrow::Cow;
+
+use holdfast_shared::{
+    event::{EventBody, MessageDelta, QuestionAsked},
+    storable::storable,
+    storage::Progress,
+    trace::{Node, TraceRole},
+};
+use serde_json::Value;
+
+use crate::executor::attempt::Attempt;
+
+/// Most questions of one run, and the longest one, in characters.
+const MAX_QUESTIONS: usize = 2;
+const MAX_CHARS: usize = 1000;
+
+/// Reads the arguments of `ask_clarifying_questions`.
+pub fn read_questions(input: &Value) -> Vec<String> {
+    let texts = input["questions"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    let questions = texts.map(|text| storable(text.trim().chars().take(MAX_CHARS).collect()));
+    questions.filter(|question: &String| !question.is_empty()).take(MAX_QUESTIONS).collect()
+}
+
+/// Asks the questions in the answer of the run, which they end.
+pub fn ask_questions(attempt: &mut Attempt<'_>, questions: &[String]) {
+    let lines: Vec<String> = match questions {
+        [only] => vec![only.clone()],
+        several => several.iter().enumerate().map(|(index, question)| format!("{}. {question}", index + 1)).collect(),
+    };
+    let separator = if attempt.memory.text().is_empty() { "" } else { "\n\n" };
+    let text = format!("{separator}{}", lines.join("\n"));
+    let message_id = attempt.claim.output_message_id;
+    attempt.recorder.emit(&EventBody::QuestionAsked(QuestionAsked {
+        questions: questions.iter().map(|question| Cow::from(question.as_str())).collect(),
+        round: 1,
+    }));
+    attempt.recorder.emit(&EventBody::MessageDelta(MessageDelta { message_id, text: text.as_str().into() }));
+    let step = attempt.memory.step;
+    let message = attempt.memory.push(TraceRole::Assistant, text.clone(), step).clone();
+    attempt.checkpoint(Node::Process, Progress { messages: vec![message], ..Progress::default() });
+}
