@@ -160,7 +160,10 @@ async fn a_run_of_another_route_can_be_rejoined(mut deployment: Deployment) {
     client.post(&format!("/v1/runs/{run_id}/tool_results/{call_id}"), json!({"output": "[1, 2]"})).await.unwrap();
     client.wait_for_run(run_id).await;
     let frames = frames(&rejoin_frames(&client, run_id, "", None).await);
-    assert_eq!(frames[0]["session"], json!({"id": conversation, "conversation_id": conversation, "run_id": run}));
+    let session = json!({
+        "id": conversation, "conversation_id": conversation, "run_id": run, "context": null, "focus": null
+    });
+    assert_eq!(frames[0]["session"], session);
     assert_eq!(states(&frames), ["thinking", "waiting_on_user", "thinking"]);
     assert_eq!(
         of_type(&frames, "agent_state")[0],
@@ -367,7 +370,10 @@ async fn invalid_names_are_refused_and_store_nothing(mut deployment: Deployment)
         (message_body(&"x".repeat(65_537)), "content_too_long"),
         (json!({"message": "hi"}), "invalid_body"),
         (json!({"context_type": "project"}), "invalid_body"),
-        (json!({"message": "hi", "context_type": "project", "projectFocus": "x".repeat(20_000)}), "invalid_metadata"),
+        (
+            json!({"message": "hi", "context_type": "project", "projectFocus": {"focusType": "task", "projectId": "x".repeat(20_000), "projectName": "P"}}),
+            "invalid_metadata",
+        ),
     ] {
         let failure = answer(request(&client, body)).await.expect_err("it was accepted");
         assert_eq!((failure.status, failure.code.as_str()), (400, expected));
@@ -392,11 +398,12 @@ async fn the_servers_history_is_the_truth(mut deployment: Deployment) {
 
 async fn the_context_is_kept_with_the_run(mut deployment: Deployment) {
     let client = deployment.client();
+    let focus = json!({"focusType": "goal", "focusEntityId": "b-7", "projectId": "p-1", "projectName": "Harbour"});
     let body = json!({"message": "[tokens=1]", "session_id": "tide", "context_type": "project", "entity_id": "b-7",
-        "ontologyEntityType": "Board", "projectFocus": {"id": "p-1", "depth": 2}});
+        "ontologyEntityType": "goal", "projectFocus": focus});
     let run_id = stream(&client, body).await.run_id;
-    let context = json!({"session_id": "tide", "context_type": "project", "entity_id": "b-7", "ontologyEntityType": "Board",
-        "projectFocus": {"id": "p-1", "depth": 2}});
+    let context = json!({"session_id": "tide", "context_type": "project", "entity_id": "b-7", "ontologyEntityType": "goal",
+        "projectFocus": focus});
     assert_eq!(client.run(&run_id).await["metadata"], json!({"agent_context": context}));
     let nulls = json!({"message": "[tokens=1]", "session_id": null, "context_type": "project", "entity_id": null,
         "ontologyEntityType": null, "projectFocus": null, "conversation_history": null});
@@ -421,7 +428,11 @@ async fn the_same_key_is_the_same_run(mut deployment: Deployment) {
     assert_eq!(post_request(body.clone(), last).send().await.unwrap().status(), 204);
     for field in ["message", "session_id", "context_type", "entity_id", "projectFocus"] {
         let mut other = body.clone();
-        other[field] = json!("other");
+        other[field] = match field {
+            "context_type" => json!("global"),
+            "projectFocus" => json!({"focusType": "project-wide", "projectId": "p-1", "projectName": "Harbour"}),
+            _ => json!("other"),
+        };
         let failure = answer(post_request(other, None)).await.expect_err("it was accepted");
         assert_eq!((failure.status, failure.code.as_str()), (422, "idempotency_key_reused"), "{field}");
     }

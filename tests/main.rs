@@ -4,6 +4,7 @@
 mod support;
 
 mod access;
+mod agent_plans;
 mod agent_stream;
 mod agents;
 mod ai_sdk;

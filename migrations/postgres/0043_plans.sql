@@ -44,3 +44,5 @@ create unique index agent_agents_of_run on agent_agents (run_id);
 create index agent_plan_steps_of_children on agent_plan_steps (child_run_id) where child_run_id is not null;
 -- The step of a plan that a message of a trace belongs to.
 alter table agent_run_messages add column plan_step bigint;
+-- The kind of a question that the version before does not know, instead of the one that it reads.
+alter table agent_run_approvals add column later_kind text;

@@ -2,7 +2,7 @@
 //!
 //! Reading order:
 //! - The domain has no async, no SQL and no clock: `event_id`, `event`, `transcript`, `parts`, `snapshot`, `run`, `ending`,
-//!   `message`, `briefing`, `conversation`, `plan`.
+//!   `message`, `briefing`, `conversation`, `context`, `plan`.
 //! - API and workers meet in `storage` (the truth), `run_log` (hot events of each run) and `queue` (wake-ups, cancel
 //!   signals, claims).
 //! - API processes alone meet in `rate_limit`.
@@ -16,6 +16,7 @@ pub mod approval;
 pub mod backoff;
 pub mod briefing;
 pub mod config;
+pub mod context;
 pub mod conversation;
 pub mod ending;
 pub mod event;

@@ -56,11 +56,17 @@ impl ToolServer {
 
     /// Starts a server that counts and answers each call by itself.
     pub async fn answering_at_once() -> Self {
+        Self::answering(|_| {}).await
+    }
+
+    /// Starts a server that counts and answers each call by itself, after `note`.
+    pub async fn answering(mut note: impl FnMut(&Arrival) + Send + 'static) -> Self {
         let mut server = Self::start().await;
         let (_, none) = mpsc::unbounded_channel();
         let mut arrivals = std::mem::replace(&mut server.arrivals, none);
         tokio::spawn(async move {
             while let Some(arrival) = arrivals.recv().await {
+                note(&arrival);
                 arrival.take_effect();
                 arrival.answer("counted");
             }

@@ -120,7 +120,7 @@ mod tests {
     const fn view(wire: Wire, detail: Detail) -> View {
         let (run_id, conversation_id, message_id) = (Uuid::nil(), Uuid::nil(), Uuid::nil());
         let created_at = DateTime::UNIX_EPOCH;
-        View { wire, detail, run_id, conversation_id, message_id, created_at, context: None }
+        View { wire, detail, run_id, conversation_id, message_id, created_at, context: None, plan: None }
     }
 
     fn delta(n: u32) -> Event {

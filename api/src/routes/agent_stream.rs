@@ -5,12 +5,12 @@ use std::sync::Arc;
 use axum::{extract::State, http::HeaderMap, response::Response};
 use holdfast_shared::{
     agent::PLANNER_ID,
+    context::{AgentContext, CONTEXT_TYPES, EntityType, ProjectFocus},
     conversation::Handle,
     run::SubmitMode,
     storage::{RunOptions, Target},
 };
 use serde::Deserialize;
-use serde_json::Value;
 use uuid::Uuid;
 
 use super::{
@@ -23,7 +23,7 @@ use crate::{
     auth::{Caller, MAX_NAME_CHARS, is_name},
     extract::{self, JsonBody, Query},
     problem::Problem,
-    wire::{AgentContext, Wire},
+    wire::Wire,
 };
 
 /// The route ignores unknown fields and `conversation_history`, because the server has the history.
@@ -38,9 +38,9 @@ pub struct AgentBody {
     /// The server stores this field and the next two with the run.
     entity_id: Option<String>,
     #[serde(rename = "ontologyEntityType")]
-    ontology_entity_type: Option<String>,
+    ontology_entity_type: Option<EntityType>,
     #[serde(rename = "projectFocus")]
-    project_focus: Option<Value>,
+    project_focus: Option<ProjectFocus>,
     /// The effect on an unfinished run of the conversation, as for `POST /v1/conversations/{id}/messages`.
     #[serde(default)]
     mode: SubmitMode,
@@ -82,7 +82,7 @@ pub async fn post(
         ontology_entity_type: body.ontology_entity_type,
         project_focus: body.project_focus,
     };
-    let metadata = context.to_metadata();
+    let metadata = context.within(None);
     let conversation = match &target {
         Target::Existing(id) => id.to_string(),
         _ => String::new(),
@@ -91,16 +91,13 @@ pub async fn post(
     let posting = Posting {
         options: RunOptions {
             max_duration: Some(app.config().agent_stream_duration),
-            ..checked_options(&app, None, Vec::new(), Some(metadata))?
+            ..checked_options(&app, None, Vec::new(), Some(metadata), None)?
         },
         ..plain_posting(&headers, &fingerprint, target, body.message.clone(), body.mode)?
     };
     let (committed, subscriber) = app.post_and_await_output(&caller, posting, cursor(&headers, None)?).await?;
     stream_on(Wire::Agent, &app, &committed.run, subscriber, query.stream_mode).await
 }
-
-/// The contexts in which the planner can work.
-const CONTEXT_TYPES: [&str; 5] = ["global", "project", "project_create", "project_audit", "project_forecast"];
 
 /// Returns the agent of new conversations of this route; `None` for the plain model.
 async fn stream_agent(app: &App) -> Result<Option<Uuid>, Problem> {

@@ -10,10 +10,12 @@ use axum::{
 };
 use chrono::{DateTime, Utc};
 use holdfast_shared::{
+    context::{AgentContext, PROJECT_CLARIFICATION},
     conversation::{Conversation, Handle},
     page::Page,
 };
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use uuid::Uuid;
 
 use super::page_size;
@@ -112,16 +114,47 @@ pub async fn list(
     page.map(Json).ok_or_else(Problem::invalid_cursor)
 }
 
+/// A conversation with what its agent knows.
+#[derive(Serialize, utoipa::ToSchema)]
+pub struct ConversationState {
+    #[serde(flatten)]
+    conversation: Conversation,
+    /// Where in its application the user was at the newest message that told it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    context: Option<AgentContext>,
+    /// What the agent keeps between runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    agent_metadata: Option<AgentMetadata>,
+}
+
+/// What an agent keeps between the runs of a conversation.
+#[derive(Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentMetadata {
+    /// The questions about a project that is to be created, and their answers: `roundNumber`, `accumulatedContext`,
+    /// `previousQuestions`, `previousResponses`.
+    #[schema(value_type = Object)]
+    project_clarification: Value,
+}
+
 /// Read a conversation.
 #[utoipa::path(get, path = "/v1/conversations/{id}", tag = "conversations", params(("id" = Uuid, Path)), responses(
-    (status = 200, body = Conversation), (status = 404, body = Problem, description = "conversation_not_found")
+    (status = 200, body = ConversationState), (status = 404, body = Problem, description = "conversation_not_found")
 ))]
 pub async fn read(
     State(app): State<Arc<App>>,
     caller: Caller,
     ConversationId(id): ConversationId,
-) -> Result<Json<Conversation>, Problem> {
-    app.storage().conversation(&caller.owner, id).await?.map(Json).ok_or_else(|| Problem::conversation_not_found(id))
+) -> Result<Json<ConversationState>, Problem> {
+    let conversation = app.storage().conversation(&caller.owner, id).await?;
+    let conversation = conversation.ok_or_else(|| Problem::conversation_not_found(id))?;
+    let metadata = app.storage().conversation_metadata(id).await?;
+    let clarification = metadata.get(PROJECT_CLARIFICATION).cloned();
+    Ok(Json(ConversationState {
+        conversation,
+        context: AgentContext::of(&metadata),
+        agent_metadata: clarification.map(|project_clarification| AgentMetadata { project_clarification }),
+    }))
 }
 
 #[derive(Deserialize, utoipa::ToSchema)]

@@ -155,7 +155,11 @@ pub async fn view_of(wire: Wire, app: &App, run: &Run, requested: Option<StreamM
         Detail::All if !is_native && !defaults.writes_deltas => Detail::NoDeltas,
         detail => detail,
     };
-    Ok(View::of(run, wire, detail))
+    let view = View::of(run, wire, detail);
+    if wire != Wire::Agent {
+        return Ok(view);
+    }
+    Ok(view.with_plan(app.storage().open_plan_before(run).await?))
 }
 
 /// Returns the stream of a view after a prefix, or 204 if the client has all of it.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use axum::{Json, extract::State, http::HeaderMap, response::Response};
 use holdfast_shared::{
+    context::AgentContext,
     message::Message,
     page::Page,
     run::{Run, SubmitMode},
@@ -44,6 +45,8 @@ pub struct NewMessageBody {
     client_tools: Vec<ClientTool>,
     /// A JSON object that the server stores with the run; later runs of the conversation inherit it.
     metadata: Option<Value>,
+    /// Where in its application the user is; kept with the conversation.
+    context: Option<AgentContext>,
 }
 
 /// A committed message and its run.
@@ -148,7 +151,7 @@ pub async fn post_to(
     (headers, query): (&HeaderMap, StreamQuery),
     body: NewMessageBody,
 ) -> Result<Response, Problem> {
-    let options = checked_options(app, body.stream, body.client_tools, body.metadata)?;
+    let options = checked_options(app, body.stream, body.client_tools, body.metadata, body.context)?;
     let input = match (body.content, body.replace_from) {
         (Some(content), None) => MessageInput::New(content),
         (Some(content), Some(replace_from)) => MessageInput::Edit { content, replace_from },

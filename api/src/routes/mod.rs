@@ -38,6 +38,7 @@ use axum::{
 };
 use holdfast_shared::{
     agent::StreamMode,
+    context::AgentContext,
     conversation::Handle,
     page::PageSize,
     run::SubmitMode,
@@ -184,18 +185,25 @@ fn history_size(app: &App) -> PageSize {
     PageSize { items: app.config().max_history, bytes: app.config().max_page_bytes }
 }
 
-/// Returns the options of a run beside its input. Fails if the client tools or the metadata are invalid.
+/// Returns the options of a run beside its input; the metadata has the context, too. Fails if the client tools or the metadata
+/// are invalid.
 fn checked_options(
     app: &App,
     stream: Option<bool>,
     client_tools: Vec<ClientTool>,
     metadata: Option<Value>,
+    context: Option<AgentContext>,
 ) -> Result<RunOptions, Problem> {
     // Order matters: `app` compiles the schemas only after it has admitted the caller.
     app.check_client_tools(&client_tools)?;
     let max = app.config().max_metadata_bytes;
     let is_refused =
         |metadata: &Value| !metadata.is_object() || is_too_deep(metadata) || metadata.to_string().len() > max;
+    let is_object = metadata.as_ref().is_none_or(Value::is_object);
+    let metadata = match context.filter(|_| is_object) {
+        Some(context) => Some(context.within(metadata)),
+        None => metadata,
+    };
     if metadata.as_ref().is_some_and(is_refused) {
         return Err(Problem::invalid_metadata(max));
     }

@@ -9,6 +9,7 @@ use axum::{
     response::Response,
 };
 use holdfast_shared::{
+    context::AgentContext,
     conversation::Conversation,
     message::Message,
     page::Page,
@@ -51,6 +52,8 @@ pub struct NewRunBody {
     client_tools: Vec<ClientTool>,
     /// A JSON object that the server stores with the run; later runs of the conversation inherit it.
     metadata: Option<Value>,
+    /// Where in its application the user is; kept with the conversation.
+    context: Option<AgentContext>,
 }
 
 /// A committed run with its message and conversation.
@@ -100,7 +103,7 @@ pub async fn create(
     JsonBody(body): JsonBody<NewRunBody>,
 ) -> Result<Response, Problem> {
     let id_text = |id: Option<Uuid>| id.map(|id| id.to_string()).unwrap_or_default();
-    let options = checked_options(&app, body.stream, body.client_tools, body.metadata)?;
+    let options = checked_options(&app, body.stream, body.client_tools, body.metadata, body.context)?;
     let session = caller.named_session().filter(|_| body.conversation_id.is_none()).map(str::to_owned);
     let (conversation, agent) = (session.unwrap_or_else(|| id_text(body.conversation_id)), id_text(body.agent_id));
     let fingerprint = ["run", &conversation, &agent, &body.input, body.mode.as_str()];

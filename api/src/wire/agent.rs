@@ -7,6 +7,7 @@ use std::{borrow::Cow, io::Write as _};
 
 use holdfast_shared::{
     approval::ApprovalKind,
+    context::{EntityType, ProjectFocus},
     event::{ApprovalRequested, Event, EventBody, RawJson, SubagentCompleted, ToolCallCompleted},
     event_id::EventId,
     finish_reason::FinishReason,
@@ -30,6 +31,9 @@ enum AgentFrame<'a> {
         session: SessionRef<'a>,
         #[serde(flatten)]
         superseded: Option<SupersededMark>,
+    },
+    FocusActive {
+        focus: &'a ProjectFocus,
     },
     AgentState {
         state: Cow<'a, str>,
@@ -124,6 +128,21 @@ struct SessionRef<'a> {
     id: Cow<'a, str>,
     conversation_id: Uuid,
     run_id: Uuid,
+    /// Null if another route has started the run without a context.
+    context: Option<ContextRef<'a>>,
+    focus: Option<&'a ProjectFocus>,
+    /// The open plan of an earlier run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    plan: Option<&'a UiPlan>,
+}
+
+#[derive(Serialize)]
+struct ContextRef<'a> {
+    context_type: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    entity_id: Option<&'a str>,
+    #[serde(rename = "ontologyEntityType", skip_serializing_if = "Option::is_none")]
+    ontology_entity_type: Option<EntityType>,
 }
 
 #[derive(Clone, Serialize)]
@@ -183,7 +202,10 @@ fn write_id(buffer: &mut Vec<u8>, event: &Event) {
 /// Returns the frames of the event without the superseded mark.
 fn event_frames<'a>(view: &'a View, body: EventBody<'a>) -> (Option<AgentFrame<'a>>, Option<AgentFrame<'a>>) {
     let frame = match body {
-        EventBody::RunQueued(_) => session(view, None),
+        EventBody::RunQueued(_) => {
+            let focus = focus_of(view).map(|focus| AgentFrame::FocusActive { focus });
+            return (Some(session(view, None)), focus);
+        }
         EventBody::StepStarted(_) => agent_state(view, "thinking".into(), None),
         EventBody::AgentState(changed) => agent_state(view, changed.state.into_name(), None),
         EventBody::PlanCreated(created) => AgentFrame::PlanCreated { plan: (*created.plan).into() },
@@ -265,9 +287,24 @@ fn session(view: &View, superseded: Option<SupersededMark>) -> AgentFrame<'_> {
     let session_id = view.context.as_ref().and_then(|context| context.session_id.as_deref());
     let id = session_id.map_or_else(|| view.conversation_id.to_string().into(), Cow::Borrowed);
     AgentFrame::Session {
-        session: SessionRef { id, conversation_id: view.conversation_id, run_id: view.run_id },
+        session: SessionRef {
+            id,
+            conversation_id: view.conversation_id,
+            run_id: view.run_id,
+            context: view.context.as_ref().map(|context| ContextRef {
+                context_type: &context.context_type,
+                entity_id: context.entity_id.as_deref(),
+                ontology_entity_type: context.ontology_entity_type,
+            }),
+            focus: focus_of(view),
+            plan: view.plan.as_deref(),
+        },
         superseded,
     }
+}
+
+fn focus_of(view: &View) -> Option<&ProjectFocus> {
+    view.context.as_ref()?.project_focus.as_ref()
 }
 
 fn agent_state<'a>(view: &'a View, state: Cow<'a, str>, details: Option<String>) -> AgentFrame<'a> {

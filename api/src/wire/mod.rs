@@ -5,7 +5,6 @@
 //! is for the wires that show text to a reader. `durable` is no projection.
 
 mod agent;
-mod agent_context;
 pub mod ai_sdk;
 mod chat;
 pub mod durable;
@@ -20,14 +19,16 @@ use bytes::Bytes;
 use chrono::{DateTime, Utc};
 use holdfast_shared::{
     agent::StreamMode,
+    context::AgentContext,
     event::{Event, EventKind},
     event_id::EventId,
+    plan::Plan,
     run::Run,
 };
 use serde::Deserialize;
 use uuid::Uuid;
 
-pub use agent_context::AgentContext;
+use self::plan::UiPlan;
 
 /// The first bytes of every stream: how long a client waits before it reconnects, in ms.
 pub const RETRY: &[u8] = b"retry: 1000\n\n";
@@ -102,8 +103,10 @@ pub struct View {
     pub message_id: Uuid,
     /// When the run was created.
     pub created_at: DateTime<Utc>,
-    /// The context of the run, on the wire that shows it.
+    /// The context of the run, on the wires that show it.
     pub context: Option<Arc<AgentContext>>,
+    /// The open plan of an earlier run of the conversation, on the wire that shows it.
+    pub plan: Option<Arc<UiPlan>>,
 }
 
 /// A position in a run's log: the last event, and the block that a reader is in after it.
@@ -173,7 +176,8 @@ impl LogPosition {
 
 impl View {
     pub fn of(run: &Run, wire: Wire, detail: Detail) -> Self {
-        let context = (wire == Wire::Agent).then(|| AgentContext::of(run)).flatten().map(Arc::new);
+        let metadata = run.metadata.as_ref().filter(|_| matches!(wire, Wire::Agent | Wire::AiSdk));
+        let context = metadata.and_then(AgentContext::of).map(Arc::new);
         Self {
             wire,
             detail,
@@ -182,7 +186,13 @@ impl View {
             message_id: run.output_message_id,
             created_at: run.created_at,
             context,
+            plan: None,
         }
+    }
+
+    /// Returns the view with the open plan of an earlier run.
+    pub fn with_plan(self, plan: Option<Plan>) -> Self {
+        Self { plan: plan.map(|plan| Arc::new(plan.into())), ..self }
     }
 
     /// Returns about how many bytes the frames of an event take, to size buffers.

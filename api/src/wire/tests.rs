@@ -19,13 +19,12 @@ use super::*;
 fn view(wire: Wire, detail: Detail) -> View {
     let created_at = DateTime::UNIX_EPOCH;
     let (run_id, conversation_id, message_id) = (Uuid::nil(), Uuid::max(), Uuid::nil());
-    View { wire, detail, run_id, conversation_id, message_id, created_at, context: None }
+    View { wire, detail, run_id, conversation_id, message_id, created_at, context: None, plan: None }
 }
 
 /// The agent wire of a run that a client has started in the session `tide`, from a board.
 fn of_board(detail: Detail) -> View {
-    let metadata =
-        json!({"agent_context": {"session_id": "tide", "context_type": "board", "projectFocus": {"depth": 2}}});
+    let metadata = json!({"agent_context": {"session_id": "tide", "context_type": "project", "projectFocus": {"focusType": "task", "focusEntityId": "t-1", "projectId": "p-1", "projectName": "P"}}});
     let run = Run {
         id: Uuid::nil(),
         conversation_id: Uuid::max(),

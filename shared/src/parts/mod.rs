@@ -248,6 +248,7 @@ mod tests {
         let requested =
             |name: &str| RequestedCall { call_id: name.into(), name: name.into(), input: Value::Null, signature: None };
         let step = TraceMessage {
+            plan_step: None,
             position: 1,
             step: 1,
             role: TraceRole::Assistant,

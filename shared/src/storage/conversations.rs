@@ -1,7 +1,7 @@
 //! Conversations: create, find by a handle, list and search, read, rename, delete.
 
-use serde_json::json;
-use sqlx::FromRow;
+use serde_json::{Value, json};
+use sqlx::{FromRow, types::Json};
 use uuid::Uuid;
 
 use super::{
@@ -10,7 +10,7 @@ use super::{
     position::HANDLE_TRIES,
     quota,
     rows::{ConversationRow, conversation_columns},
-    run::{cancel_all, unfinished_runs},
+    run::{cancel_all, merged, unfinished_runs},
     sql::{Commit, RollBack, Tx, args, statements},
 };
 use crate::{
@@ -37,6 +37,24 @@ struct FoundRow {
 }
 
 statements! {
+    /// Returns the metadata of a conversation's newest checkpoint, and of its newest message that has any.
+    METADATA = "
+        select
+            (
+                select c.metadata
+                from agent_run_checkpoints c
+                where c.conversation_id = $1
+                order by c.id desc
+                limit 1
+            ) as inherited,
+            (
+                select r.metadata
+                from agent_runs r
+                where r.conversation_id = $1 and r.metadata is not null
+                order by r.position desc
+                limit 1
+            ) as own
+    ",
     /// Creates a conversation, whose agent must exist.
     CREATE = "
         insert into chat_conversations (
@@ -152,6 +170,15 @@ statements! {
 }
 
 impl Storage {
+    /// Returns what the next run of a conversation inherits, with the newest message's own metadata.
+    pub async fn conversation_metadata(&self, id: Uuid) -> Result<Value, Error> {
+        let doing = "read the metadata of a conversation";
+        let row =
+            self.database.fetch_optional::<(Option<Json<Value>>, Option<Json<Value>>)>(doing, METADATA, args![id]);
+        let (inherited, own) = row.await?.unwrap_or_default();
+        Ok(merged(inherited.map(|json| json.0), own.map(|json| json.0)))
+    }
+
     /// Creates an empty conversation; `None` if there is no such agent. Fails if the owner's quota has no room.
     pub async fn create_conversation(
         &self,

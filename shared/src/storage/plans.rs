@@ -12,6 +12,7 @@ use super::{
 use crate::{
     agent::ModelRole,
     plan::{Plan, PlanMetadata, PlanStatus, PlanStep, StepStatus},
+    run::Run,
 };
 
 /// The stored role of a run in the work of a planner.
@@ -90,6 +91,16 @@ statements! {
         order by id desc
         limit $2
     "),
+    /// Returns the newest plan of a conversation that an earlier run made.
+    PLAN_BEFORE = concat!("
+        select ", plan_columns!(), "
+        from agent_plans
+        where conversation_id = $1
+          and run_id <> $2
+          and created_at <= $3
+        order by id desc
+        limit 1
+    "),
     /// Returns the steps of these plans.
     STEPS = "
         select plan_id, step_number, description, tools, executor_required, depends_on, status,
@@ -127,6 +138,13 @@ impl Storage {
     /// Returns the newest plan of a conversation.
     pub async fn newest_plan(&self, conversation_id: Uuid) -> Result<Option<Plan>, Error> {
         Ok(self.newest_plans(conversation_id, 1).await?.pop())
+    }
+
+    /// Returns the open plan of an earlier run of the conversation.
+    pub async fn open_plan_before(&self, run: &Run) -> Result<Option<Plan>, Error> {
+        let args = args![run.conversation_id, run.id, Some(run.created_at)];
+        let rows = self.database.fetch_all("read the plan before a run", PLAN_BEFORE, args).await?;
+        Ok(self.with_steps(rows).await?.pop().filter(Plan::is_open))
     }
 
     /// Returns the role of a run; `None` if the run has none yet.

@@ -78,6 +78,7 @@ fn progress(text: &str) -> Progress {
         is_error: false,
         usage: None,
         model: None,
+        plan_step: None,
     };
     let call = CallState {
         by: Some(ExecutedBy::Worker),

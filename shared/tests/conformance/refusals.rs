@@ -67,6 +67,7 @@ fn step(claim: &Claim, n: u32) -> ArchiveChunk {
         is_error: false,
         usage: None,
         model: None,
+        plan_step: None,
     };
     let call = CallState {
         by: Some(ExecutedBy::Worker),

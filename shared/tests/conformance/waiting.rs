@@ -92,6 +92,7 @@ pub fn trace_message(position: u32, calls: &[&str]) -> NewTraceMessage {
         signature: Some(json!("s")),
     });
     NewTraceMessage {
+        plan_step: None,
         position,
         step: 1,
         role: TraceRole::Assistant,

@@ -113,7 +113,8 @@ impl<'a> Attempt<'a> {
             planner.as_mut().and_then(|planner| planner.newest_plan.take_if(|plan| plan.run_id == claim.run_id));
         recorder.note_for_next_flush(Progress { model: Some(model), ..Progress::default() });
         let client_tools = std::mem::take(&mut start.client_tools);
-        let limits = RunLimits::of(definition.limits.or(claim.limits).or(worker.tools.limits()));
+        let of_planner = planner.as_ref().map(|_| Planner::limits(&worker.planner)).unwrap_or_default();
+        let limits = RunLimits::of(definition.limits.or(claim.limits).or(of_planner).or(worker.tools.limits()));
         let deadline = Box::pin(tokio::time::sleep(limits.duration.saturating_sub(claim.worked)));
         let memory = Memory::of(*start);
         recorder.continue_from(Answer {

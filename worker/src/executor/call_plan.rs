@@ -199,6 +199,7 @@ mod tests {
             CallPlan::Ask(kind, _) => format!("ask {}", kind.as_str()),
             CallPlan::Client(_) => "client".into(),
             CallPlan::Delegate(input) => format!("delegate {input}"),
+            CallPlan::Planner(input) => format!("planner {input}"),
             CallPlan::Wait => "wait".into(),
             CallPlan::WaitForChild => "wait for the child".into(),
         }

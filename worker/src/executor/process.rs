@@ -64,6 +64,9 @@ pub async fn process(attempt: &mut Attempt<'_>) -> Result<NextNode, Stop> {
     if attempt.memory.step > 0 && attempt.lease.should_release() {
         return Err(Stop::Drained);
     }
+    if planning::clarify(attempt) {
+        return Ok(attempt.memory.next());
+    }
     steering::take_messages(attempt).await?;
     attempt.memory.step += 1;
     let step = attempt.memory.step;

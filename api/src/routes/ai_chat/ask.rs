@@ -44,7 +44,7 @@ pub async fn ask(
     question: UserMessage,
     mode: Option<StreamMode>,
 ) -> Result<Response, Problem> {
-    let options = checked_options(app, None, body.client_tools(), None)?;
+    let options = checked_options(app, None, body.client_tools(), None, body.context.clone())?;
     let UserMessage { id, text } = question;
     let replaced = body.message_id.clone().unwrap_or_default();
     let mut retries = 0usize;
@@ -117,7 +117,7 @@ pub async fn regenerate(
         // A run for the question is already unfinished, because the client sent the request twice.
         return follow::answer_from_start(app, caller, &Arc::new(run.clone())).await;
     }
-    let options = checked_options(app, None, body.client_tools(), None)?;
+    let options = checked_options(app, None, body.client_tools(), None, body.context.clone())?;
     let fingerprint = ["ai-sdk", &chat.name, "regenerate", &question.id.to_string(), &after];
     let key =
         idempotency_key(headers, &fingerprint, &options)?.unwrap_or_else(|| IdempotencyKey::of_request(&fingerprint));

@@ -1,6 +1,7 @@
 //! The body of `POST /api/chat`: finds the requested action from its newest message and its trigger.
 
 use holdfast_shared::{
+    context::AgentContext,
     run::SubmitMode,
     storable::has_nul,
     storage::ClientResult,
@@ -37,6 +38,8 @@ pub struct UiChatBody {
     agent_definition_id: Option<String>,
     /// Tools that the front end executes.
     client_tools: Option<Vec<FrontEndTool>>,
+    /// Where in its application the user is; kept with the conversation.
+    pub context: Option<AgentContext>,
     /// The effect on an unfinished run of the conversation, as for `POST /v1/conversations/{id}/messages`.
     #[serde(default)]
     pub mode: SubmitMode,

@@ -4,6 +4,7 @@
 use chrono::{DateTime, Utc};
 use holdfast_shared::{
     approval::ApprovalKind,
+    context::ProjectFocus,
     event::{EventBody, ExecutedBy},
     event_id::EventId,
     finish_reason,
@@ -90,6 +91,9 @@ pub enum Chunk {
     DataContext {
         id: &'static str,
         data: Value,
+    },
+    DataFocus {
+        data: ProjectFocus,
     },
     DataSteered {
         id: Uuid,

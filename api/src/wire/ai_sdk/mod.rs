@@ -130,7 +130,7 @@ fn event_chunks(view: &View, event: &Event) -> Vec<Chunk> {
         return Vec::new();
     }
     match event.body() {
-        EventBody::RunQueued(_) => vec![resumption(view)],
+        EventBody::RunQueued(_) => std::iter::once(resumption(view)).chain(focus(view)).collect(),
         EventBody::StepStarted(_) => vec![Chunk::StartStep],
         EventBody::StepCompleted(_) => vec![Chunk::FinishStep],
         EventBody::MessageDelta(delta) => vec![Chunk::TextDelta { id: TEXT, delta: delta.text.into_owned() }],
@@ -189,6 +189,11 @@ fn event_chunks(view: &View, event: &Event) -> Vec<Chunk> {
         }
         EventBody::AttemptStarted(_) | EventBody::MessageCompleted(_) | EventBody::Unknown => Vec::new(),
     }
+}
+
+fn focus(view: &View) -> Option<Chunk> {
+    let focus = view.context.as_ref()?.project_focus.clone()?;
+    Some(Chunk::DataFocus { data: focus })
 }
 
 /// Returns the payload as it is, so that a client receives the fields of a newer version too.

@@ -24,6 +24,7 @@ use crate::storage::{
 use crate::{
     approval::{Approval, ApprovalKind, ApprovalStatus, Decision},
     event::{ApprovalResolved, Event, EventBody, ExecutedBy, ToolCallCompleted},
+    plan,
     run::RunStatus,
     storable::{storable, storable_json},
     tool::{ToolCallStatus, ToolError},
@@ -251,6 +252,12 @@ pub async fn decide_locked(
             if approval.kind == ApprovalKind::UnknownOutcome =>
         {
             return Ok(AnswerOutcome::InvalidInput("at the top: an interrupted call is repeated as it was".to_owned()));
+        }
+        Some(DecisionBy { decision: Decision::Approve { edited_input: Some(edited), .. }, .. })
+            if approval.kind == ApprovalKind::Plan
+                && let Err(error) = plan::read_steps(edited).and_then(plan::check_shape) =>
+        {
+            return Ok(AnswerOutcome::InvalidInput(error.message));
         }
         Some(DecisionBy { checked: Err(InvalidInput(problem)), .. }) => {
             return Ok(AnswerOutcome::InvalidInput(problem));

@@ -55,7 +55,7 @@ mod unfinished;
 pub use self::{
     ancestor::AnsweredRun,
     answer::{AnswerOutcome, ClientResult, DecisionBy, InvalidInput},
-    begin::{BeginResult, EarlierMessage, EarlierResult, History, Start, Window},
+    begin::{BeginResult, EarlierMessage, EarlierResult, History, Start, Window, merged},
     cancel::CancelOutcome,
     children::NewChild,
     chunk::ArchiveChunk,

@@ -259,13 +259,16 @@ statements! {
     /// Stores new questions.
     INSERT_APPROVALS = "
         insert into agent_run_approvals (
-            id, run_id, top_run_id, call_id, kind, name, input, schema, status, requested_at,
-            expires_at
+            id, run_id, top_run_id, call_id, kind, later_kind, name, input, schema, status,
+            requested_at, expires_at
         )
         select {uuid:value->>'id'}, {uuid:value->>'run_id'},
             (select top_run_id from agent_runs where id = {uuid:value->>'run_id'}),
-            value->>'call_id', value->>'kind', value->>'name', value->'input', value->'schema',
-            'pending', {now}, {time:value->>'expires_at'}
+            value->>'call_id',
+            case value->>'kind' when 'unknown_outcome' then 'unknown_outcome' else 'policy' end,
+            case when value->>'kind' not in ('policy', 'unknown_outcome') then value->>'kind' end,
+            value->>'name', value->'input', value->'schema', 'pending', {now},
+            {time:value->>'expires_at'}
         from {each:$1}
         where {fenced:cast(value->>'run_id' as uuid)}
     ",

@@ -6,6 +6,7 @@
 
 mod draft;
 mod execution;
+mod project;
 mod prompts;
 mod questions;
 
@@ -14,6 +15,7 @@ use std::sync::Arc;
 use holdfast_shared::{
     agent::{AgentDefinition, AgentKind, Limits, ModelRole, ModelSettings, Profiles},
     config::PlannerConfig,
+    context::AgentContext,
     plan::Plan,
     storage::{Claim, NewRole, Progress, StoredRole},
 };
@@ -33,6 +35,7 @@ use crate::{
 
 pub use draft::{Drafting, make_plan};
 pub use execution::{advance, fail_own_step};
+pub use project::clarify;
 pub use questions::{ask_questions, read_questions};
 
 /// What an attempt of a planner, or of a child that works for one, knows beside its run's own state.
@@ -74,14 +77,17 @@ impl Planner {
             ModelRole::Reviewer => Some(config.reviewer_context_tokens),
             _ => definition.context_tokens,
         };
-        let most = config.planner_duration.as_millis() as u64;
-        adapted.limits = definition.limits.or(Limits { max_duration_ms: Some(most), ..Limits::default() });
         if self.role != ModelRole::Planner && self.tools.as_ref().is_some_and(Vec::is_empty) {
             // Such a child needs no connection to a server.
             adapted.mcp_servers.clear();
             adapted.subagents.clear();
         }
         adapted
+    }
+
+    /// Returns the limits of the run where neither its agent nor its submission sets any.
+    pub fn limits(config: &PlannerConfig) -> Limits {
+        Limits { max_duration_ms: Some(config.planner_duration.as_millis() as u64), ..Limits::default() }
     }
 
     /// Returns the settings of the role's model: the agent's own, or else the deployment's profile of the role. A child has the
@@ -140,9 +146,10 @@ impl Attempt<'_> {
         let Some(planner) = self.planner.as_ref().filter(|planner| planner.role == ModelRole::Planner) else {
             return Vec::new();
         };
+        let place = AgentContext::of(&self.memory.metadata).map(|context| prompts::place(&context));
         let tools = prompts::tools(&self.tool_specs());
         let of_earlier_run = planner.newest_plan.as_ref().filter(|plan| plan.is_open());
         let plan = self.memory.plan.as_ref().or(of_earlier_run).map(prompts::plan);
-        tools.into_iter().chain(plan).collect()
+        place.into_iter().chain(tools).chain(plan).collect()
     }
 }

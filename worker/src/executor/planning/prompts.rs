@@ -2,6 +2,7 @@
 
 use holdfast_shared::{
     agent::ModelRole,
+    context::AgentContext,
     plan::{Plan, PlanStep, StepStatus},
 };
 use serde_json::json;
@@ -32,6 +33,22 @@ pub const fn of_role(role: ModelRole) -> &'static str {
         ModelRole::Reviewer => REVIEWER,
         ModelRole::Synthesizer => SYNTHESIZER,
     }
+}
+
+/// Returns where the user is.
+pub fn place(context: &AgentContext) -> String {
+    let mut lines = vec![format!("The user is in the context {}.", context.context_type)];
+    if let Some(id) = &context.entity_id {
+        let kind = context.ontology_entity_type.map_or_else(|| "entity".to_owned(), |kind| json!(kind).to_string());
+        lines.push(format!("The user looks at the {} {id}.", kind.trim_matches('"')));
+    }
+    if let Some(focus) = &context.project_focus {
+        lines.push(format!("The focus: {}", json!(focus)));
+    }
+    if context.context_type == "project_create" {
+        lines.push("Create the project by what you know from the conversation; where something is missing, choose what is likely.".to_owned());
+    }
+    lines.join("\n")
 }
 
 /// Returns a line for each tool.

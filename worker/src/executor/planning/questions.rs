@@ -25,19 +25,25 @@ pub fn read_questions(input: &Value) -> Vec<String> {
 
 /// Asks the questions in the answer of the run, which they end.
 pub fn ask_questions(attempt: &mut Attempt<'_>, questions: &[String]) {
+    ask_after(attempt, "", questions, 1);
+}
+
+/// Asks the questions after an opening.
+pub fn ask_after(attempt: &mut Attempt<'_>, opening: &str, questions: &[String], round: u32) {
     let lines: Vec<String> = match questions {
         [only] => vec![only.clone()],
         several => several.iter().enumerate().map(|(index, question)| format!("{}. {question}", index + 1)).collect(),
     };
-    let separator = if attempt.memory.text().is_empty() { "" } else { "\n\n" };
-    let text = format!("{separator}{}", lines.join("\n"));
+    let before = if attempt.memory.text().is_empty() { "" } else { "\n\n" };
+    let between = if opening.is_empty() { "" } else { "\n\n" };
+    let text = format!("{before}{opening}{between}{}", lines.join("\n"));
     let message_id = attempt.claim.output_message_id;
+    attempt.recorder.emit(&EventBody::MessageDelta(MessageDelta { message_id, text: text.as_str().into() }));
     attempt.recorder.emit(&EventBody::QuestionAsked(QuestionAsked {
         questions: questions.iter().map(|question| Cow::from(question.as_str())).collect(),
-        round: 1,
+        round,
     }));
-    attempt.recorder.emit(&EventBody::MessageDelta(MessageDelta { message_id, text: text.as_str().into() }));
     let step = attempt.memory.step;
-    let message = attempt.memory.push(TraceRole::Assistant, text.clone(), step).clone();
+    let message = attempt.memory.push(TraceRole::Assistant, text, step).clone();
     attempt.checkpoint(Node::Process, Progress { messages: vec![message], ..Progress::default() });
 }
