@@ -18,7 +18,7 @@ pub struct AgentContext {
     /// The thing that the client shows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub entity_id: Option<String>,
-    /// What the thing is.
+    /// The kind of that thing.
     #[serde(rename = "ontologyEntityType", skip_serializing_if = "Option::is_none")]
     pub ontology_entity_type: Option<EntityType>,
     /// The part of a project that the user looks at.
@@ -46,7 +46,7 @@ pub enum EntityType {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ProjectFocus {
-    /// What the part is.
+    /// The kind of the part.
     pub focus_type: FocusType,
     /// The part; absent for the whole project.
     #[serde(skip_serializing_if = "Option::is_none")]

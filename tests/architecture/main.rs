@@ -141,14 +141,17 @@ fn no_import_of_the_relay_points_back() {
 
 /// The modules of storage that others share, each after all modules that it imports. Above them are the reads, a file per
 /// noun, which import no other noun.
-const STORAGE: &[&str] = &["sql", "quota", "roomy_owners", "position", "rows", "pages", "newest_first", "run"];
+const STORAGE: &[&str] =
+    &["sql", "quota", "roomy_owners", "position", "rows", "pages", "newest_first", "stored_definition", "run"];
 
 /// The files of the run's protocol, each after all files that it imports.
 const PROTOCOL: &[&str] = &[
     "attempt",
     "round",
+    "needs",
     "children",
     "steering",
+    "planning",
     "progress",
     "chunk",
     "ancestor",

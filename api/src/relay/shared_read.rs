@@ -111,6 +111,7 @@ mod tests {
         message_id: Uuid::nil(),
         created_at: DateTime::UNIX_EPOCH,
         context: None,
+        plan: None,
     };
 
     fn first_event() -> Event {

@@ -122,12 +122,12 @@ pub struct ConversationState {
     /// Where in its application the user was at the newest message that told it.
     #[serde(skip_serializing_if = "Option::is_none")]
     context: Option<AgentContext>,
-    /// What the agent keeps between runs.
+    /// State that the agent keeps between runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     agent_metadata: Option<AgentMetadata>,
 }
 
-/// What an agent keeps between the runs of a conversation.
+/// State that an agent keeps between the runs of a conversation.
 #[derive(Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AgentMetadata {

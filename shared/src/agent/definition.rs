@@ -21,7 +21,7 @@ pub struct Agent {
     /// Counts the changes, from 1. A run keeps the version of its submission.
     pub version: u32,
     /// `api`; `file` for an agent of the file `HOLDFAST_AGENTS`, which only that file can change; or `builtin` for an agent of
-    /// the program, which nobody can change.
+    /// the program, which no client can change.
     pub origin: Origin,
     /// Time of the database.
     #[serde(serialize_with = "crate::timestamp::milliseconds")]

@@ -43,7 +43,7 @@ pub struct Attempt<'a> {
     pub definition: Arc<AgentDefinition>,
     pub chosen_model: ChosenModel,
     pub toolbox: Toolbox,
-    /// What a planner knows, or a child that works for one.
+    /// The part of a planner, or of a child that works for one.
     pub planner: Option<Planner>,
     pub limits: RunLimits,
     pub memory: Memory,

@@ -15,11 +15,11 @@ pub struct Request {
     pub tools: Vec<ToolSpec>,
     /// Each model that is asked has options of its own; see `ChosenModel`.
     pub options: ModelOptions,
-    /// What the answer is to be. The instructions say so too, since not every provider has a field for it.
+    /// The form of the answer. The instructions name it too, because not every provider has a field for it.
     pub form: AnswerForm,
 }
 
-/// What an answer is to be.
+/// The form of an answer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum AnswerForm {
     /// Text for a reader.

@@ -136,8 +136,7 @@ impl Toolbox {
     /// Adds the tools of a planner.
     pub fn add_planner_tools(&mut self) {
         let plan = "Makes a plan of steps and executes it. Use it for work that needs several steps, or parts that can be done at the same time.";
-        let questions =
-            "Asks the user one or two questions without whose answers you cannot go on, and ends your turn.";
+        let questions = "Asks the user one or two questions that you need answers to, and ends your turn.";
         for (tool, name, description, input_schema) in [
             (PlannerTool::Plan, plan::TOOL, plan, plan::tool_schema()),
             (PlannerTool::Questions, plan::QUESTIONS_TOOL, questions, plan::questions_schema()),

@@ -4,7 +4,9 @@ use chrono::{DateTime, Utc};
 use serde_json::json;
 use uuid::Uuid;
 
-use super::{ArchiveChunk, MessageInput, NewRun, blocked::priority_behind, chunk::writes_of, round::next_round};
+use super::{
+    ArchiveChunk, MessageInput, NewRun, blocked::priority_behind, chunk::writes_of, needs::needs, round::next_round,
+};
 use crate::storage::sql::{FencedWrites, Sql, Statement, args, statements};
 use crate::{
     event::{Event, EventBody, RunQueued},
@@ -36,41 +38,6 @@ pub enum RunInput<'a> {
     /// A message of the conversation, which the run answers again.
     Earlier(Box<Message>),
 }
-
-/// The abilities that a run of this agent's newest version needs from its worker: 1 for a definition with an extension, and 2
-/// for a planner's. A run below another needs at least 1.
-macro_rules! needs {
-    ($agent:literal) => {
-        needs!($agent, "0")
-    };
-    ($agent:literal, $least:literal) => {
-        concat!(
-            "(
-                select coalesce(
-                    max(
-                        case
-                            when v.extension->>'kind' is not null then 2
-                            when v.extension is not null then 1
-                            else ",
-            $least,
-            "
-                        end
-                    ),
-                    ",
-            $least,
-            "
-                )
-                from agent_definitions a
-                join agent_definition_versions v
-                    on v.agent_definition_id = a.id and v.version = a.version
-                where a.id = ",
-            $agent,
-            "
-            )"
-        )
-    };
-}
-pub(in crate::storage) use needs;
 
 /// `$created_at` and `$priority` are columns of the row that `$from` selects at the end of the text, or constants.
 macro_rules! insert_run {

@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::{accept::needs, round::next_round};
+use super::{needs::needs, round::next_round};
 use crate::storage::sql::{Sql, Statement, args, id_text, statements};
 use crate::{
     event::{Event, EventBody, RunQueued},

@@ -32,6 +32,7 @@ mod forwarded;
 mod group;
 mod lease;
 mod locked_conversation;
+mod needs;
 mod new_run;
 mod opening;
 mod orphans;

@@ -11,8 +11,9 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::{
-    accept::{Acceptance, RunInput, needs},
+    accept::{Acceptance, RunInput},
     group::{Group, MAX_BYTES},
+    needs::needs,
     round::next_round,
 };
 use crate::storage::{

@@ -136,7 +136,7 @@ async fn answer_parent(
 ) -> Result<Option<AnsweredRun>, Error> {
     let Some(parent) = ancestor::lock(tx, call.run_id).await? else { return Ok(None) };
     let args = args![call.run_id, call.call_id.as_str(), child.run_id];
-    let Some(open) = tx.fetch_optional::<OpenCall>(OPEN_CALL, args).await? else { return Ok(None) };
+    let Some(open) = tx.fetch_optional::<OpenChildCall>(OPEN_CALL, args).await? else { return Ok(None) };
     let duration_ms = open.duration_ms.max(0);
     let mut total = parent.children_usage.as_ref().map(|usage| usage.0).unwrap_or_default();
     total += child.usage;
@@ -226,7 +226,7 @@ impl LoggedOutcome {
 }
 
 #[derive(FromRow)]
-struct OpenCall {
+struct OpenChildCall {
     name: String,
     duration_ms: i64,
     plan_id: Option<Uuid>,

@@ -30,7 +30,7 @@ const MOST_ROUNDS: u32 = 2;
 /// Times that the model is asked for steps, if it cannot be executed what it has written.
 const TRIES: usize = 3;
 
-/// What the call of `agent_create_plan` needs next.
+/// The needs of a call of `agent_create_plan`.
 pub enum Drafting {
     /// Nothing: the call has its outcome.
     Complete,
@@ -42,7 +42,7 @@ pub enum Drafting {
 
 /// The next action for a plan that is not executed yet.
 #[derive(Debug, PartialEq)]
-enum Next {
+enum DraftAction {
     Execute,
     Refuse(Option<String>),
     Review(u32),
@@ -73,27 +73,27 @@ pub async fn make_plan(attempt: &mut Attempt<'_>, index: usize, input: Value) ->
     }
     loop {
         match next(attempt, index) {
-            Next::Execute => return Ok(execute(attempt, index)),
-            Next::Refuse(reason) => {
+            DraftAction::Execute => return Ok(execute(attempt, index)),
+            DraftAction::Refuse(reason) => {
                 let because = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
                 set_status(attempt, PlanStatus::Failed);
                 let problem = format!("the user asks for changes of the plan{because}");
                 return Ok(refuse(attempt, index, ToolError::new("changes_requested", problem)));
             }
-            Next::Review(round) => {
+            DraftAction::Review(round) => {
                 if let Err(error) = start_reviewer(attempt, round).await? {
                     set_status(attempt, PlanStatus::Failed);
                     return Ok(refuse(attempt, index, error));
                 }
                 return Ok(Drafting::AwaitsReviewer);
             }
-            Next::AwaitReviewer => return Ok(Drafting::AwaitsReviewer),
-            Next::Judge(round, answer) => {
+            DraftAction::AwaitReviewer => return Ok(Drafting::AwaitsReviewer),
+            DraftAction::Judge(round, answer) => {
                 let (verdict, notes) = verdict_of(attempt, answer);
                 review(attempt, PlanReview { round, verdict, notes, by: ReviewedBy::Reviewer });
             }
-            Next::Revise => revise(attempt).await?,
-            Next::AskHuman => {
+            DraftAction::Revise => revise(attempt).await?,
+            DraftAction::AskHuman => {
                 let plan = attempt.memory.plan.as_ref().expect("a plan was made");
                 let notes = plan.metadata.reviews.last().map(|review| review.notes.clone());
                 let mut input = json!(plan);
@@ -105,32 +105,32 @@ pub async fn make_plan(attempt: &mut Attempt<'_>, index: usize, input: Value) ->
 }
 
 /// Decides about the plan, and records a human's answer.
-fn next(attempt: &mut Attempt<'_>, index: usize) -> Next {
+fn next(attempt: &mut Attempt<'_>, index: usize) -> DraftAction {
     let approval = attempt.memory.calls[index].approval.clone();
     if let Some(approval) = approval.filter(|approval| approval.status != ApprovalStatus::Pending) {
         return answered(attempt, approval.status, approval.edited_input, approval.reason);
     }
     let plan = attempt.memory.plan.as_ref().expect("a plan was made");
     match plan.execution_mode {
-        ExecutionMode::AutoExecute => Next::Execute,
-        ExecutionMode::DraftOnly => Next::AskHuman,
+        ExecutionMode::AutoExecute => DraftAction::Execute,
+        ExecutionMode::DraftOnly => DraftAction::AskHuman,
         ExecutionMode::AgentReview => next_of_review(plan, &attempt.memory.plan_calls),
     }
 }
 
-fn next_of_review(plan: &Plan, calls: &[CallState]) -> Next {
+fn next_of_review(plan: &Plan, calls: &[CallState]) -> DraftAction {
     let judged = plan.metadata.reviews.last();
     let round = judged.map_or(0, |review| review.round) + 1;
     let is_asked = |call: &&CallState| {
         call.name == plan::REVIEW_CALL && call.input["plan_id"] == json!(plan.id) && call.input["round"] == json!(round)
     };
     match (calls.iter().find(is_asked), judged) {
-        (Some(call), _) if call.status != ToolCallStatus::Completed => Next::AwaitReviewer,
-        (Some(call), _) => Next::Judge(round, outcome(call)),
-        (None, Some(review)) if review.verdict == Verdict::Approved => Next::Execute,
-        (None, Some(review)) if review.round >= MOST_ROUNDS => Next::AskHuman,
-        (None, Some(_)) if !plan.is_revised() => Next::Revise,
-        (None, _) => Next::Review(round),
+        (Some(call), _) if call.status != ToolCallStatus::Completed => DraftAction::AwaitReviewer,
+        (Some(call), _) => DraftAction::Judge(round, outcome(call)),
+        (None, Some(review)) if review.verdict == Verdict::Approved => DraftAction::Execute,
+        (None, Some(review)) if review.round >= MOST_ROUNDS => DraftAction::AskHuman,
+        (None, Some(_)) if !plan.is_revised() => DraftAction::Revise,
+        (None, _) => DraftAction::Review(round),
     }
 }
 
@@ -142,22 +142,27 @@ pub fn outcome(call: &CallState) -> Result<String, String> {
     }
 }
 
-fn answered(attempt: &mut Attempt<'_>, status: ApprovalStatus, edited: Option<Value>, reason: Option<String>) -> Next {
+fn answered(
+    attempt: &mut Attempt<'_>,
+    status: ApprovalStatus,
+    edited: Option<Value>,
+    reason: Option<String>,
+) -> DraftAction {
     let round = attempt.memory.plan.as_ref().map_or(0, |plan| plan.metadata.reviews.len() as u32) + 1;
     let is_approved = status == ApprovalStatus::Approved;
     let verdict = if is_approved { Verdict::Approved } else { Verdict::ChangesRequested };
     let notes = reason.clone().unwrap_or_default();
     review(attempt, PlanReview { round, verdict, notes, by: ReviewedBy::User });
     if !is_approved {
-        return Next::Refuse(reason);
+        return DraftAction::Refuse(reason);
     }
-    let Some(edited) = edited else { return Next::Execute };
+    let Some(edited) = edited else { return DraftAction::Execute };
     match plan::read_steps(&edited).and_then(|steps| plan::check_steps(steps, &scope(attempt))) {
         Ok(steps) => {
             replace_steps(attempt, steps);
-            Next::Execute
+            DraftAction::Execute
         }
-        Err(error) => Next::Refuse(Some(error.message)),
+        Err(error) => DraftAction::Refuse(Some(error.message)),
     }
 }
 

@@ -38,7 +38,7 @@ pub use execution::{advance, fail_own_step};
 pub use project::clarify;
 pub use questions::{ask_questions, read_questions};
 
-/// What an attempt of a planner, or of a child that works for one, knows beside its run's own state.
+/// The part of a run in the work of a planner, and the plan before it.
 pub struct Planner {
     /// The part of the run.
     pub role: ModelRole,

@@ -24,7 +24,7 @@ const MOST_ROUNDS: u32 = 2;
 /// Confidence at which there is enough to create the project.
 const SUFFICIENT: f64 = 0.6;
 
-/// What an indicator adds to the confidence.
+/// The weights of indicators in the confidence.
 const HIGH: f64 = 0.5;
 const MEDIUM: f64 = 0.25;
 const LOW: f64 = 0.1;
@@ -86,7 +86,7 @@ const TIMELINES: &[&str] = &[
 ];
 const SCALES: &[&str] = &["small", "mvp", "comprehensive", "prototype", "simple", "large", "pilot", "小型", "原型"];
 
-/// What the words of a user tell about a project.
+/// The facts that the words of a user tell about a project.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Indicators {
     has_project_type: bool,

@@ -1,0 +1,36 @@
+//! The abilities that a run needs from its worker.
+
+/// The abilities that a run of this agent's newest version needs from its worker: 1 for a definition with an extension, and 2
+/// for a planner's. A run below another needs at least 1.
+macro_rules! needs {
+    ($agent:literal) => {
+        needs!($agent, "0")
+    };
+    ($agent:literal, $least:literal) => {
+        concat!(
+            "(
+                select coalesce(
+                    max(
+                        case
+                            when v.extension->>'kind' is not null then 2
+                            when v.extension is not null then 1
+                            else ",
+            $least,
+            "
+                        end
+                    ),
+                    ",
+            $least,
+            "
+                )
+                from agent_definitions a
+                join agent_definition_versions v
+                    on v.agent_definition_id = a.id and v.version = a.version
+                where a.id = ",
+            $agent,
+            "
+            )"
+        )
+    };
+}
+pub(in crate::storage) use needs;
