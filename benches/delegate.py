@@ -1,9 +1,11 @@
-"""Measures what a delegation costs beside the child's own work: makes N runs of a running server delegate, one at a time.
+"""Measures what subagents cost beside their own work: makes N runs of a running server delegate, one at a time, and then
+N / 20 planners execute three steps of 2 s side by side.
 
     python3 benches/delegate.py http://127.0.0.1:8080 200
 
 A delegation takes from the event `subagent.started` of the run to its next `step.started`. The child's own work takes from
-its first `step.started` to its last `step.completed`.
+its first `step.started` to its last `step.completed`. A planner's turn takes from `run.queued` to `run.completed`; the answer
+of its model takes no time.
 """
 
 import json
@@ -46,3 +48,13 @@ for _ in range(count):
     costs.append(delegation - work)
 costs.sort()
 print(f"{count} delegations: {statistics.median(costs):.1f} ms p50, {costs[int(count * 0.95)]:.1f} ms p95 beside the child's work")
+
+planner = json.loads(request("POST", "/v1/agents", {"name": "planner of the benchmark", "kind": "planner"}))["id"]
+steps = [{"step_number": n, "description": "[tokens=20] [delay=100]", "executor_required": True} for n in (1, 2, 3)]
+turns = []
+for _ in range(max(1, count // 20)):
+    plan = json.dumps({"goal": "three at once", "steps": steps})
+    log = events(request("POST", "/v1/runs", {"agent_id": planner, "input": f"[plan={plan}] [delay=0]"}, "text/event-stream"))
+    turns.append(ms(log[-1]) - ms(log[0]))
+turns.sort()
+print(f"{len(turns)} plans of three steps of 2 s: {statistics.median(turns):.0f} ms p50, {turns[-1]:.0f} ms at most")

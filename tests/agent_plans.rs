@@ -32,6 +32,11 @@ fn redacted(blocks: &[StreamBlock]) -> String {
         names += 1;
         text = text.replace(&id, &format!("<id {names}>")).replace(&id.replace('-', ""), &format!("<id {names}>"));
     }
+    // The instructions of the planner count, too.
+    while let Some(at) = text.find("\"total_tokens\":").map(|at| at + 15).filter(|at| !text[*at..].starts_with('<')) {
+        let end = at + text[at..].find('}').unwrap();
+        text.replace_range(at..end, "<tokens>");
+    }
     while let Some(at) = text.find("call_0") {
         let id = text[at..at + 37].to_owned();
         names += 1;

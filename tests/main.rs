@@ -34,6 +34,7 @@ mod operations;
 mod owners;
 mod ownership;
 mod page;
+mod planner;
 mod plans;
 mod poolers;
 mod postgres;

@@ -6,6 +6,7 @@ mod asked;
 mod faults;
 mod looks;
 mod messages;
+mod plans;
 mod shell;
 mod tabs;
 

@@ -130,7 +130,7 @@ async fn every_write_is_refused_for_now(client: &Client) {
         (Method::POST, "/api/chat".to_owned(), json!({"id": "c", "message": message})),
         (Method::POST, "/api/chat/c/stop".to_owned(), json!({})),
         (Method::POST, "/api/chat/stream".to_owned(), json!({"message": "hi"})),
-        (Method::POST, "/api/agent/stream".to_owned(), json!({"message": "hi", "context_type": "board"})),
+        (Method::POST, "/api/agent/stream".to_owned(), json!({"message": "hi", "context_type": "global"})),
         (Method::POST, format!("/api/conversations/{id}/messages"), json!({"content": "hi"})),
     ];
     let refused = writes.map(|(method, path, body)| async move {

@@ -80,7 +80,7 @@ async fn a_user_holds_as_many_streams_as_it_may_on_any_route() {
         ("/v1/sessions/-/messages", json!({"content": LONG})),
         ("/api/chat/stream", json!({"message": LONG})),
         (&format!("/api/conversations/{conversation}/messages"), json!({"content": LONG})),
-        ("/api/agent/stream", json!({"message": LONG, "context_type": "none"})),
+        ("/api/agent/stream", json!({"message": LONG, "context_type": "global"})),
         ("/api/chat", json!({"id": "c", "message": {"role": "user", "parts": [{"type": "text", "text": LONG}]}})),
     ];
     for (path, body) in writes {

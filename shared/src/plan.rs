@@ -3,6 +3,7 @@
 //! A call of `agent_create_plan` makes a plan. Storage keeps it in two tables, and each change of it is an event.
 
 mod check;
+mod edit;
 mod schema;
 
 use std::collections::BTreeMap;
@@ -13,6 +14,7 @@ use uuid::Uuid;
 use crate::lenient::Growing;
 
 pub use check::{PlanInput, Scope, StepInput, check_shape, check_steps, read_steps};
+pub use edit::{EditEffects, PlanEdit, StepEdit};
 pub use schema::{edit_schema, questions_schema, tool_schema};
 
 /// The tool that makes a plan.

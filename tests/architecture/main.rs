@@ -141,8 +141,19 @@ fn no_import_of_the_relay_points_back() {
 
 /// The modules of storage that others share, each after all modules that it imports. Above them are the reads, a file per
 /// noun, which import no other noun.
-const STORAGE: &[&str] =
-    &["sql", "quota", "roomy_owners", "position", "rows", "pages", "newest_first", "stored_definition", "run"];
+const STORAGE: &[&str] = &[
+    "sql",
+    "quota",
+    "roomy_owners",
+    "position",
+    "rows",
+    "pages",
+    "newest_first",
+    "stored_definition",
+    "user_profiles",
+    "plans",
+    "run",
+];
 
 /// The files of the run's protocol, each after all files that it imports.
 const PROTOCOL: &[&str] = &[
@@ -157,6 +168,7 @@ const PROTOCOL: &[&str] = &[
     "ancestor",
     "forwarded",
     "outcomes",
+    "edit_plan",
     "claim",
     "queued",
     "lease",

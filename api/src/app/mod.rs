@@ -4,6 +4,7 @@ mod access;
 mod after;
 mod answers;
 mod owners;
+mod plans;
 mod posting;
 mod schemas;
 mod search;

@@ -78,4 +78,10 @@ impl Problem {
         let detail = format!("HOLDFAST_STREAM_AGENT names the agent {name:?}, which does not exist.");
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "stream_agent_not_found", detail)
     }
+
+    /// Refuses a user's profile.
+    pub fn invalid_profile(most: usize) -> Self {
+        let detail = format!("A profile has at most {most} bytes, and no NUL.");
+        Self::new(StatusCode::BAD_REQUEST, "invalid_profile", detail)
+    }
 }

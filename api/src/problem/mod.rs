@@ -5,6 +5,7 @@
 mod answers;
 mod in_flight;
 mod messages;
+mod plans;
 mod quotas;
 
 use axum::{
@@ -76,10 +77,6 @@ impl Problem {
 
     pub fn run_not_found(id: impl std::fmt::Display) -> Self {
         Self::new(StatusCode::NOT_FOUND, "run_not_found", format!("There is no run {id}."))
-    }
-
-    pub fn plan_not_found(id: impl std::fmt::Display) -> Self {
-        Self::new(StatusCode::NOT_FOUND, "plan_not_found", format!("There is no plan {id}."))
     }
 
     pub fn briefing_not_found(id: impl std::fmt::Display) -> Self {

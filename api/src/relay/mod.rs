@@ -39,7 +39,7 @@ use uuid::Uuid;
 use crate::{
     problem::Problem,
     streams::OpenStream,
-    wire::{Block, LogPosition},
+    wire::{Block, EarlierPlan, LogPosition, UiPlan},
 };
 pub use batch::Slice;
 pub use frame_stream::{Encode, StreamGauge, TruncatedStream};
@@ -158,6 +158,17 @@ impl Relay {
         let defaults = self.storage.stream_defaults(run_id).await?;
         topic.into_iter().for_each(|topic| topic.set_stream_defaults(defaults));
         Ok(defaults)
+    }
+
+    /// Returns the open plan of an earlier run of the conversation. The run's topic remembers it.
+    pub async fn earlier_plan(&self, run: &Run) -> Result<EarlierPlan, Problem> {
+        let topic = self.topic(run.id);
+        if let Some(plan) = topic.as_ref().and_then(|topic| topic.earlier_plan()) {
+            return Ok(plan);
+        }
+        let plan = self.storage.open_plan_before(run).await?.map(|plan| Arc::new(UiPlan::from(plan)));
+        topic.into_iter().for_each(|topic| topic.set_earlier_plan(plan.clone()));
+        Ok(plan)
     }
 
     /// Returns whether this process is shutting down.

@@ -13,7 +13,7 @@ use super::{
     replay_buffer::ReplayBuffer,
     shared_read::{SharedRead, SharedReads},
 };
-use crate::wire::LogPosition;
+use crate::wire::{EarlierPlan, LogPosition};
 
 /// The newest events of one run, and a memory of the run.
 pub struct Topic {
@@ -31,6 +31,8 @@ pub struct TopicState {
     run: RunMemory,
     /// The default mode of the run's streams, once a request has read it.
     stream_defaults: Option<StreamDefaults>,
+    /// The open plan of an earlier run, once it was read.
+    earlier_plan: Option<EarlierPlan>,
     /// Whether the process receives the pushes of the run.
     is_subscribed: bool,
 }
@@ -220,6 +222,14 @@ impl Topic {
 
     pub fn stream_defaults(&self) -> Option<StreamDefaults> {
         self.state.borrow().stream_defaults
+    }
+
+    pub fn earlier_plan(&self) -> Option<EarlierPlan> {
+        self.state.borrow().earlier_plan.clone()
+    }
+
+    pub fn set_earlier_plan(&self, plan: EarlierPlan) {
+        self.edit(|state| state.earlier_plan = Some(plan));
     }
 
     pub fn set_stream_defaults(&self, defaults: StreamDefaults) {

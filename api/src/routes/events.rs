@@ -159,7 +159,8 @@ pub async fn view_of(wire: Wire, app: &App, run: &Run, requested: Option<StreamM
     if wire != Wire::Agent {
         return Ok(view);
     }
-    Ok(view.with_plan(app.storage().open_plan_before(run).await?))
+    let plan = app.relay().earlier_plan(run).await?;
+    Ok(View { plan, ..view })
 }
 
 /// Returns the stream of a view after a prefix, or 204 if the client has all of it.

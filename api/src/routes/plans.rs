@@ -3,12 +3,16 @@
 use std::sync::Arc;
 
 use axum::{Json, extract::State};
-use holdfast_shared::{page::Page, plan::Plan};
+use holdfast_shared::{
+    page::Page,
+    plan::{Plan, PlanEdit},
+};
 
 use crate::{
+    anonymous_limits::AdmittedWriter,
     app::App,
     auth::Caller,
-    extract::{ConversationId, PlanId, RunId},
+    extract::{ConversationId, JsonBody, PlanId, RunId},
     problem::Problem,
 };
 
@@ -17,9 +21,23 @@ use crate::{
     (status = 200, body = Plan), (status = 404, body = Problem, description = "plan_not_found")
 ))]
 pub async fn read(State(app): State<Arc<App>>, caller: Caller, PlanId(id): PlanId) -> Result<Json<Plan>, Problem> {
-    let plan = app.storage().plan(id).await?.ok_or_else(|| Problem::plan_not_found(id))?;
-    let run = app.storage().run_without_answer(&caller.owner, plan.run_id).await?;
-    run.map(|_| Json(plan)).ok_or_else(|| Problem::plan_not_found(id))
+    app.plan(&caller.owner, id).await.map(Json)
+}
+
+/// Change steps of a plan that is executed. They run again, and the steps that need them.
+#[utoipa::path(patch, path = "/v1/plans/{id}", operation_id = "edit_plan", tag = "plans", params(("id" = Uuid, Path)), request_body = PlanEdit, responses(
+    (status = 200, body = Plan),
+    (status = 400, body = Problem, description = "invalid_plan: the changed plan cannot be executed"),
+    (status = 404, body = Problem, description = "plan_not_found"),
+    (status = 409, body = Problem, description = "plan_busy: the planner works itself at the moment; plan_not_executing: the plan waits for an approval, or has ended")
+))]
+pub async fn edit(
+    State(app): State<Arc<App>>,
+    AdmittedWriter(caller): AdmittedWriter,
+    PlanId(id): PlanId,
+    JsonBody(edit): JsonBody<PlanEdit>,
+) -> Result<Json<Plan>, Problem> {
+    app.edit_plan(&caller.owner, id, edit).await.map(Json)
 }
 
 /// List the plans of a run, newest first, at most 100.

@@ -74,6 +74,39 @@ pub async fn me(
     Ok(Json(Me { user: caller.owner, kind: caller.kind, operator: caller.is_operator, default_session, claimable }))
 }
 
+/// The text about a user that planners read.
+#[derive(Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct UserProfile {
+    /// Free text; null if there is none.
+    #[serde(deserialize_with = "Option::deserialize")]
+    profile: Option<String>,
+}
+
+/// Read the text about the caller that planners read.
+#[utoipa::path(get, path = "/v1/users/me/profile", operation_id = "read_profile", tag = "users", responses((status = 200, body = UserProfile)))]
+pub async fn read_profile(State(app): State<Arc<App>>, caller: Caller) -> Result<Json<UserProfile>, Problem> {
+    Ok(Json(UserProfile { profile: app.storage().user_profile(&caller.owner).await? }))
+}
+
+/// Replace the text about the caller that planners read; null removes it.
+#[utoipa::path(put, path = "/v1/users/me/profile", operation_id = "replace_profile", tag = "users", request_body = UserProfile, responses(
+    (status = 200, body = UserProfile), (status = 400, body = Problem, description = "invalid_profile")
+))]
+pub async fn replace_profile(
+    State(app): State<Arc<App>>,
+    AdmittedWriter(caller): AdmittedWriter,
+    JsonBody(body): JsonBody<UserProfile>,
+) -> Result<Json<UserProfile>, Problem> {
+    let profile = body.profile.unwrap_or_default();
+    let most = app.config().max_profile_bytes;
+    if profile.len() > most || profile.contains('\0') {
+        return Err(Problem::invalid_profile(most));
+    }
+    app.storage().put_user_profile(&caller.owner, &profile).await?;
+    Ok(Json(UserProfile { profile: Some(profile).filter(|profile| !profile.is_empty()) }))
+}
+
 /// Take over all data of an anonymous user: conversations, runs and briefings. Live runs and open streams continue.
 #[utoipa::path(post, path = "/v1/users/me/claim", tag = "users", request_body(content = Option<NewClaim>), responses(
     (status = 200, body = ClaimResult, description = "The number of moved conversations."),

@@ -22,13 +22,15 @@ use holdfast_shared::{
     context::AgentContext,
     event::{Event, EventKind},
     event_id::EventId,
-    plan::Plan,
     run::Run,
 };
 use serde::Deserialize;
 use uuid::Uuid;
 
-use self::plan::UiPlan;
+pub use self::plan::UiPlan;
+
+/// The open plan of an earlier run of a conversation, if there is one.
+pub type EarlierPlan = Option<Arc<UiPlan>>;
 
 /// The first bytes of every stream: how long a client waits before it reconnects, in ms.
 pub const RETRY: &[u8] = b"retry: 1000\n\n";
@@ -106,7 +108,7 @@ pub struct View {
     /// The context of the run, on the wires that show it.
     pub context: Option<Arc<AgentContext>>,
     /// The open plan of an earlier run of the conversation, on the wire that shows it.
-    pub plan: Option<Arc<UiPlan>>,
+    pub plan: EarlierPlan,
 }
 
 /// A position in a run's log: the last event, and the block that a reader is in after it.
@@ -188,11 +190,6 @@ impl View {
             context,
             plan: None,
         }
-    }
-
-    /// Returns the view with the open plan of an earlier run.
-    pub fn with_plan(self, plan: Option<Plan>) -> Self {
-        Self { plan: plan.map(|plan| Arc::new(plan.into())), ..self }
     }
 
     /// Returns about how many bytes the frames of an event take, to size buffers.

@@ -22,8 +22,8 @@ fn view(wire: Wire, detail: Detail) -> View {
     View { wire, detail, run_id, conversation_id, message_id, created_at, context: None, plan: None }
 }
 
-/// The agent wire of a run that a client has started in the session `tide`, from a board.
-fn of_board(detail: Detail) -> View {
+/// The agent wire of a run that a client has started in the session `tide`, from a project.
+fn of_project(detail: Detail) -> View {
     let metadata = json!({"agent_context": {"session_id": "tide", "context_type": "project", "projectFocus": {"focusType": "task", "focusEntityId": "t-1", "projectId": "p-1", "projectName": "P"}}});
     let run = Run {
         id: Uuid::nil(),
@@ -197,13 +197,13 @@ fn the_text_wire_has_text_and_an_end() {
     check(&run_cancelled(), "id: 1-5\ndata: [DONE]\n\n");
 }
 
-const SESSION: &str = r#"{"type":"session","session":{"id":"tide","conversation_id":"ffffffff-ffff-ffff-ffff-ffffffffffff","run_id":"00000000-0000-0000-0000-000000000000"}}"#;
+const SESSION: &str = r#"{"type":"session","session":{"id":"tide","conversation_id":"ffffffff-ffff-ffff-ffff-ffffffffffff","run_id":"00000000-0000-0000-0000-000000000000","context":{"context_type":"project"},"focus":{"focusType":"task","focusEntityId":"t-1","projectId":"p-1","projectName":"P"}}}"#;
 
 #[test]
-fn the_agent_wire_has_eight_kinds_of_frames() {
+fn the_agent_wire_has_a_frame_for_each_kind_that_it_shows() {
     let check = |body: &EventBody<'_>, expected: &[&str]| {
         let event = Event::new(EventId::new(1, 5), DateTime::UNIX_EPOCH, body);
-        let found = frames_in(of_board(Detail::All), "1-4", &event);
+        let found = frames_in(of_project(Detail::All), "1-4", &event);
         assert_eq!(found, text_of_frames("1-5", expected), "{body:?}");
     };
     let used = Usage { input_tokens: 30, output_tokens: 12, cached_tokens: 5, reasoning_tokens: 4 };
@@ -217,10 +217,11 @@ fn the_agent_wire_has_eight_kinds_of_frames() {
         by: ExecutedBy::Client,
         expires_at: None,
     });
-    check(&run_queued(), &[SESSION]);
+    let focus = r#"{"type":"focus_active","focus":{"focusType":"task","focusEntityId":"t-1","projectId":"p-1","projectName":"P"}}"#;
+    check(&run_queued(), &[SESSION, focus]);
     check(
         &EventBody::StepStarted(StepStarted { step: 3 }),
-        &[r#"{"type":"agent_state","state":"thinking","contextType":"board"}"#],
+        &[r#"{"type":"agent_state","state":"thinking","contextType":"project"}"#],
     );
     check(&delta("a \"b\"\nü"), &[r#"{"type":"text","content":"a \"b\"\nü"}"#]);
     check(&delta(""), &[]);
@@ -285,16 +286,16 @@ fn the_agent_wire_shows_agent_states() {
         assert_eq!(found, text_of_frames("1-5", expected), "{line}");
     };
     let waiting = r#"1-5 0 agent.state {"state":"waiting_on_user"}"#;
-    let shown = r#"{"type":"agent_state","state":"waiting_on_user","contextType":"board"}"#;
-    check(of_board(Detail::All), waiting, &[shown]);
-    check(of_board(Detail::NoDeltas), waiting, &[shown]);
-    check(of_board(Detail::Messages), waiting, &[]);
+    let shown = r#"{"type":"agent_state","state":"waiting_on_user","contextType":"project"}"#;
+    check(of_project(Detail::All), waiting, &[shown]);
+    check(of_project(Detail::NoDeltas), waiting, &[shown]);
+    check(of_project(Detail::Messages), waiting, &[]);
     // Another route has started the run, so it has no context.
     let unnamed = r#"{"type":"agent_state","state":"waiting_on_user","contextType":null}"#;
     check(view(Wire::Agent, Detail::All), waiting, &[unnamed]);
     check(view(Wire::Chat, Detail::All), waiting, &[]);
     check(view(Wire::Text, Detail::All), waiting, &[]);
-    check(of_board(Detail::All), r#"1-5 0 agent.state {"phase":"dreaming"}"#, &[]);
+    check(of_project(Detail::All), r#"1-5 0 agent.state {"phase":"dreaming"}"#, &[]);
 }
 
 #[test]
@@ -351,7 +352,7 @@ fn an_event_that_supersedes_shown_events_is_marked() {
             Default::default()
         };
         let event = Event::new(EventId::new(2, 1), DateTime::UNIX_EPOCH, &attempt_started(base));
-        assert_eq!(frames_in(of_board(detail), previous, &event), agent, "{base} after {previous}");
+        assert_eq!(frames_in(of_project(detail), previous, &event), agent, "{base} after {previous}");
         assert_eq!(frames(Wire::Chat, detail, at, &attempt_started(base)), chat, "{base} after {previous}");
         assert_eq!(frames(Wire::Text, detail, at, &attempt_started(base)), text, "{base} after {previous}");
     };
@@ -370,7 +371,7 @@ fn an_event_that_supersedes_shown_events_is_marked() {
     assert_eq!(frames(Wire::Text, Detail::All, ("1-9", "2-1"), &ended), text);
     let event = Event::new(EventId::new(2, 1), DateTime::UNIX_EPOCH, &ended);
     let agent = [&session("1-1"), r#"{"type":"done","usage":{"total_tokens":0}}"#, "[DONE]"];
-    assert_eq!(frames_in(of_board(Detail::All), "1-9", &event), text_of_frames("2-1", &agent));
+    assert_eq!(frames_in(of_project(Detail::All), "1-9", &event), text_of_frames("2-1", &agent));
 }
 
 #[test]

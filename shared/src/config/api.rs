@@ -44,6 +44,10 @@ pub struct ApiConfig {
     #[arg(long, env = "HOLDFAST_MAX_METADATA_BYTES", default_value = "16384", value_parser = bytes)]
     pub max_metadata_bytes: usize,
 
+    /// Largest profile of a user, in bytes of UTF-8; a larger one gets 400.
+    #[arg(long, env = "HOLDFAST_MAX_PROFILE_BYTES", default_value = "4096", value_parser = bytes)]
+    pub max_profile_bytes: usize,
+
     /// Runs that may wait in one conversation; a further message gets 429.
     #[arg(long, env = "HOLDFAST_MAX_QUEUED", default_value = "100", value_parser = count)]
     pub max_queued: usize,

@@ -111,20 +111,24 @@ pub fn check_shape(steps: Vec<StepInput>) -> Result<Vec<PlanStep>, ToolError> {
     }
     let mut checked: Vec<PlanStep> = steps.into_iter().map(PlanStep::of).collect::<Result<_, _>>()?;
     checked.sort_by_key(|step| step.step_number);
-    let numbers = checked.iter().map(|step| step.step_number);
-    if !numbers.eq(1..=checked.len() as u32) {
-        return Err(invalid(format!("step_number: the numbers 1 to {}, each once", checked.len())));
+    check_order(&checked)?;
+    Ok(checked)
+}
+
+/// Checks the numbers of steps in their order, and that each step can be begun.
+pub(super) fn check_order(steps: &[PlanStep]) -> Result<(), ToolError> {
+    let count = steps.len() as u32;
+    if !steps.iter().map(|step| step.step_number).eq(1..=count) {
+        return Err(invalid(format!("step_number: the numbers 1 to {count}, each once")));
     }
-    for step in &checked {
-        if let Some(missing) = step.depends_on.iter().find(|number| !(1..=checked.len() as u32).contains(*number)) {
-            return Err(invalid(format!(
-                "step {}: depends_on names step {missing}, which does not exist",
-                step.step_number
-            )));
+    for step in steps {
+        if let Some(missing) = step.depends_on.iter().find(|number| !(1..=count).contains(*number)) {
+            let problem = format!("step {}: depends_on names step {missing}, which does not exist", step.step_number);
+            return Err(invalid(problem));
         }
     }
-    match circle(&checked) {
-        None => Ok(checked),
+    match circle(steps) {
+        None => Ok(()),
         Some(circle) => {
             let numbers: Vec<String> = circle.iter().map(u32::to_string).collect();
             Err(invalid(format!("depends_on: the steps {} need each other", numbers.join(", "))))
@@ -153,17 +157,14 @@ fn circle(steps: &[PlanStep]) -> Option<Vec<u32>> {
 impl PlanStep {
     fn of(step: StepInput) -> Result<Self, ToolError> {
         let StepInput { step_number, description, tools, executor_required, mut depends_on } = step;
-        if description.trim().is_empty() || description.chars().count() > MAX_TEXT_CHARS {
-            return Err(invalid(format!("step {step_number}: a description of 1 to {MAX_TEXT_CHARS} characters")));
-        }
         if tools.len() > MAX_TOOLS {
             return Err(invalid(format!("step {step_number}: at most {MAX_TOOLS} tools")));
         }
         depends_on.sort_unstable();
         depends_on.dedup();
-        Ok(Self {
+        let mut step = Self {
             step_number,
-            description: storable(description),
+            description: String::new(),
             tools: tools.into_iter().map(storable).collect(),
             executor_required,
             depends_on,
@@ -171,7 +172,19 @@ impl PlanStep {
             result: None,
             error: None,
             child_run_id: None,
-        })
+        };
+        step.set_description(storable(description))?;
+        Ok(step)
+    }
+
+    /// Replaces the task. Fails if it is empty or too long.
+    pub(super) fn set_description(&mut self, description: String) -> Result<(), ToolError> {
+        if description.trim().is_empty() || description.chars().count() > MAX_TEXT_CHARS {
+            let number = self.step_number;
+            return Err(invalid(format!("step {number}: a description of 1 to {MAX_TEXT_CHARS} characters")));
+        }
+        self.description = description;
+        Ok(())
     }
 }
 

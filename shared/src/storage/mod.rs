@@ -37,6 +37,7 @@ mod sql;
 mod statements;
 mod stored_definition;
 mod trace;
+mod user_profiles;
 mod versions;
 
 pub use access::AskedRun;
@@ -52,10 +53,10 @@ pub use plans::StoredRole;
 pub use profiles::StoredProfiles;
 pub use run::{
     Answer, AnswerOutcome, AnsweredRun, ArchiveChunk, BeginResult, CallState, CancelOutcome, Claim, ClaimTerms,
-    ClientResult, Closed, CommittedMessage, DecisionBy, EarlierMessage, EarlierResult, EndedRun, FinishOutcome,
-    FlushOutcome, History, Holder, InvalidInput, MessageInput, NewApproval, NewCheckpoint, NewChild, NewRole, NewRun,
-    NewTraceMessage, Progress, Release, ReleaseOutcome, RenewedLease, RetireCounts, Room, RunOptions, Start,
-    SteeringMessage, StepState, SubmitOutcome, Summary, Suspects, TakeBackOutcome, Target, Window,
+    ClientResult, Closed, CommittedMessage, DecisionBy, EarlierMessage, EarlierResult, EditOutcome, EndedRun,
+    FinishOutcome, FlushOutcome, History, Holder, InvalidInput, MessageInput, NewApproval, NewCheckpoint, NewChild,
+    NewRole, NewRun, NewTraceMessage, Progress, Release, ReleaseOutcome, RenewedLease, RetireCounts, Room, RunOptions,
+    Start, SteeringMessage, StepState, SubmitOutcome, Summary, Suspects, TakeBackOutcome, Target, Window,
 };
 pub use runs::{Backlog, RunFilter, StreamDefaults};
 pub use sql::{Connections, Error};

@@ -9,6 +9,7 @@ use super::{
     quota::{self, OwnerUsage},
     run::{cancel_in_conversation, unfinished_runs},
     sql::{Commit, Tx, args, statements},
+    user_profiles::{delete_profile, move_profile},
 };
 use crate::{approval::ApprovalStatus, quotas::Quotas};
 
@@ -329,6 +330,7 @@ async fn move_rows(tx: &mut Tx, from: &str, to: &str) -> Result<usize, Error> {
     tx.execute(MOVE_DECISIONS, args![from, to, ids]).await?;
     tx.execute(MOVE_BRIEFINGS, args![from, to]).await?;
     tx.execute(MOVE_AUTHORSHIP, args![from, to]).await?;
+    move_profile(tx, from, to).await?;
     tx.execute(FORGET_WITHOUT_CONVERSATIONS, args![from]).await?;
     Ok(shown)
 }
@@ -379,6 +381,7 @@ async fn remove_rest(tx: &mut Tx, owner: &str) -> Result<bool, Error> {
         return Ok(false);
     }
     tx.execute(CLEAR_AUTHORSHIP, args![owner]).await?;
+    delete_profile(tx, owner).await?;
     tx.execute(FORGET, args![owner]).await?;
     Ok(true)
 }

@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::{
     Error, Storage,
-    sql::{args, statements},
+    sql::{Tx, args, statements},
 };
 use crate::{
     agent::ModelRole,
@@ -172,6 +172,13 @@ impl Storage {
         }
         Ok(rows.into_iter().map(|row| row.with(&mut steps)).collect())
     }
+}
+
+/// Returns a plan within a transaction.
+pub async fn plan_in(tx: &mut Tx, id: Uuid) -> Result<Option<Plan>, Error> {
+    let Some(row) = tx.fetch_optional::<PlanRow>(PLAN, args![id]).await? else { return Ok(None) };
+    let rows = tx.fetch_all::<StepRow>(STEPS, args![vec![id]]).await?;
+    Ok(Some(row.with(&mut BTreeMap::from([(id, rows.into_iter().map(PlanStep::from).collect())]))))
 }
 
 impl PlanRow {

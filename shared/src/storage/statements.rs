@@ -4,7 +4,7 @@ use super::{
     BackEnd, access, agents, approvals, archive, briefings, checkpoints, conversations, deployment, history, messages,
     owners, plans, position, profiles, quota, rows, run, runs, sessions,
     sql::{self, FencedTexts, Sql},
-    trace, versions,
+    trace, user_profiles, versions,
 };
 
 /// The statements of each file. `run` and `sql` have lists of their own.
@@ -28,6 +28,7 @@ const FILES: &[&[Sql]] = &[
     runs::STATEMENTS,
     sessions::STATEMENTS,
     trace::STATEMENTS,
+    user_profiles::STATEMENTS,
     versions::STATEMENTS,
 ];
 

@@ -16,12 +16,13 @@ import * as looks from "./looks.mjs";
 import * as measure from "./measure.mjs";
 import * as messages from "./messages.mjs";
 import * as pictures from "./pictures.mjs";
+import * as plans from "./plans.mjs";
 import * as safety from "./safety.mjs";
 import * as shell from "./shell.mjs";
 import * as tabs from "./tabs.mjs";
 import * as typing from "./typing.mjs";
 
-const scenarios = { ...asked, ...faults, ...looks, ...measure, ...messages, ...pictures, ...safety, ...shell, ...tabs, ...typing };
+const scenarios = { ...asked, ...faults, ...looks, ...measure, ...messages, ...pictures, ...plans, ...safety, ...shell, ...tabs, ...typing };
 const browser = await chromium.launch({
   executablePath: "/usr/bin/chromium-headless-shell",
   chromiumSandbox: false,

@@ -53,7 +53,7 @@ impl StepCall {
         match self.state.status {
             ToolCallStatus::Requested => true,
             ToolCallStatus::Waiting => {
-                self.approval.as_ref().is_some_and(|approval| approval.kind == ApprovalKind::Policy)
+                self.approval.as_ref().is_some_and(|approval| approval.kind != ApprovalKind::UnknownOutcome)
             }
             _ => false,
         }

@@ -7,6 +7,7 @@ use holdfast_shared::{
     event_id::EventId,
     message::{Content, Message, Role},
     parts::{MessageParts, PartsBuilder},
+    plan::Plan,
     storage::{HistoryMessage, StoredAnswer},
 };
 use serde_json::{Value, json};
@@ -19,9 +20,10 @@ pub async fn of(app: &Arc<App>, caller: &Caller, conversation_id: Uuid) -> Resul
     let size = history_size(app);
     let _assembled = app.unread_answers().assemble(caller, size.bytes)?;
     // A failed run without output has no message, but a client has seen its reasoning and its tool calls.
-    let (newest, unanswered) = tokio::try_join!(
+    let (newest, unanswered, plans) = tokio::try_join!(
         app.storage().history(&caller.owner, conversation_id, size),
-        app.storage().answers_without_message(&caller.owner, conversation_id, size)
+        app.storage().answers_without_message(&caller.owner, conversation_id, size),
+        app.storage().plans_of_conversation(conversation_id)
     )?;
     let ids = newest.iter().map(|entry| entry.message.id);
     let ids = ids.chain(unanswered.iter().map(|answer| answer.message_id)).collect();
@@ -49,7 +51,21 @@ pub async fn of(app: &Arc<App>, caller: &Caller, conversation_id: Uuid) -> Resul
         }
     }
     messages.reverse();
+    add_plans(&mut messages, plans);
     Ok(messages)
+}
+
+/// Adds each plan behind the call that made it, as the stream has it.
+fn add_plans(messages: &mut [UiMessage], plans: Vec<Plan>) {
+    for plan in plans {
+        let made_by = |part: &Value| part["toolCallId"] == plan.call_id.as_str();
+        let place = messages
+            .iter_mut()
+            .find_map(|message| message.parts.iter().position(made_by).map(|place| (message, place)));
+        if let Some((message, place)) = place {
+            message.parts.insert(place + 1, UiMessage::plan_part(plan));
+        }
+    }
 }
 
 /// Returns the answer of a run from its parts. A run that an older version ended has none: they are folded from its

@@ -7,6 +7,7 @@ use chrono::{DateTime, Utc};
 use holdfast_shared::{
     message::Version,
     parts::{CallApproval, CallProgress, MessagePart, MessageParts, QuestionPart, ToolCallPart},
+    plan::Plan,
     storage::{StoredAnswer, StoredCall},
 };
 use serde::Serialize;
@@ -50,6 +51,11 @@ impl UiMessage {
         };
         let parts = parts_of(answer, parts, text);
         Self { id: answer.message_id.to_string(), role: "assistant", metadata: fields(json!(metadata)), parts }
+    }
+
+    /// Returns the part of a plan.
+    pub fn plan_part(plan: Plan) -> Value {
+        json!(Chunk::DataPlan { id: plan.id, data: plan.into() })
     }
 
     /// Adds the number of this version, if the message has several.

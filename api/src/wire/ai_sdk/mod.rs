@@ -155,7 +155,7 @@ fn event_chunks(view: &View, event: &Event) -> Vec<Chunk> {
             vec![Chunk::DataSubagent { id: started.child_run_id, data: payload(event) }]
         }
         EventBody::SubagentCompleted(completed) => vec![subagent_completed(event, completed.child_run_id)],
-        EventBody::PlanCreated(PlanCreated { plan }) | EventBody::PlanUpdated(PlanUpdated { plan }) => {
+        EventBody::PlanCreated(PlanCreated { plan }) | EventBody::PlanUpdated(PlanUpdated { plan, .. }) => {
             vec![Chunk::DataPlan { id: plan.id, data: (*plan).into() }]
         }
         EventBody::PlanStepStarted(PlanStepStarted { plan_id, step, .. })

@@ -30,6 +30,19 @@ export type Version = {
   next: string | null;
 };
 
+type PlanStep = {
+  stepNumber: number;
+  description: string;
+  tools: string[];
+  executorRequired: boolean;
+  dependsOn: number[];
+  status: "pending" | "executing" | "completed" | "failed";
+  result?: string;
+  error?: string;
+  /** The run of the step's subagent. */
+  runId?: string;
+};
+
 /** The `data-*` parts. */
 export type Data = {
   /** The agent's current activity. The stream has it and the history does not: no message has this part. */
@@ -48,8 +61,12 @@ export type Data = {
   steered: { message_id: string };
   /** A briefing card. */
   briefing: { briefing_id: string; title: string; summary: string; priority?: string; agent_id?: string; created_at?: string };
-  /** The planner sends this list of steps and fills it in. */
-  plan: { title?: string; steps: { id: string; title: string; status: "pending" | "active" | "completed" | "failed" | "skipped" }[] };
+  /** A plan; a later part with its id replaces it. */
+  plan: { id: string; status: "draft" | "approved" | "executing" | "completed" | "failed"; steps: PlanStep[]; metadata: { goal: string } };
+  /** The newest state of a step. */
+  step: { planId: string; step: PlanStep };
+  /** A run that answers a call, or takes a step of a plan. */
+  subagent: { call_id: string; child_run_id: string };
 };
 
 export type ChatMessage = UIMessage<Metadata, Data>;

@@ -109,6 +109,8 @@ export const readAgents = ({ cursor, limit, signal }: Listing = {}) =>
 export const readConversations = ({ q, cursor, limit, signal }: Listing & { q?: string } = {}) =>
   call<Page<Conversation>>(`/v1/conversations${query({ q, cursor, limit })}`, { signal });
 
+export const readRun = (id: string) => call<Run>(path`/v1/runs/${id}`);
+
 /** The newest run comes first. */
 export const readRuns = ({ status, limit }: { status?: Run["status"]; limit?: number }) => call<Page<Run>>(`/v1/runs${query({ status, limit })}`);
 

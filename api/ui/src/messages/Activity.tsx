@@ -3,7 +3,7 @@
 import { useEffect, useRef, useState } from "react";
 
 import { words } from "../i18n";
-import { isFailedCall, isUnderWay, nowDoing, wasDone } from "./doing";
+import { type Doing, isFailedCall, isUnderWay, nowDoing, stateLine, wasDone } from "./doing";
 import { Disclosure } from "./Disclosure";
 import { durationIn } from "./duration";
 import { Icon, Spinner } from "./icons";
@@ -17,11 +17,13 @@ type Props = {
   isActive: boolean;
   /** Whether the run has not ended. */
   isLive: boolean;
-  state?: string;
+  state?: Doing;
   durations: ReadonlyMap<string, number>;
+  /** The runs that answer calls. */
+  runs: ReadonlyMap<string, string>;
 };
 
-export function Activity({ items, isActive, isLive, state, durations }: Props) {
+export function Activity({ items, isActive, isLive, state, durations, runs }: Props) {
   // The page does not know the start of an activity that began before the page opened.
   const [isSeenWhole] = useState(isActive && items.every(isUnderWay));
   const elapsed = useElapsed(isActive && isSeenWhole);
@@ -44,13 +46,13 @@ export function Activity({ items, isActive, isLive, state, durations }: Props) {
     >
       {() =>
         only ? (
-          <CallDetail call={only} />
+          <CallDetail call={only} runId={runs.get(only.toolCallId)} />
         ) : (
           <ol className="activity-items">
             {items.map((item, index) => (
               <li key={index}>
                 {item.kind === "call" ? (
-                  <ToolCall call={item.call} isLive={isLive} duration={durations.get(item.call.toolCallId)} />
+                  <ToolCall call={item.call} isLive={isLive} duration={durations.get(item.call.toolCallId)} runId={runs.get(item.call.toolCallId)} />
                 ) : (
                   <Markdown text={item.text} isStreaming={item.isStreaming && isActive} />
                 )}
@@ -86,11 +88,11 @@ function useElapsed(isActive: boolean): number | undefined {
 }
 
 /** Shown while the run works and has no content yet. It looks like an activity that the reader cannot open. */
-export function Working({ state }: { state?: string }) {
+export function Working({ state }: { state?: Doing }) {
   return (
     <p className="working activity" data-active>
       <Spinner />
-      <span className="activity-line">{state === "executing_plan" ? words.activity.planning : words.activity.thinking}</span>
+      <span className="activity-line">{stateLine(words.activity, state)}</span>
     </p>
   );
 }

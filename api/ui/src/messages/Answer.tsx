@@ -2,6 +2,7 @@
 import { useEffect, useState } from "react";
 
 import type { ChatMessage } from "../chat/message";
+import { childrenOf, underWay } from "../chat/plans";
 import { later } from "../later";
 import { Activity, Working } from "./Activity";
 import { Briefing } from "./Briefing";
@@ -30,6 +31,8 @@ type Props = {
 export function Answer({ message, isLive, isWorking, doing, actions }: Props) {
   const segments = segmentsOf(message.parts);
   const durations = durationsOf(message);
+  const runs = childrenOf(message.parts);
+  const state = (isLive && underWay(message.parts)) || doing;
   const last = segments.at(-1);
   const isShown = last?.kind === "activity" || (last?.kind === "text" && last.isStreaming);
   const isSilent = useLasting(isWorking && !isShown, last ? 400 : 0);
@@ -39,7 +42,7 @@ export function Answer({ message, isLive, isWorking, doing, actions }: Props) {
       case "text":
         return <Markdown key={segment.key} text={segment.text} isStreaming={segment.isStreaming && isWorking} />;
       case "activity":
-        return <Activity key={segment.key} items={segment.items} isActive={isWorking && segment === last} isLive={isLive} state={doing} durations={durations} />;
+        return <Activity key={segment.key} items={segment.items} isActive={isWorking && segment === last} isLive={isLive} state={state} durations={durations} runs={runs} />;
       case "approval":
         return <Approval key={segment.key} message={message} call={segment.call} isLive={isLive} decide={actions.decide} />;
       case "question":
@@ -57,7 +60,7 @@ export function Answer({ message, isLive, isWorking, doing, actions }: Props) {
   return (
     <>
       {segments.map(show)}
-      {isSilent && <Working state={doing} />}
+      {isSilent && <Working state={state} />}
     </>
   );
 }

@@ -7,11 +7,13 @@ import { words } from "../i18n";
 import { useRefocus } from "../refocus";
 import { type Call, approvalOf, nameOf, pretty, standingOf, wasEdited, wasInterrupted } from "./call";
 import { CopyButton } from "./CopyButton";
+import { draftOf } from "./draftSteps";
 import { Disclosure } from "./Disclosure";
 import { Icon, Spinner } from "./icons";
 import { InputEditor } from "./InputEditor";
 import { onEscape } from "./keys";
 import { LongText } from "./LongText";
+import { DraftEditor, DraftSteps } from "./PlanDraft";
 import { CallDetail } from "./ToolCall";
 import { useAnswer } from "./useAnswer";
 import { visible } from "./visible";
@@ -70,6 +72,7 @@ function Open({ call, answer: { isSending, isBusy, send }, onDraft, decide, reso
   const [reason, setReason] = useState("");
   const [edited, setEdited] = useState<string>();
   const isAgain = wasInterrupted(call);
+  const draft = draftOf(call);
   const { server, tool } = visibly(nameOf(call));
   const give = (decision: Decision) => void send(() => decide(decision));
   // A reader who goes back finds the focus where it was.
@@ -90,14 +93,18 @@ function Open({ call, answer: { isSending, isBusy, send }, onDraft, decide, reso
   };
 
   return (
-    <div className="card approval" ref={card} role="group" aria-label={words.approval.title(tool)}>
+    <div className="card approval" ref={card} role="group" aria-label={draft ? words.plan.approve(draft.goal) : words.approval.title(tool)}>
       <h3 className="card-title">
         <Icon name="shield" />
-        {isAgain ? words.approval.interruptedTitle(tool) : words.approval.title(tool)}
+        {draft ? words.plan.approve(draft.goal) : isAgain ? words.approval.interruptedTitle(tool) : words.approval.title(tool)}
         {server && <span className="call-server">{words.call.from(server)}</span>}
       </h3>
       {isAgain && <p className="card-note">{words.approval.interrupted}</p>}
-      {mode === "editing" ? (
+      {mode === "editing" && draft ? (
+        <DraftEditor steps={draft.steps} isBusy={isBusy} onBack={back} onDraft={onDraft} onApprove={(editedInput) => give({ decision: "approve", editedInput })} />
+      ) : draft ? (
+        <DraftSteps steps={draft.steps} notes={draft.notes} />
+      ) : mode === "editing" ? (
         <InputEditor
           input={call.input}
           isBusy={isBusy}
@@ -146,7 +153,7 @@ function Open({ call, answer: { isSending, isBusy, send }, onDraft, decide, reso
           </button>
           {!isAgain && (
             <button type="button" className="button" data-plain autoFocus={left === "editing"} aria-disabled={isBusy} onClick={() => change("editing")}>
-              {words.approval.editInput}
+              {draft ? words.plan.edit : words.approval.editInput}
             </button>
           )}
         </div>

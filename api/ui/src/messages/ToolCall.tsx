@@ -1,5 +1,6 @@
 // Shows a tool call: one line with its state, which opens to its input and output.
 import { words } from "../i18n";
+import { later } from "../later";
 import { type Call, inBrief, nameOf, pretty, standingOf } from "./call";
 import { CopyButton } from "./CopyButton";
 import { Disclosure } from "./Disclosure";
@@ -8,7 +9,10 @@ import { Icon, Spinner } from "./icons";
 import { structureIn } from "./structure";
 import { Value } from "./Value";
 
-export function ToolCall({ call, isLive, duration }: { call: Call; isLive: boolean; duration?: number }) {
+const Subagent = later(async () => (await import("./Subagent")).Subagent);
+
+/** `runId` is the run that answers the call, if one does. */
+export function ToolCall({ call, isLive, duration, runId }: { call: Call; isLive: boolean; duration?: number; runId?: string }) {
   const { server, tool } = nameOf(call);
   const standing = standingOf(call, isLive);
   return (
@@ -25,7 +29,7 @@ export function ToolCall({ call, isLive, duration }: { call: Call; isLive: boole
         </span>
       }
     >
-      {() => <CallDetail call={call} />}
+      {() => <CallDetail call={call} runId={runId} />}
     </Disclosure>
   );
 }
@@ -44,13 +48,14 @@ function CallMark({ standing }: { standing: keyof typeof words.call.standing }) 
   }
 }
 
-/** Shows the input and output of a call. */
-export function CallDetail({ call }: { call: Call }) {
+/** Shows the input and output of a call, and the work of the run that answers it. */
+export function CallDetail({ call, runId }: { call: Call; runId?: string }) {
   const input = call.state === "input-streaming" ? (call.rawInput ?? call.input) : call.input;
   return (
     <div className="call-detail">
       <Content label={words.call.input} value={input} nothing={words.call.noInput} />
-      {call.state === "output-available" && <Content label={words.call.output} value={call.output} nothing={words.call.noOutput} />}
+      {runId !== undefined && <Subagent runId={runId} />}
+      {call.state === "output-available" && runId === undefined && <Content label={words.call.output} value={call.output} nothing={words.call.noOutput} />}
       {call.state === "output-error" && <Content label={words.call.error} value={call.errorText} nothing={words.call.noOutput} />}
     </div>
   );

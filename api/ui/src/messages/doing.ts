@@ -5,6 +5,7 @@ import type { Item } from "./segments";
 export type ActivityWords = {
   thinking: string;
   planning: string;
+  executing(step: number, of: number): string;
   preparing(tool: string): string;
   calling(tool: string): string;
   callingSeveral(n: number): string;
@@ -16,8 +17,11 @@ export type ActivityWords = {
   failed(n: number): string;
 };
 
-/** Returns the line of an active activity. `state` is the agent's own word for its current activity. */
-export function nowDoing(words: ActivityWords, items: readonly Item[], state: string | undefined): string {
+/** The state of a run: the agent's own word for its current activity, or the step of its plan that is under way. */
+export type Doing = string | { step: number; of: number };
+
+/** Returns the line of an active activity. */
+export function nowDoing(words: ActivityWords, items: readonly Item[], state: Doing | undefined): string {
   const isThinking = items.at(-1)?.kind === "reasoning";
   const under = items.flatMap((item) => (item.kind === "call" && isUnderWay(item) ? [item.call] : []));
   const newest = under.at(-1);
@@ -26,6 +30,12 @@ export function nowDoing(words: ActivityWords, items: readonly Item[], state: st
     const { tool } = nameOf(newest);
     return newest.state === "input-streaming" ? words.preparing(tool) : words.calling(tool);
   }
+  return stateLine(words, state);
+}
+
+/** Returns the line of a run that shows no activity. */
+export function stateLine(words: ActivityWords, state: Doing | undefined): string {
+  if (typeof state === "object") return words.executing(state.step, state.of);
   return state === "executing_plan" ? words.planning : words.thinking;
 }
 

@@ -76,7 +76,7 @@ test("a segment keeps its key while the message grows", () => {
 test("the page shows cards, plans and warnings, and a context only if the server compressed it", () => {
   const context = (compressed: boolean): Part => ({ type: "data-context", data: { tokens: 1, budget: 2, compressed } });
   expect(kinds([context(true), context(false), { type: "data-warning", data: { code: "x", message: "y" } }])).toEqual(["compressed", "warning"]);
-  expect(kinds([{ type: "data-plan", data: { steps: [] } }, { type: "data-briefing", data: { briefing_id: "b", title: "t", summary: "s" } }])).toEqual(["plan", "briefing"]);
+  expect(kinds([{ type: "data-plan", data: { id: "p", status: "executing", steps: [], metadata: { goal: "g" } } }, { type: "data-briefing", data: { briefing_id: "b", title: "t", summary: "s" } }])).toEqual(["plan", "briefing"]);
 });
 
 test("a copy has the message's texts", () => expect(textOf(message([text(" a "), call(), text("\n\n"), text("b")]))).toBe("a\n\nb"));

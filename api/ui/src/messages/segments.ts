@@ -1,6 +1,7 @@
 // This file gathers the parts of a message into segments, in order. The model's steps between two texts are one
 // activity.
 import type { Data, Part } from "../chat/message";
+import { withSteps } from "../chat/plans";
 import { type Call, isCall, isQuestion } from "./call";
 
 export type Item = { kind: "reasoning"; text: string; isStreaming: boolean; durationMs?: number } | { kind: "call"; call: Call };
@@ -30,7 +31,7 @@ export function segmentsOf(parts: readonly Part[]): Segment[] {
       last.items.push(item);
       return;
     }
-    const segment = item ? { key: `${index}`, kind: "activity" as const, items: [item] } : segmentOf(part, `${index}`);
+    const segment = item ? { key: `${index}`, kind: "activity" as const, items: [item] } : segmentOf(part, `${index}`, parts);
     if (segment) segments.push(segment);
   });
   return segments;
@@ -50,14 +51,14 @@ function durationOf({ providerMetadata }: { providerMetadata?: Record<string, Re
   return typeof durationMs === "number" ? { durationMs } : {};
 }
 
-function segmentOf(part: Part, key: string): Segment | undefined {
+function segmentOf(part: Part, key: string, parts: readonly Part[]): Segment | undefined {
   if (isCall(part)) return { key, kind: part.approval ? "approval" : "question", call: part };
   switch (part.type) {
     case "text":
       // The server puts two newlines between the texts of two steps; they show nothing and end no activity.
       return part.text.trim() === "" ? undefined : { key, kind: "text", text: part.text, isStreaming: part.state === "streaming" };
     case "data-plan":
-      return { key, kind: "plan", plan: part.data };
+      return { key, kind: "plan", plan: withSteps(part.data, parts) };
     case "data-briefing":
       return { key, kind: "briefing", briefing: part.data };
     case "data-warning":

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::{
+    event_id::EventId,
     lenient,
     plan::{Plan, PlanStep, ReviewedBy, Verdict},
 };
@@ -20,6 +21,9 @@ pub struct PlanCreated {
 /// The plan has another status or other steps.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct PlanUpdated {
+    /// On a client's change of a plan: this event supersedes all events after its base.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base: Option<EventId>,
     /// The plan as it is now.
     pub plan: Box<Plan>,
 }

@@ -24,6 +24,7 @@ mod closing;
 mod completion;
 mod deaths;
 mod durable;
+mod edit_plan;
 mod end;
 mod expire;
 mod finish;
@@ -62,6 +63,7 @@ pub use self::{
     chunk::ArchiveChunk,
     claim::{Claim, ClaimTerms, Holder},
     closing::{Answer, Closed},
+    edit_plan::EditOutcome,
     end::{EndedRun, cancel_in_conversation},
     finish::FinishOutcome,
     flush::FlushOutcome,

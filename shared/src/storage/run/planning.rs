@@ -62,6 +62,17 @@ statements! {
             metadata = excluded.metadata,
             updated_at = excluded.updated_at
     ",
+    /// Removes the steps that a later version of a plan does not have.
+    DROP_STEPS = "
+        delete from agent_plan_steps
+        where exists (
+            select 1
+            from {each:$1}
+            where {uuid:value->>'id'} = agent_plan_steps.plan_id
+              and cast(value->>'step_count' as bigint) < agent_plan_steps.step_number
+              and {fenced:cast(value->>'run_id' as uuid)}
+        )
+    ",
     /// Stores steps with their current state.
     UPSERT_STEPS = "
         insert into agent_plan_steps (
@@ -143,12 +154,13 @@ pub fn plan_row(plan: &Plan) -> Value {
         "execution_mode": plan.execution_mode,
         "status": plan.status,
         "metadata": plan.metadata,
+        "step_count": plan.steps.len(),
     })
 }
 
 /// Returns the writes of plans, steps and roles, whose elements have the `run_id` of the holder's run.
 pub fn planning_rows(plans: Vec<Value>, steps: Vec<Value>, roles: Vec<Value>) -> Vec<Statement> {
-    let writes = [(UPSERT_PLANS, plans), (UPSERT_STEPS, steps), (INSERT_ROLES, roles)];
+    let writes = [(UPSERT_PLANS, plans.clone()), (DROP_STEPS, plans), (UPSERT_STEPS, steps), (INSERT_ROLES, roles)];
     let some = writes.into_iter().filter(|(_, elements)| !elements.is_empty());
     some.map(|(sql, elements)| Statement::new(sql, args![Value::from(elements)])).collect()
 }

@@ -2,8 +2,8 @@
 
 use super::{
     accept, ancestor, answer, attempt, begin, blocked, cancel, children, chunk, claim, closing, completion, deaths,
-    durable, end, expire, flush, forwarded, lease, locked_conversation, opening, orphans, outcomes, planning, progress,
-    queued, release, retire, steering, submit, summary, supersede, suspects, sweep, unfinished,
+    durable, edit_plan, end, expire, flush, forwarded, lease, locked_conversation, opening, orphans, outcomes,
+    planning, progress, queued, release, retire, steering, submit, summary, supersede, suspects, sweep, unfinished,
 };
 use crate::storage::sql::{FencedTexts, Sql};
 
@@ -23,6 +23,7 @@ pub const STATEMENTS: &[&[Sql]] = &[
     completion::STATEMENTS,
     deaths::STATEMENTS,
     durable::STATEMENTS,
+    edit_plan::STATEMENTS,
     end::STATEMENTS,
     expire::STATEMENTS,
     flush::STATEMENTS,
@@ -60,6 +61,7 @@ const CHUNK: &[Sql] = &[
     steering::END_JOINED_RUNS,
     steering::MOVE_MESSAGES,
     planning::UPSERT_PLANS,
+    planning::DROP_STEPS,
     planning::UPSERT_STEPS,
     planning::INSERT_ROLES,
     progress::INSERT_CHECKPOINTS,

@@ -56,9 +56,6 @@ enum DraftAction {
 /// Brings a call of `agent_create_plan` to its outcome, as far as that is possible now.
 pub async fn make_plan(attempt: &mut Attempt<'_>, index: usize, input: Value) -> Result<Drafting, Stop> {
     let call_id = attempt.memory.calls[index].state.call_id.clone();
-    if attempt.memory.calls[index].state.status == ToolCallStatus::Requested {
-        intend_here(attempt, index);
-    }
     match &attempt.memory.plan {
         Some(plan) if plan.call_id == call_id => {}
         Some(plan) if plan.is_open() => {
@@ -305,7 +302,9 @@ fn create(attempt: &mut Attempt<'_>, plan: Plan) {
     note_plan(attempt, steps);
 }
 
+/// Executes the plan. The call starts only now, because a call that a human must approve has not started.
 fn execute(attempt: &mut Attempt<'_>, index: usize) -> Drafting {
+    intend_here(attempt, index);
     set_status(attempt, PlanStatus::Executing);
     let plan = attempt.memory.plan.as_ref().expect("a plan was made");
     let output = json!({"plan_id": plan.id, "status": "executing", "steps": plan.steps.len()}).to_string();
@@ -336,7 +335,7 @@ fn replace_steps(attempt: &mut Attempt<'_>, steps: Vec<PlanStep>) {
     let plan = attempt.memory.plan.as_mut().expect("a plan was made");
     plan.steps = steps.clone();
     let updated = plan.clone();
-    attempt.recorder.emit(&EventBody::PlanUpdated(PlanUpdated { plan: Box::new(updated) }));
+    attempt.recorder.emit(&EventBody::PlanUpdated(PlanUpdated { base: None, plan: Box::new(updated) }));
     note_plan(attempt, steps);
 }
 
@@ -345,7 +344,7 @@ pub fn set_status(attempt: &mut Attempt<'_>, status: PlanStatus) {
     let plan = attempt.memory.plan.as_mut().expect("a plan was made");
     plan.status = status;
     let plan = plan.clone();
-    attempt.recorder.emit(&EventBody::PlanUpdated(PlanUpdated { plan: Box::new(plan) }));
+    attempt.recorder.emit(&EventBody::PlanUpdated(PlanUpdated { base: None, plan: Box::new(plan) }));
     note_plan(attempt, Vec::new());
 }
 

@@ -46,6 +46,8 @@ pub struct Planner {
     pub tools: Option<Vec<String>>,
     /// The newest plan of the conversation.
     pub newest_plan: Option<Plan>,
+    /// The text that the user has written about themselves, for a run that the user has started.
+    profile: Option<String>,
 }
 
 impl Planner {
@@ -63,8 +65,13 @@ impl Planner {
         let stored =
             if claim.is_child { retry_query(lease, recorder, || storage.role(claim.run_id)).await? } else { None };
         let newest_plan = retry_query(lease, recorder, || storage.newest_plan(claim.conversation_id)).await?;
+        let profile = if claim.is_child {
+            None
+        } else {
+            retry_query(lease, recorder, || storage.user_profile(&claim.owner_id)).await?
+        };
         let StoredRole { role, tools } = stored.unwrap_or(StoredRole { role: ModelRole::Planner, tools: None });
-        Ok(Some(Self { role, tools, newest_plan }))
+        Ok(Some(Self { role, tools, newest_plan, profile }))
     }
 
     /// Returns the definition for the role: its instructions before the agent's own, and its budget.
@@ -147,9 +154,10 @@ impl Attempt<'_> {
             return Vec::new();
         };
         let place = AgentContext::of(&self.memory.metadata).map(|context| prompts::place(&context));
+        let profile = planner.profile.as_ref().map(|profile| format!("The user writes about themselves: {profile}"));
         let tools = prompts::tools(&self.tool_specs());
         let of_earlier_run = planner.newest_plan.as_ref().filter(|plan| plan.is_open());
         let plan = self.memory.plan.as_ref().or(of_earlier_run).map(prompts::plan);
-        place.into_iter().chain(tools).chain(plan).collect()
+        place.into_iter().chain(profile).chain(tools).chain(plan).collect()
     }
 }

@@ -77,6 +77,7 @@ export const messages = {
   activity: {
     thinking: "Thinking…",
     planning: "Working through the plan…",
+    executing: (step: number, of: number) => `Executing step ${step} of ${of}…`,
     preparing: (tool: string) => `Preparing ${tool}…`,
     calling: (tool: string) => `Calling ${tool}…`,
     callingSeveral: (n: number) => `Calling ${n} tools…`,
@@ -142,10 +143,21 @@ export const messages = {
     declined: "Skipped",
     closed: "Not answered",
   },
+  subagent: {
+    title: "Work of a subagent",
+    gone: "Its work is no longer there.",
+    nothing: "It has written nothing.",
+    stop: "Stop it",
+  },
   plan: {
+    approve: (goal: string) => `Approve the plan: ${goal}`,
+    edit: "Edit the steps",
+    step: (n: number) => `Step ${n}`,
+    remove: (n: number) => `Remove step ${n}`,
+    notes: (notes: string) => `The reviewer’s notes: ${notes}`,
     title: "Plan",
     progress: (done: number, of: number) => `${done} of ${of} done`,
-    status: { pending: "to do", active: "in progress", completed: "done", failed: "failed", skipped: "skipped" },
+    status: { pending: "to do", executing: "in progress", completed: "done", failed: "failed" },
   },
   briefing: {
     label: "Briefing",

@@ -131,6 +131,7 @@ export const shell = {
       help: "Show this",
       keys: { Escape: "Esc", Enter: "Enter", Shift: "Shift" },
     },
+    contextUsage: (tokens: string, budget: string) => `The conversation takes ${tokens} of ${budget} tokens`,
     forkOf: (title: string) => `Continues “${apart(title)}”`,
     model: {
       answers: (name: string) => `Answers come from ${apart(name)}.`,

@@ -77,6 +77,7 @@ export const messages: typeof import("../en/messages").messages = {
   activity: {
     thinking: "正在思考…",
     planning: "正在执行计划…",
+    executing: (step: number, of: number) => `正在执行第 ${step} 步，共 ${of} 步…`,
     preparing: (tool) => `正在准备 ${tool}…`,
     calling: (tool) => `正在调用 ${tool}…`,
     callingSeveral: (n) => `正在调用 ${n} 个工具…`,
@@ -142,10 +143,21 @@ export const messages: typeof import("../en/messages").messages = {
     declined: "已跳过",
     closed: "未回答",
   },
+  subagent: {
+    title: "子代理的工作",
+    gone: "它的工作已不存在。",
+    nothing: "它没有写任何内容。",
+    stop: "停止它",
+  },
   plan: {
+    approve: (goal: string) => `批准计划：${goal}`,
+    edit: "修改步骤",
+    step: (n: number) => `第 ${n} 步`,
+    remove: (n: number) => `删除第 ${n} 步`,
+    notes: (notes: string) => `审阅意见：${notes}`,
     title: "计划",
     progress: (done, of) => `已完成 ${done} / ${of}`,
-    status: { pending: "待办", active: "进行中", completed: "已完成", failed: "失败", skipped: "已跳过" },
+    status: { pending: "待办", executing: "进行中", completed: "已完成", failed: "失败" },
   },
   briefing: {
     label: "简报",

@@ -129,6 +129,7 @@ export const shell: typeof import("../en/shell").shell = {
       help: "显示快捷键",
       keys: { Escape: "Esc", Enter: "Enter", Shift: "Shift" },
     },
+    contextUsage: (tokens, budget) => `对话占用 ${tokens} / ${budget} 个词元`,
     forkOf: (title) => `接续“${apart(title)}”`,
     model: {
       answers: (name) => `由 ${apart(name)} 回答。`,

@@ -9,7 +9,7 @@ import { Composer, type Suggestion } from "../composer/Composer";
 import { NEW_CHAT } from "../composer/drafts";
 import { Header } from "./Header";
 import { MessagesLater } from "./MessagesLater";
-import { firstQuestion, lastAnswer } from "./excerpts";
+import { contextUsage, firstQuestion, lastAnswer } from "./excerpts";
 import { firstWords, pageTitle } from "./title";
 import { showToast } from "../controls/toasts";
 import type { useAgents } from "./useAgents";
@@ -94,6 +94,7 @@ export function Conversation(props: Props) {
         title={title}
         agent={about && agent?.name}
         model={model}
+        context={isEmpty ? undefined : contextUsage(chat.messages)}
         origin={props.origin}
         isListShown={props.isListShown}
         onShowList={props.onShowList}

@@ -1,10 +1,12 @@
 // The header stands above the chat: it has the conversation's title, its agent, and a button for the list where the
 // list is not beside.
+import type { Data } from "../../chat/message";
 import type { ServerInfo } from "../../client/server";
 import { words } from "../../i18n";
 import { TitleField } from "../list/ConversationItem";
 import { Icon } from "../controls/icons";
 import { Menu } from "../controls/Menu";
+import { ContextSign } from "./ContextSign";
 import { ModelSign } from "./ModelSign";
 import "./Header.css";
 
@@ -13,6 +15,8 @@ type Props = {
   title?: string;
   agent?: string;
   model?: ServerInfo["model"];
+  /** How much of its budget the conversation took at the newest answer. */
+  context?: Data["context"];
   /** The conversation that this one continues. */
   origin?: { title: string; open(): void };
   isListShown: boolean;
@@ -22,7 +26,7 @@ type Props = {
   actions?: { isRenaming: boolean; beginRename(): void; rename(title: string | undefined): void; remove(): void };
 };
 
-export function Header({ title, agent, model, origin, isListShown, onShowList, onNew, actions }: Props) {
+export function Header({ title, agent, model, context, origin, isListShown, onShowList, onNew, actions }: Props) {
   return (
     <header className="head">
       {!isListShown && (
@@ -49,6 +53,7 @@ export function Header({ title, agent, model, origin, isListShown, onShowList, o
               </button>
             )}
             {model && <ModelSign model={model} />}
+            {context && <ContextSign context={context} />}
           </>
         )}
       </div>

@@ -1,0 +1,32 @@
+//! Problems with a plan.
+
+use std::fmt::Display;
+
+use axum::http::StatusCode;
+
+use super::Problem;
+
+impl Problem {
+    pub fn plan_not_found(id: impl Display) -> Self {
+        Self::new(StatusCode::NOT_FOUND, "plan_not_found", format!("There is no plan {id}."))
+    }
+
+    /// Refuses a change of a plan while a worker holds its run.
+    pub fn plan_busy(id: impl Display) -> Self {
+        let detail = format!("The planner of plan {id} works itself at the moment; try again when its step has ended.");
+        Self::new(StatusCode::CONFLICT, "plan_busy", detail)
+    }
+
+    /// Refuses a change of a plan that is not executed.
+    pub fn plan_not_executing(id: impl Display) -> Self {
+        let detail = format!(
+            "Plan {id} is not being executed. While it waits for an approval, change its steps with the approval."
+        );
+        Self::new(StatusCode::CONFLICT, "plan_not_executing", detail)
+    }
+
+    /// Refuses a plan that cannot be executed.
+    pub fn invalid_plan(problem: &str) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "invalid_plan", format!("{problem}."))
+    }
+}

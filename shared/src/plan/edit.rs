@@ -1,0 +1,158 @@
+//! Changes of a plan that is under way.
+
+use std::collections::BTreeSet;
+
+use serde::Deserialize;
+use uuid::Uuid;
+
+use super::{Plan, PlanStep, StepStatus, check::check_order};
+use crate::{storable::storable, tool::ToolError};
+
+/// A client's changes of a plan.
+#[derive(Debug, Clone, PartialEq, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PlanEdit {
+    /// The steps that change; the others stay as they are.
+    pub steps: Vec<StepEdit>,
+}
+
+/// A client's changes of one step. A field that is absent stays as it is.
+#[derive(Debug, Clone, PartialEq, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StepEdit {
+    /// The step.
+    #[serde(alias = "stepNumber")]
+    pub step_number: u32,
+    /// The task.
+    #[serde(default)]
+    pub description: Option<String>,
+    /// Whether a subagent takes the step.
+    #[serde(default, alias = "executorRequired")]
+    pub executor_required: Option<bool>,
+    /// Steps that must be completed before it.
+    #[serde(default, alias = "dependsOn")]
+    pub depends_on: Option<Vec<u32>>,
+}
+
+/// The effects of an edit.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct EditEffects {
+    /// Steps that are executed again, or for the first time.
+    pub steps: BTreeSet<u32>,
+    /// Runs of their executors.
+    pub executors: Vec<Uuid>,
+}
+
+impl Plan {
+    /// Changes the steps. They and all steps that need them become pending. Fails if the changed plan cannot be executed, or if
+    /// the planner takes one of these steps now.
+    pub fn edit(&mut self, edit: PlanEdit) -> Result<EditEffects, ToolError> {
+        let refused = |problem: String| ToolError::new("invalid_plan", problem);
+        if edit.steps.is_empty() {
+            return Err(refused("steps: at least one step".to_owned()));
+        }
+        let mut changed = BTreeSet::new();
+        for StepEdit { step_number, description, executor_required, depends_on } in edit.steps {
+            let step = self.steps.iter_mut().find(|step| step.step_number == step_number);
+            let step = step.ok_or_else(|| refused(format!("step {step_number} does not exist")))?;
+            if let Some(description) = description {
+                step.set_description(storable(description))?;
+            }
+            step.executor_required = executor_required.unwrap_or(step.executor_required);
+            if let Some(mut needed) = depends_on {
+                needed.sort_unstable();
+                needed.dedup();
+                step.depends_on = needed;
+            }
+            changed.insert(step_number);
+        }
+        check_order(&self.steps)?;
+        let mut effects = EditEffects { steps: self.and_dependents(changed), executors: Vec::new() };
+        for step in self.steps.iter_mut().filter(|step| effects.steps.contains(&step.step_number)) {
+            if step.is_taken_by_planner() {
+                return Err(refused(format!("step {}: the planner takes it now", step.step_number)));
+            }
+            effects.executors.extend(step.child_run_id.filter(|_| step.status == StepStatus::Executing));
+            step.reset();
+        }
+        Ok(effects)
+    }
+
+    fn and_dependents(&self, mut steps: BTreeSet<u32>) -> BTreeSet<u32> {
+        loop {
+            let needs = |step: &&PlanStep| {
+                !steps.contains(&step.step_number) && step.depends_on.iter().any(|number| steps.contains(number))
+            };
+            match self.steps.iter().find(needs) {
+                Some(step) => steps.insert(step.step_number),
+                None => return steps,
+            };
+        }
+    }
+}
+
+impl PlanStep {
+    fn reset(&mut self) {
+        self.status = StepStatus::Pending;
+        (self.result, self.error, self.child_run_id) = (None, None, None);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::plan::{ExecutionMode, PlanMetadata, PlanStatus, check_shape, read_steps};
+
+    fn plan() -> Plan {
+        let step = |number: u32, depends_on: &[u32]| json!({"step_number": number, "description": "x", "executor_required": true, "depends_on": depends_on});
+        let steps = json!({"steps": [step(1, &[]), step(2, &[1]), step(3, &[2]), step(4, &[])]});
+        let mut plan = Plan {
+            id: Uuid::nil(),
+            run_id: Uuid::nil(),
+            session_id: Uuid::nil(),
+            call_id: "call_1".into(),
+            user_message: "m".into(),
+            strategy: "planner_stream".into(),
+            execution_mode: ExecutionMode::AutoExecute,
+            status: PlanStatus::Executing,
+            steps: read_steps(&steps).and_then(check_shape).unwrap(),
+            metadata: PlanMetadata::default(),
+        };
+        for (index, status) in [StepStatus::Completed, StepStatus::Completed, StepStatus::Executing, StepStatus::Failed]
+            .into_iter()
+            .enumerate()
+        {
+            plan.steps[index].status = status;
+            plan.steps[index].child_run_id = Some(Uuid::from_u128(index as u128));
+        }
+        plan
+    }
+
+    fn edit(plan: &mut Plan, steps: Value) -> Result<EditEffects, String> {
+        plan.edit(serde_json::from_value(json!({"steps": steps})).unwrap()).map_err(|error| error.message)
+    }
+
+    #[test]
+    fn an_edited_step_and_those_that_need_it_run_again() {
+        let mut plan = plan();
+        let effects = edit(&mut plan, json!([{"stepNumber": 2, "description": "y"}])).unwrap();
+        assert_eq!(effects, EditEffects { steps: [2, 3].into(), executors: vec![Uuid::from_u128(2)] });
+        let statuses: Vec<StepStatus> = plan.steps.iter().map(|step| step.status).collect();
+        assert_eq!(statuses, [StepStatus::Completed, StepStatus::Pending, StepStatus::Pending, StepStatus::Failed]);
+        assert_eq!((plan.steps[1].description.as_str(), plan.steps[2].child_run_id), ("y", None));
+    }
+
+    #[test]
+    fn an_edit_that_cannot_be_executed_is_refused() {
+        let refused = |steps: Value| edit(&mut plan(), steps).unwrap_err();
+        assert!(refused(json!([])).contains("at least one step"));
+        assert!(refused(json!([{"step_number": 9}])).contains("step 9 does not exist"));
+        assert!(refused(json!([{"step_number": 1, "description": " "}])).contains("step 1: a description"));
+        assert!(refused(json!([{"step_number": 1, "depends_on": [3]}])).contains("need each other"));
+        let mut own = plan();
+        own.steps[2].executor_required = false;
+        assert!(edit(&mut own, json!([{"step_number": 1}])).unwrap_err().contains("step 3: the planner takes it now"));
+    }
+}

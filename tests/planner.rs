@@ -1,0 +1,151 @@
+//! A planner's input, as the model's provider receives it.
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::{
+    in_both_modes, in_either_mode,
+    support::{Client, Deployment, agent, answer, of_kind, stream_of, until, upstream::TestUpstream},
+};
+
+in_both_modes!(a_plan_survives_ten_summaries_byte_for_byte, an_edit_runs_a_step_again_and_those_that_need_it,);
+
+in_either_mode!(a_planner_reads_the_users_profile, the_program_has_a_planner_that_no_client_can_change);
+
+/// Returns a deployment that uses this provider.
+fn asking(deployment: Deployment, upstream: &TestUpstream) -> Deployment {
+    deployment
+        .with("CHAT_MODEL_PROVIDER", "openai")
+        .with("CHAT_MODEL_NAME", "m")
+        .with("OPENAI_BASE_URL", &upstream.base_url)
+}
+
+/// Returns the instructions of each request to answer a user.
+fn instructions(upstream: &TestUpstream) -> Vec<String> {
+    let requests = upstream.requests();
+    let system = |request: &Value| request["messages"][0].clone();
+    let texts = requests.iter().map(system).filter(|message| message["role"] == "system");
+    texts.map(|message| message["content"].as_str().unwrap().to_owned()).collect()
+}
+
+async fn wait_for_draft(client: &Client, run_id: &str) {
+    until("the run asks", || async {
+        let listed = client.get(&format!("/v1/runs/{run_id}/approvals")).await.unwrap();
+        (listed["items"][0]["status"] == "pending").then_some(())
+    })
+    .await;
+}
+
+async fn a_plan_survives_ten_summaries_byte_for_byte(deployment: Deployment) {
+    let upstream = TestUpstream::start(&["ok"]).await;
+    let mut deployment = asking(deployment, &upstream);
+    let client = deployment.client();
+    let definition =
+        json!({"name": "plans", "kind": "planner", "context_tokens": 300, "model": {"provider": "scripted"}});
+    let agent_id = agent(&client, json!([]), definition).await;
+    let steps: Vec<Value> =
+        (1..=10).map(|number| json!({"step_number": number, "description": format!("step {number} – 步骤")})).collect();
+    let plan = json!({"goal": "ten steps", "execution_mode": "draft_only", "steps": steps});
+    let stream = stream_of(&client, &agent_id, &format!("[plan={plan}]")).await;
+    wait_for_draft(&client, &stream.run_id).await;
+    let conversation = client.run(&stream.run_id).await["conversation_id"].as_str().unwrap().to_owned();
+    client.patch(&format!("/v1/agents/{agent_id}"), json!({"model": null})).await.unwrap();
+    let mut summaries = 0;
+    for n in 0..20 {
+        let content = format!("{n} {}", "word ".repeat(150));
+        let path = format!("/v1/conversations/{conversation}/messages");
+        let posted = client.post(&path, json!({"content": content})).await.unwrap();
+        let run_id = posted["run"]["id"].as_str().unwrap();
+        assert_eq!(client.wait_for_run(run_id).await["status"], "completed");
+        let frames = client.rest_after(run_id, "0-0").await;
+        summaries += usize::from(of_kind(&frames, "context.usage")[0]["compressed"] == true);
+    }
+    assert!(summaries >= 10, "{summaries}");
+    let plans: Vec<String> = instructions(&upstream)
+        .iter()
+        .map(|text| text.split("The plan, as it is now:").nth(1).expect("the plan is there").to_owned())
+        .collect();
+    assert!(plans.len() == 20 && plans.iter().all(|plan| *plan == plans[0]), "{plans:?}");
+    assert!(plans[0].contains("step 10 – 步骤"));
+}
+
+async fn a_planner_reads_the_users_profile(deployment: Deployment) {
+    let upstream = TestUpstream::start(&["ok"]).await;
+    let mut deployment = asking(deployment, &upstream);
+    let client = deployment.client();
+    let path = "/v1/users/me/profile";
+    let put = async |profile: Value| answer(client.request(Method::PUT, path).json(&json!({"profile": profile}))).await;
+    assert_eq!(client.get(path).await.unwrap(), json!({"profile": null}));
+    assert_eq!(put(json!("x".repeat(4097))).await.unwrap_err().code, "invalid_profile");
+    put(json!("y".repeat(4096))).await.unwrap();
+    put(json!("I keep bees.")).await.unwrap();
+    let agent_id = agent(&client, json!([]), json!({"name": "plans", "kind": "planner"})).await;
+    stream_of(&client, &agent_id, "hi").await.rest().await;
+    assert!(instructions(&upstream)[0].contains("I keep bees."));
+    put(Value::Null).await.unwrap();
+    assert_eq!(client.get(path).await.unwrap(), json!({"profile": null}));
+    put(json!("I keep ants.")).await.unwrap();
+    client.delete("/v1/users/me").await.unwrap();
+    assert_eq!(client.get(path).await.unwrap(), json!({"profile": null}));
+}
+
+async fn an_edit_runs_a_step_again_and_those_that_need_it(mut deployment: Deployment) {
+    let client = deployment.client();
+    let agent_id = agent(&client, json!([]), json!({"name": "plans", "kind": "planner"})).await;
+    let plan = json!({"goal": "g", "steps": [
+        {"step_number": 1, "description": "[tokens=1] first", "executor_required": true},
+        {"step_number": 2, "description": "[tokens=2] second", "executor_required": true, "depends_on": [1]},
+        {"step_number": 3, "description": "[tokens=900] [delay=50] third", "executor_required": true, "depends_on": [2]},
+        {"step_number": 4, "description": "[tokens=4] fourth", "executor_required": true},
+    ]});
+    let mut stream = stream_of(&client, &agent_id, &format!("[plan={plan}] [tokens=1]")).await;
+    let mut frames = stream.up_to_nth("plan_step.started", 4).await;
+    let run_id = stream.run_id.clone();
+    let plans = client.get(&format!("/v1/runs/{run_id}/plans")).await.unwrap();
+    let path = format!("/v1/plans/{}", plans["items"][0]["id"].as_str().unwrap());
+    let steps = json!({"steps": [
+        {"step_number": 2, "description": "[tokens=3] better"}, {"step_number": 3, "description": "[tokens=1] short"}
+    ]});
+    assert_eq!(client.patch(&path, json!({"steps": [{"step_number": 9}]})).await.unwrap_err().code, "invalid_plan");
+    assert_eq!(client.user("bob").patch(&path, steps.clone()).await.unwrap_err().code, "plan_not_found");
+    let edited = until("the planner has left", || async {
+        match client.patch(&path, steps.clone()).await {
+            Ok(edited) => Some(edited),
+            Err(refused) => {
+                assert_eq!(refused.code, "plan_busy");
+                None
+            }
+        }
+    })
+    .await;
+    assert_eq!(
+        (&edited["steps"][1]["status"], &edited["steps"][0]["status"]),
+        (&json!("pending"), &json!("completed"))
+    );
+    frames.extend(stream.rest().await);
+    assert_eq!(frames.last().unwrap().event, "run.completed");
+    let mut begun: Vec<u64> = of_kind(&frames, "plan_step.started")
+        .iter()
+        .map(|started| started["step"]["step_number"].as_u64().unwrap())
+        .collect();
+    begun.sort_unstable();
+    assert_eq!(begun, [1, 2, 2, 3, 3, 4]);
+    let third = of_kind(&frames, "subagent.started").iter().find(|started| started["step_number"] == 3).unwrap()["child_run_id"].clone();
+    assert_eq!(client.wait_for_run(third.as_str().unwrap()).await["status"], "cancelled");
+    let ended = client.get(&path).await.unwrap();
+    assert_eq!((&ended["status"], &ended["steps"][1]["result"]), (&json!("completed"), &json!("This is Holdfast's")));
+    assert_eq!(client.patch(&path, steps).await.unwrap_err().code, "plan_not_executing");
+}
+
+async fn the_program_has_a_planner_that_no_client_can_change(mut deployment: Deployment) {
+    let client = deployment.client();
+    let agents = client.get("/v1/agents").await.unwrap();
+    let [planner] = agents["items"].as_array().unwrap().as_slice() else { panic!("{agents}") };
+    let field = |name: &str| planner[name].as_str().unwrap();
+    assert_eq!((field("name"), field("origin"), field("kind")), ("planner", "builtin", "planner"));
+    let path = format!("/v1/agents/{}", field("id"));
+    for refused in [client.patch(&path, json!({"description": "d"})).await, client.delete(&path).await] {
+        let refused = refused.unwrap_err();
+        assert_eq!((refused.status, refused.code.as_str()), (409, "agent_builtin"));
+    }
+}
