@@ -8,7 +8,11 @@ use crate::{
     support::{Client, Deployment, agent, answer, of_kind, stream_of, until, upstream::TestUpstream},
 };
 
-in_both_modes!(a_plan_survives_ten_summaries_byte_for_byte, an_edit_runs_a_step_again_and_those_that_need_it,);
+in_both_modes!(
+    a_plan_survives_ten_summaries_byte_for_byte,
+    an_edit_runs_a_step_again_and_those_that_need_it,
+    each_role_has_the_model_of_its_profile,
+);
 
 in_either_mode!(a_planner_reads_the_users_profile, the_program_has_a_planner_that_no_client_can_change);
 
@@ -148,4 +152,27 @@ async fn the_program_has_a_planner_that_no_client_can_change(mut deployment: Dep
         let refused = refused.unwrap_err();
         assert_eq!((refused.status, refused.code.as_str()), (409, "agent_builtin"));
     }
+}
+
+async fn each_role_has_the_model_of_its_profile(deployment: Deployment) {
+    let upstream = TestUpstream::start(&["ok"]).await;
+    let mut deployment = asking(deployment, &upstream);
+    let client = deployment.client();
+    let profile = |provider: &str, model: &str| json!({"provider": provider, "model": model});
+    let profiles = json!({
+        "profiles": {"plan": profile("scripted", "s"), "fast": profile("openai", "fast"), "fine": profile("openai", "fine")},
+        "roles": {"planner": "plan", "executor": "fast", "synthesizer": "fine"},
+    });
+    answer(client.request(Method::PUT, "/v1/profiles").json(&profiles)).await.unwrap();
+    let agent_id = agent(&client, json!([]), json!({"name": "plans", "kind": "planner"})).await;
+    let steps = json!([
+        {"step_number": 1, "description": "one", "executor_required": true},
+        {"step_number": 2, "description": "[tokens=1] two", "depends_on": [1]},
+    ]);
+    let plan = json!({"goal": "g", "steps": steps});
+    let frames = stream_of(&client, &agent_id, &format!("[plan={plan}]")).await.rest().await;
+    let child = of_kind(&frames, "subagent.started")[0]["child_run_id"].as_str().unwrap();
+    assert_eq!(client.run(child).await["model"], "openai/fast");
+    let models: Vec<&Value> = of_kind(&frames, "step.completed").iter().map(|step| &step["model"]).collect();
+    assert_eq!(models, ["scripted/scripted", "scripted/scripted", "openai/fine"]);
 }

@@ -25,6 +25,7 @@ in_both_modes!(
     a_reviewer_approves_a_plan,
     after_two_reviews_a_human_decides,
     questions_end_the_run,
+    questions_come_after_the_other_calls_of_their_step,
     random_plans_survive_the_deaths_of_their_workers,
 );
 
@@ -226,6 +227,25 @@ async fn questions_end_the_run(mut deployment: Deployment) {
     let run = client.run(frames[0].data["run_id"].as_str().unwrap()).await;
     assert!(run["output_message"]["content"].as_str().unwrap().ends_with("\n\n1. Which colour?\n2. How large?"));
     assert_eq!((run["status"].as_str(), &run["output_message"]["content"]), (Some("completed"), &json!(fold(&frames))));
+}
+
+async fn questions_come_after_the_other_calls_of_their_step(mut deployment: Deployment) {
+    let client = deployment.client();
+    let planner_id = planner(&client).await;
+    let stream = stream_of(&client, &planner_id, "[parallel] [approval=pay] [questions=Which colour?]").await;
+    let run_id = stream.run_id.clone();
+    let asked = question(&client, &run_id).await;
+    decide(&client, &run_id, &asked, json!({"decision": "approve"})).await;
+    let frames = stream.rest().await;
+    assert_eq!(of_kind(&frames, "question.asked")[0]["questions"], json!(["Which colour?"]));
+    assert!(fold(&frames).ends_with("Which colour?"));
+    // A run that executes a plan asks nothing.
+    let plan = json!({"goal": "g", "steps": [{"step_number": 1, "description": "[tokens=1]"}]});
+    let frames = frames_of(&client, &planner_id, &format!("[parallel] [plan={plan}] [questions=Which colour?]")).await;
+    let refused =
+        of_kind(&frames, "tool_call.completed").into_iter().find(|call| call["name"] == "ask_clarifying_questions");
+    assert_eq!(refused.unwrap()["error"]["code"], "plan_under_way");
+    assert!(of_kind(&frames, "question.asked").is_empty());
 }
 
 /// Plans of the test with kills, and the kills. About half of the steps need one that fails.

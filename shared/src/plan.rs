@@ -73,6 +73,9 @@ pub struct PlanMetadata {
     /// Versions that were made after a review.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub revisions: usize,
+    /// Changes by clients during the execution; at most 20.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub edits: usize,
 }
 
 // serde prescribes the signature.

@@ -23,7 +23,7 @@ pub struct TraceMessage {
     pub redacted: bool,
     /// Calls that a message of the assistant requests.
     pub tool_calls: Vec<RequestedCall>,
-    /// The call whose result a message of a tool is.
+    /// The call whose result a message of a tool is, or whose plan gives the model a task.
     pub call_id: Option<String>,
     /// True if a tool's message reports a failure.
     pub is_error: bool,

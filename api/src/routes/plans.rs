@@ -40,7 +40,7 @@ pub async fn edit(
     app.edit_plan(&caller.owner, id, edit).await.map(Json)
 }
 
-/// List the plans of a run, newest first, at most 100.
+/// List the plans of a run, newest first, at most 20.
 #[utoipa::path(get, path = "/v1/runs/{id}/plans", operation_id = "list_plans_of_run", tag = "plans", params(("id" = Uuid, Path)), responses(
     (status = 200, body = Page<Plan>), (status = 404, body = Problem, description = "run_not_found")
 ))]
@@ -51,10 +51,11 @@ pub async fn of_run(
 ) -> Result<Json<Page<Plan>>, Problem> {
     let run = app.storage().run_without_answer(&caller.owner, id).await?;
     run.ok_or_else(|| Problem::run_not_found(id))?;
+    let _assembled = app.unread_answers().assemble(&caller, app.config().max_page_bytes)?;
     Ok(Json(Page { items: app.storage().plans_of_run(id).await?, next: None }))
 }
 
-/// List the plans of a conversation, newest first, at most 100.
+/// List the plans of a conversation, newest first, at most 20.
 #[utoipa::path(get, path = "/v1/conversations/{id}/plans", operation_id = "list_plans_of_conversation", tag = "plans", params(("id" = Uuid, Path)), responses(
     (status = 200, body = Page<Plan>), (status = 404, body = Problem, description = "conversation_not_found")
 ))]
@@ -65,5 +66,6 @@ pub async fn of_conversation(
 ) -> Result<Json<Page<Plan>>, Problem> {
     let conversation = app.storage().conversation(&caller.owner, id).await?;
     conversation.ok_or_else(|| Problem::conversation_not_found(id))?;
+    let _assembled = app.unread_answers().assemble(&caller, app.config().max_page_bytes)?;
     Ok(Json(Page { items: app.storage().plans_of_conversation(id).await?, next: None }))
 }

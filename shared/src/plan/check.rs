@@ -6,10 +6,14 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{ExecutionMode, MAX_STEPS, PlanMetadata, PlanStep, StepStatus};
-use crate::{storable::storable, tool::ToolError};
+use crate::{excerpt, storable::storable, tool::ToolError};
 
 /// Longest goal, description of a step and name of a tool, in characters.
 const MAX_TEXT_CHARS: usize = 4000;
+
+/// Most requested outputs and priority entities of a plan, and the longest one, in characters.
+const MAX_NAMES: usize = 20;
+const MAX_NAME_CHARS: usize = 200;
 
 /// Most tools of a step.
 const MAX_TOOLS: usize = 64;
@@ -67,13 +71,15 @@ impl PlanInput {
 
     /// Returns what the plan is for.
     pub fn metadata(&self) -> PlanMetadata {
-        let stored = |texts: &[String]| texts.iter().take(MAX_TOOLS).cloned().map(storable).collect();
+        let short = |text: &String| storable(excerpt::chars(text, MAX_NAME_CHARS));
+        let stored = |texts: &[String]| texts.iter().take(MAX_NAMES).map(short).collect();
         PlanMetadata {
             goal: storable(self.goal.clone()),
             requested_outputs: stored(&self.requested_outputs),
             priority_entities: stored(&self.priority_entities),
             reviews: Vec::new(),
             revisions: 0,
+            edits: 0,
         }
     }
 }

@@ -8,6 +8,9 @@ use uuid::Uuid;
 use super::{Plan, PlanStep, StepStatus, check::check_order};
 use crate::{storable::storable, tool::ToolError};
 
+/// Most changes of one plan. Each is an event with the whole plan.
+const MAX_EDITS: usize = 20;
+
 /// A client's changes of a plan.
 #[derive(Debug, Clone, PartialEq, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -51,6 +54,11 @@ impl Plan {
         if edit.steps.is_empty() {
             return Err(refused("steps: at least one step".to_owned()));
         }
+        if self.metadata.edits >= MAX_EDITS {
+            return Err(refused(format!("a plan can be changed {MAX_EDITS} times")));
+        }
+        self.metadata.edits += 1;
+        let own = self.own_step().map(|step| step.step_number);
         let mut changed = BTreeSet::new();
         for StepEdit { step_number, description, executor_required, depends_on } in edit.steps {
             let step = self.steps.iter_mut().find(|step| step.step_number == step_number);
@@ -69,7 +77,7 @@ impl Plan {
         check_order(&self.steps)?;
         let mut effects = EditEffects { steps: self.and_dependents(changed), executors: Vec::new() };
         for step in self.steps.iter_mut().filter(|step| effects.steps.contains(&step.step_number)) {
-            if step.is_taken_by_planner() {
+            if own == Some(step.step_number) {
                 return Err(refused(format!("step {}: the planner takes it now", step.step_number)));
             }
             effects.executors.extend(step.child_run_id.filter(|_| step.status == StepStatus::Executing));
@@ -153,6 +161,12 @@ mod tests {
         assert!(refused(json!([{"step_number": 1, "depends_on": [3]}])).contains("need each other"));
         let mut own = plan();
         own.steps[2].executor_required = false;
-        assert!(edit(&mut own, json!([{"step_number": 1}])).unwrap_err().contains("step 3: the planner takes it now"));
+        for taken in [json!([{"step_number": 1}]), json!([{"step_number": 3, "executor_required": true}])] {
+            assert!(edit(&mut own.clone(), taken).unwrap_err().contains("step 3: the planner takes it now"));
+        }
+        edit(&mut plan(), json!([{"step_number": 3, "executor_required": false}])).unwrap();
+        let mut often = plan();
+        (0..20).for_each(|_| drop(edit(&mut often, json!([{"step_number": 4}])).unwrap()));
+        assert!(edit(&mut often, json!([{"step_number": 4}])).unwrap_err().contains("20 times"));
     }
 }

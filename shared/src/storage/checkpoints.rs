@@ -274,7 +274,10 @@ async fn write_fork(tx: &mut Tx, account: Account<'_>, state: &CheckpointState) 
     let owner = account.owner;
     let (id, source, run_id) = (Uuid::now_v7(), state.checkpoint.conversation_id, state.checkpoint.run_id);
     tx.execute(INSERT_FORK, args![id, source, state.checkpoint.id]).await?;
-    let joined = state.trace.iter().filter(|message| message.role == TraceRole::User && message.step > 0).count();
+    // A plan's tasks are no messages of the user.
+    let has_joined =
+        |message: &&TraceMessage| message.role == TraceRole::User && message.step > 0 && message.call_id.is_none();
+    let joined = state.trace.iter().filter(has_joined).count();
     let args = args![source, run_id, Some(state.checkpoint.created_at), joined];
     let messages = tx.fetch_all::<(Uuid, i64)>(MESSAGES_OF_FORK, args).await?;
     // A fork beyond the quota copies nothing.

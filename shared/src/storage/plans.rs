@@ -25,7 +25,7 @@ pub struct StoredRole {
 }
 
 /// Plans of one list.
-const MAX_PLANS: usize = 100;
+const MAX_PLANS: usize = 20;
 
 #[derive(FromRow)]
 struct PlanRow {
@@ -124,13 +124,13 @@ impl Storage {
         Ok(self.with_steps(rows).await?.pop())
     }
 
-    /// Returns the newest plans of a run, newest first, at most 100.
+    /// Returns the newest plans of a run, newest first, at most 20.
     pub async fn plans_of_run(&self, run_id: Uuid) -> Result<Vec<Plan>, Error> {
         let rows = self.database.fetch_all("list the plans of a run", PLANS_OF_RUN, args![run_id, MAX_PLANS]).await?;
         self.with_steps(rows).await
     }
 
-    /// Returns the newest plans of a conversation, newest first, at most 100.
+    /// Returns the newest plans of a conversation, newest first, at most 20.
     pub async fn plans_of_conversation(&self, id: Uuid) -> Result<Vec<Plan>, Error> {
         self.newest_plans(id, MAX_PLANS).await
     }

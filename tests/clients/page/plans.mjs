@@ -5,7 +5,7 @@ const plan = (tab, goal) => tab.page.getByRole("group", { name: goal, exact: tru
 
 const message = (input) => `[plan=${JSON.stringify(input)}] [tokens=5]`;
 
-/** A plan fills in; a step opens to the work of its subagent while that goes on; a reload shows the same plan. */
+/** A plan fills in; a step opens to the running work of its subagent; a reload shows the same plan. */
 export async function watches_a_plan({ person }) {
   const tab = await (await person()).open();
   await tab.choose("planner");

@@ -93,6 +93,9 @@ impl<'a> Attempt<'a> {
             None => definition.model.clone(),
             Some(planner) => planner.model(&definition, &profiles),
         };
+        if let Some(planner) = &mut planner {
+            planner.set_synthesizer(&worker.models, &definition, &profiles);
+        }
         let definition = match &planner {
             None => definition,
             Some(planner) => Arc::new(planner.adapt(&definition, &worker.planner)),

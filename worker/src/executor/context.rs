@@ -83,6 +83,8 @@ fn turn_of_trace(memory: &Memory, message: &NewTraceMessage) -> Option<Turn> {
         // A message that has joined the run.
         TraceRole::User if message.step > 0 => Some(Turn::User(message.content.clone())),
         TraceRole::System | TraceRole::User => None,
+        // A model that failed at once has left an empty message, which some providers refuse.
+        TraceRole::Assistant if message.content.trim().is_empty() && message.tool_calls.is_empty() => None,
         TraceRole::Assistant => Some(Turn::Assistant {
             text: message.content.trim_start().to_owned(),
             calls: message.tool_calls.iter().map(tool_request).collect(),

@@ -67,7 +67,8 @@ impl Memory {
         let trace: Vec<NewTraceMessage> = trace.into_iter().map(new_trace_message).collect();
         let step = trace.iter().map(|message| message.step).max().unwrap_or(0);
         let children = calls.iter().filter(|call| call.child_run_id.is_some()).count();
-        let (of_plans, calls): (Vec<_>, Vec<_>) = calls.into_iter().partition(|call| plan::is_own_call(&call.name));
+        let is_of_plan = |call: &ToolCall| plan::is_own_call(&call.name) && call.child_run_id.is_some();
+        let (of_plans, calls): (Vec<_>, Vec<_>) = calls.into_iter().partition(is_of_plan);
         let newest = calls.into_iter().filter(|call| call.step == step).enumerate();
         let calls = newest.map(|(position, call)| {
             let approval = approvals.iter().rev().find(|approval| approval.call_id == call.call_id).cloned();
@@ -133,12 +134,22 @@ impl Memory {
         Some(self.plan.as_ref()?.own_step()?.step_number)
     }
 
-    /// Returns how many calls the model has requested so far: in the step of the plan that the run takes now, or else outside
-    /// of all such steps.
-    pub fn calls_made(&self) -> u32 {
+    /// Returns the messages of the step of the plan that the run takes now, or else those outside of all such steps.
+    fn messages_in_scope(&self) -> impl Iterator<Item = &NewTraceMessage> {
         let plan_step = self.plan_step();
-        let messages = self.trace.iter().filter(|message| message.plan_step == plan_step);
-        messages.map(|message| message.tool_calls.len() as u32).sum()
+        // An edited step is taken again.
+        let begun = self.trace.iter().rposition(NewTraceMessage::is_task).filter(|_| plan_step.is_some()).unwrap_or(0);
+        self.trace[begun..].iter().filter(move |message| message.plan_step == plan_step)
+    }
+
+    /// Returns how many calls the model has requested there.
+    pub fn calls_made(&self) -> u32 {
+        self.messages_in_scope().map(|message| message.tool_calls.len() as u32).sum()
+    }
+
+    /// Returns the number of the next model call there.
+    pub fn next_step_in_scope(&self) -> u32 {
+        self.messages_in_scope().filter(|message| message.role == TraceRole::Assistant).count() as u32 + 1
     }
 
     /// Returns the arguments that the model requested.

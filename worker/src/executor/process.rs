@@ -72,7 +72,11 @@ pub async fn process(attempt: &mut Attempt<'_>) -> Result<NextNode, Stop> {
     let step = attempt.memory.step;
     attempt.step = attempt.spans.step(step);
     let mut tools = attempt.tool_specs();
-    let limit = if tools.is_empty() { None } else { attempt.limits.reached_limit(step, attempt.memory.calls_made()) };
+    let limit = if tools.is_empty() {
+        None
+    } else {
+        attempt.limits.reached_limit(attempt.memory.next_step_in_scope(), attempt.memory.calls_made())
+    };
     attempt.recorder.emit(&EventBody::StepStarted(StepStarted { step }));
     if let Some(limit) = &limit {
         tools.clear();
@@ -146,7 +150,8 @@ async fn ask_model(
     request: model::Request,
     step_answer: &mut StepAnswer,
 ) -> Result<(), Stop> {
-    let mut span = attempt.spans_of_step().chat(&attempt.chosen_model);
+    let spans = attempt.spans_of_step();
+    let mut span = spans.chat(attempt.model_of_step());
     let read = read_answer(attempt, request, step_answer, &mut span).await;
     match &read {
         Ok(()) => spans::set_usage(&mut span, step_answer.usage),
@@ -163,7 +168,7 @@ async fn read_answer(
     step_answer: &mut StepAnswer,
     span: &mut Span,
 ) -> Result<(), Stop> {
-    let call = attempt.chosen_model.ask(request);
+    let call = attempt.model_of_step().ask(request);
     let ModelAnswer { by, deltas: mut answer } = attempt.alongside(call).await?.map_err(stop_for)?;
     spans::set_answered_by(span, &by);
     step_answer.model = by.path();

@@ -61,7 +61,8 @@ pub async fn take_messages(attempt: &mut Attempt<'_>) -> Result<(), Stop> {
 
 /// Returns the first messages that fit into the run beside those that have joined it before.
 fn within_limit(attempt: &Attempt<'_>, mut messages: Vec<SteeringMessage>) -> Vec<SteeringMessage> {
-    let has_joined = |message: &&NewTraceMessage| message.role == TraceRole::User && message.step > 0;
+    let has_joined =
+        |message: &&NewTraceMessage| message.role == TraceRole::User && message.step > 0 && !message.is_task();
     let joined = attempt.memory.trace.iter().filter(has_joined).map(|message| message.content.len());
     let (mut bytes, most) = (joined.sum::<usize>(), attempt.shared.worker.config.max_steering_bytes);
     let fits = |message: &&SteeringMessage| {

@@ -17,7 +17,7 @@ use holdfast_shared::{
     },
     excerpt,
     finish_reason::FinishReason,
-    plan,
+    plan::{self, PlanStatus},
     storable::storable,
     storage::{CallState, NewApproval, Progress},
     telemetry::Span,
@@ -67,10 +67,7 @@ pub async fn call_tools(attempt: &mut Attempt<'_>) -> Result<NextNode, Stop> {
             CallPlan::Delegate(input) => to_delegate.push((index, input)),
             CallPlan::Planner(input) => match planner_tool(attempt, index) {
                 PlannerTool::Plan => to_plan.push((index, input)),
-                PlannerTool::Questions => {
-                    asked.extend(read_questions(&input));
-                    complete(attempt, (index, Ok("The user was asked.".to_owned()), Duration::ZERO));
-                }
+                PlannerTool::Questions => asked.push((index, read_questions(&input))),
             },
             CallPlan::WaitForChild => waits_for_children = true,
             question => questions.push((index, question)),
@@ -98,11 +95,29 @@ pub async fn call_tools(attempt: &mut Attempt<'_>) -> Result<NextNode, Stop> {
     if waits_for_children {
         return Err(Stop::WaitingForChildren);
     }
+    let asked = complete_questions(attempt, asked);
     finish_step(attempt);
     if !asked.is_empty() {
         ask_questions(attempt, &asked);
     }
     Ok(attempt.memory.next())
+}
+
+/// Completes the calls that ask the user, and returns their questions. Order matters: they come last, because a step that
+/// waits for something else asks only afterwards.
+fn complete_questions(attempt: &mut Attempt<'_>, calls: Vec<(usize, Vec<String>)>) -> Vec<String> {
+    let executes = attempt.memory.plan.as_ref().is_some_and(|plan| plan.status == PlanStatus::Executing);
+    let mut questions = Vec::new();
+    for (index, asked) in calls {
+        let outcome = if executes {
+            Err(ToolError::new("plan_under_way", "the user was not asked: a plan is executed now; ask afterwards"))
+        } else {
+            questions.extend(asked);
+            Ok("The user was asked.".to_owned())
+        };
+        complete(attempt, (index, outcome, Duration::ZERO));
+    }
+    questions
 }
 
 /// Returns the tool of a planner that a call is for.

@@ -28,7 +28,7 @@ use crate::{
 pub struct AnsweredRun {
     /// The run that was waiting.
     pub run_id: Uuid,
-    /// The events of the answer's attempt.
+    /// The events of the answer's attempt; empty for a run that was queued before.
     pub events: Vec<Event>,
     /// True if a worker can claim the run now.
     pub queued: bool,
@@ -38,7 +38,8 @@ pub struct AnsweredRun {
     pub traceparent: Option<Traceparent>,
 }
 
-/// Selects the reason why the run `$1` waits: `human`, `children`, or none.
+/// Selects the reason why the run `$1` waits: `human`, `children`, or none. A run that executes a plan looks after each answer
+/// what it can begin, so its children are no reason.
 macro_rules! open_question {
     () => {
         "
@@ -66,6 +67,11 @@ macro_rules! open_question {
                           and t.status = 'called'
                           and t.child_run_id is not null
                           and t.completed_at is null
+                    )
+                    and not exists (
+                        select 1
+                        from agent_plans p
+                        where p.run_id = $1 and p.status = 'executing'
                     )
                 then 'children'
             end"
@@ -115,6 +121,14 @@ pub struct LockedAncestor {
     archived_to: EventId,
     pub children_usage: Option<Json<Usage>>,
     traceparent: Option<String>,
+}
+
+impl LockedAncestor {
+    /// Returns a queued run without new events, for which the caller wakes a worker again.
+    pub fn woken(self) -> AnsweredRun {
+        let (run_id, conversation_id, traceparent) = (self.id, self.conversation_id, traceparent(self.traceparent));
+        AnsweredRun { run_id, events: Vec::new(), queued: true, conversation_id, traceparent }
+    }
 }
 
 /// Locks a run above another one; `None` if the run has ended or is gone.

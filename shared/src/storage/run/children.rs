@@ -98,11 +98,14 @@ statements! {
             {uuid:value->>'agent_id'}, 1, 'queued', {uuid:value->>'message_id'},
             {uuid:value->>'output_message_id'}, cast(value->>'queued_id' as bigint),
             cast(value->>'queued_id' as bigint), {now}, p.stream, p.traceparent,
-            (
-                select version
-                from agent_definitions
-                where id = {uuid:value->>'agent_id'}
-            ),
+            case
+                when value->>'role' in ('executor', 'reviewer') then p.agent_version
+                else (
+                    select version
+                    from agent_definitions
+                    where id = {uuid:value->>'agent_id'}
+                )
+            end,
             ", next_round!("p.owner_id"), ",
             p.id, value->>'call_id', value->>'role', coalesce(p.top_run_id, p.id), p.depth + 1,
             ", needs!("{uuid:value->>'agent_id'}", "1"), from_parents!()),

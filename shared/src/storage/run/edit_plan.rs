@@ -1,5 +1,4 @@
-//! EDIT: a client changes a plan that is under way. The run must have no worker: it waits for its children or stands in the
-//! queue.
+//! EDIT: a client changes a plan that is under way, while its run waits for its children or for a human.
 
 use serde_json::json;
 use uuid::Uuid;
@@ -10,7 +9,7 @@ use crate::storage::{
     sql::{Commit, RollBack, Tx, args, statements},
 };
 use crate::{
-    event::PlanUpdated,
+    event::{AgentState, AgentStateChanged, PlanUpdated},
     plan::{Plan, PlanEdit, PlanStatus, PlanStep},
     run::RunStatus,
 };
@@ -27,7 +26,7 @@ pub enum EditOutcome {
         /// Runs that took steps which run again.
         executors: Vec<Uuid>,
     },
-    /// A worker holds the run.
+    /// A worker holds the run, or will do so soon.
     Busy,
     /// The plan is not executed now.
     NotExecuting,
@@ -38,6 +37,13 @@ pub enum EditOutcome {
 }
 
 statements! {
+    /// Stores what a plan is for, with the number of its changes.
+    SET_METADATA = "
+        update agent_plans
+        set metadata = $2,
+            updated_at = {now}
+        where id = $1
+    ",
     /// Changes a step of a plan.
     EDIT_STEP = "
         update agent_plan_steps
@@ -54,14 +60,15 @@ statements! {
 }
 
 impl Storage {
-    /// Changes a plan whose run has no worker, and queues that run.
+    /// Changes a plan whose run waits, and queues that run unless a human must answer.
     pub async fn edit_plan(&self, id: Uuid, edit: &PlanEdit) -> Result<EditOutcome, Error> {
         let Some(run_id) = self.plan(id).await?.map(|plan| plan.run_id) else { return Ok(EditOutcome::NotFound) };
         let edit_plan = async |tx: &mut Tx| {
             let Some(run) = ancestor::lock(tx, run_id).await? else {
                 return Ok(RollBack(EditOutcome::NotExecuting));
             };
-            if run.status == RunStatus::Running {
+            // A queued run may have events that its next attempt supersedes.
+            if run.status != RunStatus::Waiting {
                 return Ok(RollBack(EditOutcome::Busy));
             }
             // The run's lock keeps everybody else from writing the plan.
@@ -75,12 +82,18 @@ impl Storage {
                 Ok(effects) => effects,
                 Err(error) => return Ok(RollBack(EditOutcome::Invalid(error.message))),
             };
+            tx.execute(SET_METADATA, args![id, json!(plan.metadata)]).await?;
             for step in plan.steps.iter().filter(|step| effects.steps.contains(&step.step_number)) {
                 write_step(tx, id, step).await?;
             }
             // A question to a human keeps the run waiting.
             let must_queue = !ancestor::awaits_human(tx, &run).await?;
-            let updated = |base| vec![PlanUpdated { base: Some(base), plan: Box::new(plan.clone()) }.into()];
+            // The last event before a wait for a human says so.
+            let waiting = (!must_queue).then_some(AgentStateChanged { state: AgentState::WaitingOnUser }.into());
+            let updated = |base| {
+                let updated = PlanUpdated { base: Some(base), plan: Box::new(plan.clone()) };
+                std::iter::once(updated.into()).chain(waiting).collect()
+            };
             let answered = ancestor::answer(tx, run, None, must_queue, updated).await?;
             let (plan, answered) = (Box::new(plan), Box::new(answered));
             Ok(Commit(EditOutcome::Edited { plan, answered, executors: effects.executors }))

@@ -153,7 +153,8 @@ async fn answer_parent(
     tx.execute(SET_OUTCOME, args).await?;
     if !is_waiting {
         tx.execute(SET_CHILDREN_USAGE, args![call.run_id, json!(total)]).await?;
-        return Ok(None);
+        // A claim skips a locked row, so a worker that was woken before may not have seen the parent.
+        return Ok((parent.status == RunStatus::Queued).then(|| parent.woken()));
     }
     let logged = LoggedOutcome {
         call_id: call.call_id.clone(),

@@ -69,7 +69,7 @@ pub struct NewTraceMessage {
     /// Calls that a message of the assistant requests.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tool_calls: Vec<RequestedCall>,
-    /// The call whose result a message of a tool is.
+    /// The call whose result a message of a tool is, or whose plan gives the model a task.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub call_id: Option<String>,
     /// True if a tool's message reports a failure.
@@ -83,6 +83,13 @@ pub struct NewTraceMessage {
     /// The step of a plan that it belongs to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plan_step: Option<u32>,
+}
+
+impl NewTraceMessage {
+    /// Returns whether a plan has given the model this message as a task.
+    pub fn is_task(&self) -> bool {
+        self.role == TraceRole::User && self.call_id.is_some()
+    }
 }
 
 /// A tool call with its current state.

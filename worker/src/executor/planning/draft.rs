@@ -5,6 +5,7 @@ use holdfast_shared::{
     approval::{ApprovalKind, ApprovalStatus},
     config::Provider,
     event::{EventBody, PlanCreated, PlanReviewed, PlanUpdated},
+    excerpt,
     plan::{self, ExecutionMode, Plan, PlanInput, PlanReview, PlanStatus, PlanStep, ReviewedBy, Scope, Verdict},
     storable::storable,
     storage::{CallState, Progress, StepState},
@@ -29,6 +30,9 @@ const MOST_ROUNDS: u32 = 2;
 
 /// Times that the model is asked for steps, if it cannot be executed what it has written.
 const TRIES: usize = 3;
+
+/// Characters of the user's message that a plan keeps.
+const MESSAGE_CHARS: usize = 4000;
 
 /// The needs of a call of `agent_create_plan`.
 pub enum Drafting {
@@ -202,7 +206,10 @@ async fn first_version(
         run_id: attempt.claim.run_id,
         session_id: attempt.claim.conversation_id,
         call_id: call_id.to_owned(),
-        user_message: attempt.memory.input.content.model_text(attempt.definition.language),
+        user_message: excerpt::chars(
+            &attempt.memory.input.content.model_text(attempt.definition.language),
+            MESSAGE_CHARS,
+        ),
         strategy: "planner_stream".to_owned(),
         execution_mode: call.execution_mode,
         status: PlanStatus::Draft,

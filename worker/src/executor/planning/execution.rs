@@ -7,7 +7,7 @@ use holdfast_shared::{
     plan::{self, PlanStatus, PlanStep, StepStatus},
     run::RunError,
     storable::storable,
-    storage::{CallState, NewChild, NewRole, Progress, StepState},
+    storage::{CallState, NewChild, NewRole, NewTraceMessage, Progress, StepState},
     subagent::SubagentRole,
     tool::{Effect, ToolCallStatus, ToolError},
     trace::{Node, TraceRole},
@@ -157,7 +157,7 @@ fn begin_own_step(attempt: &mut Attempt<'_>, number: u32) {
     let (task, of) = (prompts::own_step(plan, &step), plan.steps.len());
     attempt.recorder.emit(&EventBody::PlanStepStarted(PlanStepStarted { plan_id, step: Box::new(step.clone()), of }));
     let at = attempt.memory.step.max(1);
-    let message = attempt.memory.push(TraceRole::User, task, at).clone();
+    let message = push_task(attempt, task, at);
     let progress =
         Progress { messages: vec![message], plan_steps: vec![StepState { plan_id, step }], ..Progress::default() };
     attempt.checkpoint(Node::Tools, progress);
@@ -262,8 +262,16 @@ fn end_plan(attempt: &mut Attempt<'_>) {
     set_status(attempt, if is_completed { PlanStatus::Completed } else { PlanStatus::Failed });
     let task = prompts::ended(attempt.memory.plan.as_ref().expect("a plan is executed"));
     let at = attempt.memory.step.max(1);
-    let message = attempt.memory.push(TraceRole::User, task, at).clone();
+    let message = push_task(attempt, task, at);
     attempt.checkpoint(Node::Tools, Progress { messages: vec![message], plan_steps, ..Progress::default() });
+}
+
+/// Gives the model a task of the plan.
+fn push_task(attempt: &mut Attempt<'_>, task: String, step: u32) -> NewTraceMessage {
+    let call_id = attempt.memory.plan.as_ref().map(|plan| plan.call_id.clone());
+    let message = attempt.memory.push(TraceRole::User, task, step);
+    message.call_id = call_id;
+    message.clone()
 }
 
 fn change_step(attempt: &mut Attempt<'_>, number: u32, change: impl FnOnce(&mut PlanStep)) {

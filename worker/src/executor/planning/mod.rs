@@ -10,7 +10,7 @@ mod project;
 mod prompts;
 mod questions;
 
-use std::sync::Arc;
+use std::{error::Error, sync::Arc};
 
 use holdfast_shared::{
     agent::{AgentDefinition, AgentKind, Limits, ModelRole, ModelSettings, Profiles},
@@ -28,7 +28,7 @@ use super::{
 use crate::{
     WorkerState,
     lease::Lease,
-    model::{AnswerForm, ToolSpec},
+    model::{AnswerForm, ChosenModel, Models, ToolSpec},
     recorder::Recorder,
     tools::Tool,
 };
@@ -48,6 +48,8 @@ pub struct Planner {
     pub newest_plan: Option<Plan>,
     /// The text that the user has written about themselves, for a run that the user has started.
     profile: Option<String>,
+    /// The model that writes the answer after a plan, if the deployment has one for that.
+    pub synthesizer: Option<ChosenModel>,
 }
 
 impl Planner {
@@ -71,7 +73,7 @@ impl Planner {
             retry_query(lease, recorder, || storage.user_profile(&claim.owner_id)).await?
         };
         let StoredRole { role, tools } = stored.unwrap_or(StoredRole { role: ModelRole::Planner, tools: None });
-        Ok(Some(Self { role, tools, newest_plan, profile }))
+        Ok(Some(Self { role, tools, newest_plan, profile, synthesizer: None }))
     }
 
     /// Returns the definition for the role: its instructions before the agent's own, and its budget.
@@ -100,11 +102,22 @@ impl Planner {
     /// Returns the settings of the role's model: the agent's own, or else the deployment's profile of the role. A child has the
     /// profile first.
     pub fn model(&self, definition: &AgentDefinition, profiles: &Profiles) -> Option<ModelSettings> {
-        let profile = profiles.roles.get(&self.role).cloned();
-        let of_role = profile.map(|profile| ModelSettings { profile: Some(profile), ..ModelSettings::default() });
+        let of_role = settings_of(self.role, profiles);
         match self.role {
             ModelRole::Planner => definition.model.clone().or(of_role),
             _ => of_role.or(definition.model.clone()),
+        }
+    }
+
+    /// Sets up the model of the role `synthesizer`, for a planner without a model of its own.
+    pub fn set_synthesizer(&mut self, models: &Models, definition: &AgentDefinition, profiles: &Profiles) {
+        let is_free = self.role == ModelRole::Planner && definition.model.is_none();
+        let Some(settings) = settings_of(ModelRole::Synthesizer, profiles).filter(|_| is_free) else { return };
+        match models.get(Some(&settings), profiles) {
+            Ok(model) => self.synthesizer = Some(model),
+            Err(error) => {
+                tracing::warn!(error = &error as &dyn Error, "failed to set up the model of the role synthesizer");
+            }
         }
     }
 
@@ -123,7 +136,20 @@ impl Planner {
     }
 }
 
+/// Returns the settings of the deployment's profile of a role.
+fn settings_of(role: ModelRole, profiles: &Profiles) -> Option<ModelSettings> {
+    let profile = profiles.roles.get(&role).cloned();
+    profile.map(|profile| ModelSettings { profile: Some(profile), ..ModelSettings::default() })
+}
+
 impl Attempt<'_> {
+    /// Returns the model of the next step: after a plan, the one that writes the answer.
+    pub fn model_of_step(&self) -> &ChosenModel {
+        let is_after_plan = self.memory.plan.as_ref().is_some_and(|plan| !plan.is_open());
+        let synthesizer = self.planner.as_ref().and_then(|planner| planner.synthesizer.as_ref());
+        synthesizer.filter(|_| is_after_plan).unwrap_or(&self.chosen_model)
+    }
+
     /// Returns a tool that the model may call now: in a step of a plan, one of the step's tools.
     pub fn tool(&self, name: &str) -> Option<&Arc<Tool>> {
         let step = self.memory.plan.as_ref().and_then(Plan::own_step);

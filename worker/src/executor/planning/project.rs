@@ -154,7 +154,12 @@ impl Indicators {
 pub fn clarify(attempt: &mut Attempt<'_>) -> bool {
     let is_planner = attempt.planner.as_ref().is_some_and(|planner| planner.role == ModelRole::Planner);
     let context = AgentContext::of(&attempt.memory.metadata);
-    if !is_planner || attempt.memory.step > 0 || context.is_none_or(|context| context.context_type != CREATES) {
+    if !is_planner || attempt.memory.step > 0 {
+        return false;
+    }
+    if context.is_none_or(|context| context.context_type != CREATES) {
+        // The user has turned to something else.
+        keep(attempt, None);
         return false;
     }
     let stored = attempt.memory.metadata.get(FIELD).cloned().unwrap_or_default();
