@@ -80,6 +80,7 @@ pub async fn me(
 pub struct UserProfile {
     /// Free text; null if there is none.
     #[serde(deserialize_with = "Option::deserialize")]
+    #[schema(required = true)]
     profile: Option<String>,
 }
 
