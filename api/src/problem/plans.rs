@@ -20,7 +20,7 @@ impl Problem {
     /// Refuses a change of a plan that is not executed.
     pub fn plan_not_executing(id: impl Display) -> Self {
         let detail = format!(
-            "Plan {id} is not being executed. While it waits for an approval, change its steps with the approval."
+            "Plan {id} is not being executed: it has ended, its run has ended, or it waits for an approval, with which its steps can be changed."
         );
         Self::new(StatusCode::CONFLICT, "plan_not_executing", detail)
     }

@@ -48,7 +48,7 @@ pub enum Drafting {
 #[derive(Debug, PartialEq)]
 enum DraftAction {
     Execute,
-    Refuse(Option<String>),
+    Refuse(ToolError),
     Review(u32),
     AwaitReviewer,
     /// The reviewer's run has ended with this text.
@@ -75,11 +75,9 @@ pub async fn make_plan(attempt: &mut Attempt<'_>, index: usize, input: Value) ->
     loop {
         match next(attempt, index) {
             DraftAction::Execute => return Ok(execute(attempt, index)),
-            DraftAction::Refuse(reason) => {
-                let because = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
+            DraftAction::Refuse(error) => {
                 set_status(attempt, PlanStatus::Failed);
-                let problem = format!("the user asks for changes of the plan{because}");
-                return Ok(refuse(attempt, index, ToolError::new("changes_requested", problem)));
+                return Ok(refuse(attempt, index, error));
             }
             DraftAction::Review(round) => {
                 if let Err(error) = start_reviewer(attempt, round).await? {
@@ -149,22 +147,28 @@ fn answered(
     edited: Option<Value>,
     reason: Option<String>,
 ) -> DraftAction {
-    let round = attempt.memory.plan.as_ref().map_or(0, |plan| plan.metadata.reviews.len() as u32) + 1;
     let is_approved = status == ApprovalStatus::Approved;
+    let steps = match edited.filter(|_| is_approved) {
+        None => None,
+        Some(edited) => match plan::read_steps(&edited).and_then(|steps| plan::check_steps(steps, &scope(attempt))) {
+            Ok(steps) => Some(steps),
+            // Only a worker knows the tools.
+            Err(error) => return DraftAction::Refuse(error),
+        },
+    };
+    let round = attempt.memory.plan.as_ref().map_or(0, |plan| plan.metadata.reviews.len() as u32) + 1;
     let verdict = if is_approved { Verdict::Approved } else { Verdict::ChangesRequested };
     let notes = reason.clone().unwrap_or_default();
     review(attempt, PlanReview { round, verdict, notes, by: ReviewedBy::User });
     if !is_approved {
-        return DraftAction::Refuse(reason);
+        let because = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
+        let problem = format!("the user asks for changes of the plan{because}");
+        return DraftAction::Refuse(ToolError::new("changes_requested", problem));
     }
-    let Some(edited) = edited else { return DraftAction::Execute };
-    match plan::read_steps(&edited).and_then(|steps| plan::check_steps(steps, &scope(attempt))) {
-        Ok(steps) => {
-            replace_steps(attempt, steps);
-            DraftAction::Execute
-        }
-        Err(error) => DraftAction::Refuse(Some(error.message)),
+    if let Some(steps) = steps {
+        replace_steps(attempt, steps);
     }
+    DraftAction::Execute
 }
 
 /// The tools that the steps of the run's plans may name.
