@@ -28,8 +28,10 @@ impl App {
             if let EditOutcome::Edited { answered, executors, .. } = &edited {
                 app.publish_answered(answered).await;
                 for executor in executors {
-                    // It may have ended meanwhile, or be gone.
-                    let _ = app.cancel(&user, *executor).await;
+                    // The edit is stored: an executor that is not cancelled only works in vain.
+                    if let Err(error) = app.cancel(&user, *executor).await {
+                        tracing::warn!(plan.id = %id, run.id = %executor, error.code, error.detail, "failed to cancel a replaced executor; it works to its end");
+                    }
                 }
             }
             Ok(edited)

@@ -87,11 +87,10 @@ fn end_own_step(attempt: &mut Attempt<'_>) {
     }
 }
 
-/// Ends the step that the planner takes with the failure of its model. Returns false if the planner takes none.
-pub fn fail_own_step(attempt: &mut Attempt<'_>, error: &RunError) -> bool {
-    let Some(number) = attempt.memory.plan_step() else { return false };
+/// Ends the step that the planner takes with the failure of its model, if it takes one.
+pub fn fail_own_step(attempt: &mut Attempt<'_>, error: &RunError) {
+    let Some(number) = attempt.memory.plan_step() else { return };
     end_step(attempt, number, Err(format!("{}: {}", error.code, error.message)));
-    true
 }
 
 /// Records the end of a step: a result, or an error of its own or of the executor.
