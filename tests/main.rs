@@ -45,6 +45,7 @@ mod rate_limit;
 mod redis;
 mod redis_failover;
 mod resume;
+mod rolling_upgrade;
 mod run_limits;
 mod search;
 mod server;

@@ -1,6 +1,7 @@
 //! The real executable, which tests start as an operator does.
 
 use std::{
+    ffi::OsString,
     io::{BufRead, BufReader, Read},
     os::unix::fs::{DirBuilderExt, MetadataExt},
     path::{Path, PathBuf},
@@ -30,7 +31,17 @@ pub struct Holdfast {
 impl Holdfast {
     /// Returns a command without the tests' own environment. `HOLDFAST_PROGRAM` names another build of the program.
     pub fn command() -> Command {
-        let program = std::env::var_os("HOLDFAST_PROGRAM").unwrap_or_else(|| env!("CARGO_BIN_EXE_holdfast").into());
+        Self::command_of(std::env::var_os("HOLDFAST_PROGRAM").unwrap_or_else(|| env!("CARGO_BIN_EXE_holdfast").into()))
+    }
+
+    /// Returns a command of the version before.
+    pub fn previous_command() -> Command {
+        let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/previous/holdfast");
+        assert!(program.exists(), "tests/servers/previous_version.sh target/previous builds the version before");
+        Self::command_of(program.into())
+    }
+
+    fn command_of(program: OsString) -> Command {
         let mut command = Command::new(program);
         command
             .env_clear()
@@ -161,9 +172,9 @@ impl Drop for Holdfast {
 /// The URL of a Redis for a command that connects to none.
 const NO_REDIS: &str = "redis://127.0.0.1:1";
 
-fn on_stores(database_url: &str, redis_url: &str) -> Command {
+fn on_database(url: &str) -> Command {
     let mut command = Holdfast::command();
-    command.env("DATABASE_URL", database_url).env("REDIS_URL", redis_url);
+    command.env("DATABASE_URL", url).env("REDIS_URL", NO_REDIS);
     command
 }
 
@@ -174,7 +185,7 @@ static TEMPLATE: OnceLock<TempDir> = OnceLock::new();
 fn copy_template(folder: &Path) {
     let template = TEMPLATE.get_or_init(|| {
         let template = tempfile::tempdir().unwrap();
-        migrate(Holdfast::command().env("HOLDFAST_DATA_DIR", template.path()));
+        migrate(Holdfast::command().arg("migrate").env("HOLDFAST_DATA_DIR", template.path()));
         template
     });
     std::fs::DirBuilder::new().mode(0o700).create(folder).unwrap();
@@ -183,9 +194,9 @@ fn copy_template(folder: &Path) {
     }
 }
 
-/// Makes the schema of the command's database.
-fn migrate(command: &mut Command) {
-    let migrated = command.arg("migrate").output().unwrap();
+/// Executes `holdfast migrate`, which makes or upgrades the schema of the command's database.
+pub fn migrate(command: &mut Command) {
+    let migrated = command.output().unwrap();
     assert!(migrated.status.success(), "{}", String::from_utf8_lossy(&migrated.stderr));
 }
 
@@ -226,7 +237,15 @@ impl Embedded {
     }
 
     pub fn command(&self) -> Command {
-        let mut command = Holdfast::command();
+        self.configured(Holdfast::command())
+    }
+
+    /// Returns a command of the version before.
+    pub fn previous_command(&self) -> Command {
+        self.configured(Holdfast::previous_command())
+    }
+
+    fn configured(&self, mut command: Command) -> Command {
         command.env("HOLDFAST_DATA_DIR", self.data_dir()).envs(self.settings.iter().cloned());
         command
     }
@@ -257,13 +276,13 @@ pub struct ScaledOut {
 
 impl ScaledOut {
     pub fn new() -> Self {
-        let database = Postgres::migrated_database(|url| migrate(&mut on_stores(url, NO_REDIS)));
+        let database = Postgres::migrated_database(|url| migrate(on_database(url).arg("migrate")));
         Self::as_it_is(database.url().to_owned(), Some(database))
     }
 
     /// Returns a deployment on a given database, also of another server than the shared one.
     pub fn on(database_url: String, database: Option<TestDatabase>) -> Self {
-        migrate(&mut on_stores(&database_url, NO_REDIS));
+        migrate(on_database(&database_url).arg("migrate"));
         Self::as_it_is(database_url, database)
     }
 
@@ -280,7 +299,16 @@ impl ScaledOut {
     }
 
     pub fn command(&self, role: &str) -> Command {
-        let mut command = on_stores(&self.database_url, &self.redis.url());
+        self.configured(Holdfast::command(), role)
+    }
+
+    /// Returns a command of the version before.
+    pub fn previous_command(&self, role: &str) -> Command {
+        self.configured(Holdfast::previous_command(), role)
+    }
+
+    fn configured(&self, mut command: Command, role: &str) -> Command {
+        command.env("DATABASE_URL", &self.database_url).env("REDIS_URL", self.redis.url());
         command.arg(role).envs(self.settings.iter().cloned());
         command
     }

@@ -18,7 +18,7 @@ pub use client::{Client, ErrorResponse, answer};
 pub use collector::{ExportedSpan, TestCollector};
 pub use deployment::{Deployment, agent, frames_of, of_kind, stream_of};
 pub use gate::{Gate, GateMode};
-pub use holdfast::{Embedded, Holdfast, ScaledOut, own_user, refusal};
+pub use holdfast::{Embedded, Holdfast, ScaledOut, migrate, own_user, refusal};
 pub use programs::{ClientProgram, SharedProgram};
 pub use proxy::Proxy;
 pub use sse::{EventFrame, EventStream, UncleanEnd, fold, without_superseded};

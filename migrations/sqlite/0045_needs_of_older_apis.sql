@@ -1,0 +1,1 @@
+-- One process opens the file, so no API of the version before writes into it.
