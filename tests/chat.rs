@@ -10,6 +10,8 @@ use std::{
     sync::mpsc::{self, Receiver},
 };
 
+use serde_json::Value;
+
 use crate::support::{
     Client, Embedded, Holdfast, TIMEOUT,
     tokens::{SECRET, claims, token},
@@ -208,6 +210,51 @@ async fn ctrl_c_cancels_the_run_and_then_quits() {
     terminal.type_in("\u{3}");
     let status = until("it has quit", || std::future::ready(terminal.child.try_wait().unwrap())).await;
     assert_eq!(status.code(), Some(130));
+}
+
+#[tokio::test]
+async fn a_correction_joins_the_answer_under_way() {
+    let mut holdfast = Embedded::new().start();
+    let mut terminal = Terminal::interactive(&holdfast.base());
+    terminal.wait_for("> ");
+    terminal.type_in("[call=scripted__echo {\"text\": \"x\", \"delay_ms\": 1500}] [tokens=3] hello\n");
+    terminal.wait_for("[calling scripted__echo");
+    terminal.type_in("/steer [tokens=2] shorter\n");
+    terminal.wait_for("[your correction is read now]");
+    terminal.wait_for("\n> ");
+    let client = holdfast.client().user("ann");
+    assert_eq!(statuses(&client).await, ["cancelled", "completed"]);
+    assert_eq!(questions(&client).await.len(), 2, "both are messages of the conversation");
+}
+
+#[tokio::test]
+async fn a_correction_that_comes_too_late_is_answered_next() {
+    let mut holdfast = Embedded::new().start();
+    let mut terminal = Terminal::interactive(&holdfast.base());
+    terminal.wait_for("> ");
+    terminal.type_in("[tokens=60] [delay=20] hello\n");
+    terminal.wait_for("This ");
+    terminal.type_in("later [tokens=1]\n/steer [tokens=4] more\n");
+    let client = holdfast.client().user("ann");
+    until("all three have their answers", || async { (statuses(&client).await == ["completed"; 3]).then_some(()) })
+        .await;
+    assert_eq!(questions(&client).await[1..], ["[tokens=4] more", "later [tokens=1]"]);
+}
+
+/// Returns the statuses of the user's runs, newest first.
+async fn statuses(client: &Client) -> Vec<String> {
+    let runs = client.get("/v1/runs").await.unwrap();
+    let status = |run: &Value| run["status"].as_str().unwrap().to_owned();
+    runs["items"].as_array().unwrap().iter().map(status).collect()
+}
+
+/// Returns the user's messages in their only conversation, oldest first.
+async fn questions(client: &Client) -> Vec<String> {
+    let runs = client.get("/v1/runs").await.unwrap();
+    let conversation = runs["items"][0]["conversation_id"].as_str().unwrap();
+    let messages = client.get(&format!("/v1/conversations/{conversation}/messages")).await.unwrap();
+    let of_user = messages["items"].as_array().unwrap().iter().filter(|message| message["role"] == "user");
+    of_user.map(|message| message["content"].as_str().unwrap().to_owned()).collect()
 }
 
 #[tokio::test]

@@ -14,7 +14,7 @@ use reqwest::{
     header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, SET_COOKIE},
 };
 use secrecy::{ExposeSecret, SecretString};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -77,6 +77,17 @@ pub struct Post {
     pub agent: Option<Uuid>,
     pub text: String,
     pub key: Uuid,
+    pub mode: PostMode,
+}
+
+/// What a message does while a run answers another one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PostMode {
+    /// It waits for its turn.
+    Enqueue,
+    /// It joins the run before the next model call.
+    Steer,
 }
 
 /// A run and its stream of events. Without a stream, the run has ended and the client has all its events.
@@ -186,9 +197,10 @@ impl ChatClient {
     pub async fn post(&self, post: &Post) -> Result<RunStream, RequestFailure> {
         // The stream needs all events, because questions are events; the agent's own stream mode may omit them.
         let (path, body) = match (post.conversation, post.agent) {
-            (Some(id), _) => {
-                (format!("/v1/conversations/{id}/messages?stream_mode=events"), json!({"content": post.text}))
-            }
+            (Some(id), _) => (
+                format!("/v1/conversations/{id}/messages?stream_mode=events"),
+                json!({"content": post.text, "mode": post.mode}),
+            ),
             (None, None) => ("/v1/sessions/-/messages?stream_mode=events".to_owned(), json!({"content": post.text})),
             // The routes of sessions name no agent.
             (None, agent) => ("/v1/runs?stream_mode=events".to_owned(), json!({"input": post.text, "agent_id": agent})),

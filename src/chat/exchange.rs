@@ -1,10 +1,11 @@
 //! One message and its answer. An exchange shows updates as they arrive, asks the reader the run's questions, and cancels
 //! the run when the reader presses Ctrl-C.
 
-use std::{io, time::Duration};
+use std::{collections::VecDeque, io, time::Duration};
 
 use tokio::{
     signal::unix::Signal,
+    sync::mpsc,
     time::{Instant, sleep_until},
 };
 use uuid::Uuid;
@@ -12,9 +13,9 @@ use uuid::Uuid;
 use super::{
     answer_state::{AnswerReceipt, AnswerState},
     cancel::Cancel,
-    client::{ChatClient, Post},
+    client::{ChatClient, Post, PostMode},
     fold::{DisplayItem, Fold, RunOutcome},
-    input::InputLines,
+    input::{ExpectedLine, InputLines, TypedLine},
     outage::Outage,
     screen::Screen,
     stream::{self, Update},
@@ -57,7 +58,12 @@ pub struct Exchange<'a> {
     quiet_at: Option<Instant>,
     answer: AnswerState,
     cancel: Cancel,
+    /// Corrections that the reader has sent during the answer.
+    corrections: &'a mut Corrections,
 }
+
+/// The runs of messages that join the answer under way. The run of a message that came too late answers it.
+pub type Corrections = VecDeque<mpsc::Receiver<Update>>;
 
 impl<'a> Exchange<'a> {
     pub fn new(
@@ -65,6 +71,7 @@ impl<'a> Exchange<'a> {
         screen: &'a mut Screen,
         agent: Option<Uuid>,
         conversation: &'a mut Option<Uuid>,
+        corrections: &'a mut Corrections,
     ) -> Self {
         Self {
             client,
@@ -77,19 +84,35 @@ impl<'a> Exchange<'a> {
             quiet_at: None,
             answer: AnswerState::default(),
             cancel: Cancel::default(),
+            corrections,
         }
     }
 
     /// Sends the message and shows the answer, until the run ends or asks a question that the input does not answer. Fails
     /// if the output cannot be written.
     pub async fn run(
-        mut self,
+        self,
         text: String,
         lines: &mut InputLines,
         interrupts: &mut Signal,
     ) -> io::Result<ExchangeOutcome> {
-        let post = Post { conversation: *self.conversation, agent: self.agent, text, key: Uuid::now_v7() };
-        let mut updates = stream::follow(self.client.clone(), post);
+        let updates = self.post(text, PostMode::Enqueue);
+        self.show_answer(updates, lines, interrupts).await
+    }
+
+    /// Sends a message, and returns the updates about it.
+    fn post(&self, text: String, mode: PostMode) -> mpsc::Receiver<Update> {
+        let post = Post { conversation: *self.conversation, agent: self.agent, text, key: Uuid::now_v7(), mode };
+        stream::follow(self.client.clone(), post)
+    }
+
+    /// Shows the answer of a message that was sent.
+    pub async fn show_answer(
+        mut self,
+        mut updates: mpsc::Receiver<Update>,
+        lines: &mut InputLines,
+        interrupts: &mut Signal,
+    ) -> io::Result<ExchangeOutcome> {
         loop {
             if let Some(question) = self.answer.open() {
                 self.screen.ask(question.prompt())?;
@@ -132,12 +155,17 @@ impl<'a> Exchange<'a> {
                     }
                     self.ask(lines)?;
                 }
-                line = lines.answer(), if self.answer.open().is_some() => match (line, self.run) {
-                    (Some(line), Some(run)) => {
+                line = lines.during_answer(self.expected_line()) => match (line, self.run) {
+                    (TypedLine::Correction(text), _) => {
+                        self.screen.note_enter();
+                        let updates = self.post(text, PostMode::Steer);
+                        self.corrections.push_back(updates);
+                    }
+                    (TypedLine::Answer(line), Some(run)) => {
                         self.screen.note_enter();
                         self.answer.send(self.client, run, &line);
                     }
-                    _ => return self.end_waiting(),
+                    (TypedLine::Answer(_) | TypedLine::End, _) => return self.end_waiting(),
                 },
                 receipt = self.answer.receipt() => self.show_receipt(receipt)?,
             }
@@ -200,6 +228,18 @@ impl<'a> Exchange<'a> {
     fn must_ask(&self) -> bool {
         let is_wanted = self.answer.is_idle() && !self.cancel.is_wanted();
         is_wanted && self.quiet_at.is_some() && !self.fold.questions().is_empty()
+    }
+
+    /// Returns what the next line may be. In a pipe, each line is a message.
+    fn expected_line(&self) -> ExpectedLine {
+        let is_free = self.answer.is_idle() && self.fold.questions().is_empty() && !self.cancel.is_wanted();
+        if self.answer.open().is_some() {
+            ExpectedLine::Answer
+        } else if is_free && self.conversation.is_some() && self.screen.is_interactive() {
+            ExpectedLine::Correction
+        } else {
+            ExpectedLine::Message
+        }
     }
 
     /// Asks the reader the first open question.

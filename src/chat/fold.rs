@@ -61,6 +61,8 @@ pub struct Fold {
     /// The questions of the run that have no answer.
     questions: Vec<RunQuestion>,
     outcome: Option<RunOutcome>,
+    /// Whether another run answers the message.
+    has_joined: bool,
 }
 
 impl Fold {
@@ -126,6 +128,11 @@ impl Fold {
             EventBody::MessageCompleted(completed) => {
                 self.complete(completed.message.content.into_stored(), superseded)
             }
+            EventBody::MessageSteered(steered) if steered.joined_run_id.is_some() => {
+                self.has_joined = true;
+                vec![]
+            }
+            EventBody::MessageSteered(_) => vec![DisplayItem::Notice("your correction is read now".to_owned())],
             EventBody::WarningRaised(warning) => vec![DisplayItem::Notice(visible(&warning.message).into_owned())],
             EventBody::RunCompleted(end) => {
                 let ended = self.end(RunOutcome::Completed, None);
@@ -141,7 +148,6 @@ impl Fold {
             | EventBody::ContextUsage(_)
             | EventBody::SubagentCompleted(_)
             | EventBody::QuestionAsked(_)
-            | EventBody::MessageSteered(_)
             | EventBody::Unknown => vec![],
         }
     }
@@ -210,8 +216,12 @@ impl Fold {
     }
 
     fn end(&mut self, outcome: RunOutcome, error: Option<RunError>) -> Vec<DisplayItem> {
-        self.outcome = Some(outcome);
         self.questions.clear();
+        if self.has_joined {
+            self.outcome = Some(RunOutcome::Completed);
+            return vec![];
+        }
+        self.outcome = Some(outcome);
         match (outcome, error) {
             (RunOutcome::Completed, _) => vec![],
             (RunOutcome::Failed, Some(RunError { code, message })) => {

@@ -26,8 +26,8 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use uuid::Uuid;
 
 use client::{ChatClient, ClientIdentity, RequestFailure};
-use exchange::{Exchange, ExchangeOutcome};
-use input::InputLines;
+use exchange::{Corrections, Exchange, ExchangeOutcome};
+use input::{InputLines, steering_text};
 use screen::Screen;
 
 /// Exit status of an interrupted process, by the convention of shells.
@@ -91,6 +91,7 @@ struct TerminalChat {
     session: Option<String>,
     conversation: Option<Uuid>,
     agent: Option<Uuid>,
+    corrections: Corrections,
 }
 
 /// Number of messages of a session that the chat shows at its start.
@@ -111,6 +112,7 @@ impl TerminalChat {
             session: args.session,
             conversation: args.conversation,
             agent: args.agent,
+            corrections: Corrections::new(),
         })
     }
 
@@ -121,7 +123,10 @@ impl TerminalChat {
             (None, None, None) => "your session".to_owned(),
             (None, None, Some(_)) => "a new conversation".to_owned(),
         };
-        self.screen.greet(&format!("Holdfast at {}, {target}; /quit ends", self.client.url()))?;
+        self.screen.greet(&format!(
+            "Holdfast at {}, {target}; /quit ends, /steer TEXT corrects the answer under way",
+            self.client.url()
+        ))?;
         self.show_history().await?;
         let interactive = self.screen.is_interactive();
         let mut status = ExitCode::SUCCESS;
@@ -130,8 +135,7 @@ impl TerminalChat {
                 ReaderInput::Message(text) => text,
                 ReaderInput::Interrupt => return Ok(INTERRUPTED.into()),
             };
-            let exchange = Exchange::new(&self.client, &mut self.screen, self.agent, &mut self.conversation);
-            match exchange.run(text, &mut self.lines, &mut self.interrupts).await? {
+            match self.exchange(text).await? {
                 ExchangeOutcome::Interrupted => return Ok(INTERRUPTED.into()),
                 ExchangeOutcome::Cancelled if !interactive => return Ok(INTERRUPTED.into()),
                 // The next message would cancel the waiting run.
@@ -142,6 +146,21 @@ impl TerminalChat {
             }
         }
         Ok(status)
+    }
+
+    /// Sends a message and shows its answer, and the answers to corrections that came too late for it.
+    async fn exchange(&mut self, text: String) -> io::Result<ExchangeOutcome> {
+        let Self { client, screen, agent, conversation, corrections, lines, interrupts, .. } = self;
+        let exchange = Exchange::new(client, screen, *agent, conversation, corrections);
+        let mut outcome = exchange.run(text, lines, interrupts).await?;
+        while matches!(outcome, ExchangeOutcome::Complete | ExchangeOutcome::Incomplete)
+            && let Some(updates) = corrections.pop_front()
+        {
+            let exchange = Exchange::new(client, screen, *agent, conversation, corrections);
+            outcome = exchange.show_answer(updates, lines, interrupts).await?;
+        }
+        corrections.clear();
+        Ok(outcome)
     }
 
     /// Shows the last messages of an existing session to an interactive reader.
@@ -182,7 +201,11 @@ impl TerminalChat {
                 }
                 Some(line) if line.trim().is_empty() => {}
                 Some(line) if line.trim() == "/quit" && self.screen.is_interactive() => return Ok(None),
-                Some(line) => return Ok(Some(ReaderInput::Message(line))),
+                Some(line) => {
+                    // No answer is under way any more.
+                    let text = steering_text(&line).filter(|_| self.screen.is_interactive());
+                    return Ok(Some(ReaderInput::Message(text.map_or(line.clone(), str::to_owned))));
+                }
             }
         }
     }

@@ -83,6 +83,15 @@ impl Spans {
         span
     }
 
+    /// Records how a planner has decided to take a turn, and how sure the analysis was, from 0 to 1.
+    pub fn strategy(self, name: &'static str, confidence: Option<f64>) {
+        let mut span = self.begin(SpanKind::Internal, "strategy");
+        span.set("agent.strategy", name);
+        if let Some(confidence) = confidence {
+            span.set("agent.strategy.confidence", confidence);
+        }
+    }
+
     /// Starts the span of one model call, with its retries.
     pub fn chat(self, chosen_model: &ChosenModel) -> Span {
         if !self.are_recorded() {

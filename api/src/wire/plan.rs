@@ -1,7 +1,7 @@
 //! Plans in camelCase, for the wires of front ends.
 
 use holdfast_shared::{
-    event::{PlanReviewed, PlanStepStarted, QuestionAsked},
+    event::{PlanReviewed, PlanStepStarted},
     plan::{Plan, PlanStatus, PlanStep, StepStatus},
 };
 use serde::Serialize;
@@ -121,9 +121,4 @@ pub fn step_id(plan_id: Uuid, step: &PlanStep) -> String {
 /// Returns the data of a judgement.
 pub fn review_data(review: &PlanReviewed<'_>) -> Value {
     json!({"planId": review.plan_id, "round": review.round, "verdict": review.verdict, "notes": review.notes, "by": review.by})
-}
-
-/// Returns the data of questions that end a run.
-pub fn questions_data(asked: &QuestionAsked<'_>) -> Value {
-    json!({"questions": asked.questions, "round": asked.round})
 }

@@ -15,6 +15,7 @@ pub enum PartChange {
     Step,
     Context(Value),
     Warning(Value),
+    Questions(Value),
     Started { call_id: String, name: String, by: ExecutedBy },
     Asked { name: String, question: QuestionPart },
     Resolved { call_id: String, approval: CallApproval, is_withdrawn: bool, is_edited: bool },
@@ -27,6 +28,7 @@ impl PartChange {
             EventBody::StepStarted(_) => Self::Step,
             EventBody::ContextUsage(usage) => Self::Context(json!(usage)),
             EventBody::WarningRaised(warning) => Self::Warning(json!(warning)),
+            EventBody::QuestionAsked(asked) => Self::Questions(json!(asked)),
             EventBody::ToolCallStarted(started) => {
                 Self::Started { call_id: started.call_id.to_string(), name: started.name.to_string(), by: started.by }
             }
@@ -65,7 +67,6 @@ impl PartChange {
             | EventBody::PlanReviewed(_)
             | EventBody::PlanStepStarted(_)
             | EventBody::PlanStepCompleted(_)
-            | EventBody::QuestionAsked(_)
             | EventBody::SubagentStarted(_)
             | EventBody::MessageSteered(_)
             | EventBody::SubagentCompleted(_)
@@ -102,6 +103,7 @@ impl MessageParts {
             PartChange::None => {}
             PartChange::Step => self.parts.push(MessagePart::Step),
             PartChange::Warning(payload) => self.parts.push(MessagePart::Warning { payload }),
+            PartChange::Questions(payload) => self.parts.push(MessagePart::Questions { payload }),
             PartChange::Context(payload) => {
                 let known = self.parts.iter_mut().find(|part| matches!(part, MessagePart::Context { .. }));
                 match known {

@@ -68,6 +68,11 @@ pub enum MessagePart {
         /// The payload.
         payload: Value,
     },
+    /// Questions that end the run: the payload of the event.
+    Questions {
+        /// The payload.
+        payload: Value,
+    },
     /// A part of a later version.
     #[serde(other)]
     Unknown,
@@ -187,6 +192,15 @@ impl MessageParts {
         if chars > 0 {
             self.parts.push(MessagePart::Text { chars });
         }
+    }
+
+    /// Returns the round of the questions that the message asks; 0 if it asks none.
+    pub fn rounds_of_questions(&self) -> u32 {
+        let round = self.parts.iter().rev().find_map(|part| match part {
+            MessagePart::Questions { payload } => payload["round"].as_u64(),
+            _ => None,
+        });
+        round.map_or(0, |round| u32::try_from(round).unwrap_or(u32::MAX))
     }
 
     /// Replaces the characters that no database can store.

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use serde::Deserialize;
+use serde_json::Value;
 use sqlx::{FromRow, types::Json};
 use uuid::Uuid;
 
@@ -11,6 +13,7 @@ use super::{
 };
 use crate::{
     agent::ModelRole,
+    parts::MessageParts,
     plan::{Plan, PlanMetadata, PlanStatus, PlanStep, StepStatus},
     run::Run,
 };
@@ -109,6 +112,15 @@ statements! {
         where plan_id {in:$1}
         order by plan_id, step_number
     ",
+    /// Returns the parts of the newest ended answer of a conversation.
+    NEWEST_PARTS = "
+        select parts
+        from agent_runs
+        where conversation_id = $1
+          and parts is not null
+        order by position desc
+        limit 1
+    ",
     /// Returns the role of a run.
     ROLE = "
         select role, permissions
@@ -145,6 +157,16 @@ impl Storage {
         let args = args![run.conversation_id, run.id, Some(run.created_at)];
         let rows = self.database.fetch_all("read the plan before a run", PLAN_BEFORE, args).await?;
         Ok(self.with_steps(rows).await?.pop().filter(Plan::is_open))
+    }
+
+    /// Returns how many of the newest answers of a conversation, one after the other, have asked questions.
+    pub async fn rounds_of_questions(&self, conversation_id: Uuid) -> Result<u32, Error> {
+        let doing = "read the questions of the last answer";
+        let row: Option<(Json<Value>,)> =
+            self.database.fetch_optional(doing, NEWEST_PARTS, args![conversation_id]).await?;
+        // A later version may write other fields.
+        let parts = row.and_then(|(Json(parts),)| MessageParts::deserialize(parts).ok());
+        Ok(parts.map_or(0, |parts| parts.rounds_of_questions()))
     }
 
     /// Returns the role of a run; `None` if the run has none yet.

@@ -64,7 +64,7 @@ pub async fn process(attempt: &mut Attempt<'_>) -> Result<NextNode, Stop> {
     if attempt.memory.step > 0 && attempt.lease.should_release() {
         return Err(Stop::Drained);
     }
-    if planning::clarify(attempt) {
+    if planning::clarify(attempt).await? {
         return Ok(attempt.memory.next());
     }
     steering::take_messages(attempt).await?;

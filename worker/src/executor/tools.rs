@@ -98,7 +98,7 @@ pub async fn call_tools(attempt: &mut Attempt<'_>) -> Result<NextNode, Stop> {
     let asked = complete_questions(attempt, asked);
     finish_step(attempt);
     if !asked.is_empty() {
-        ask_questions(attempt, &asked);
+        ask_questions(attempt, &asked).await?;
     }
     Ok(attempt.memory.next())
 }

@@ -102,6 +102,7 @@ fn part_of(part: &MessagePart, calls: &HashMap<&str, &StoredCall>, rest: &mut Ch
         MessagePart::Question(question) => question_part(question),
         MessagePart::Context { payload } => json!(Chunk::DataContext { id: "context", data: payload.clone() }),
         MessagePart::Warning { payload } => json!(Chunk::DataWarning { data: payload.clone() }),
+        MessagePart::Questions { payload } => json!(Chunk::DataQuestions { data: payload.clone() }),
         MessagePart::Unknown => return None,
     })
 }

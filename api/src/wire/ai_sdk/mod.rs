@@ -163,7 +163,7 @@ fn event_chunks(view: &View, event: &Event) -> Vec<Chunk> {
             vec![Chunk::DataStep { id: plan::step_id(plan_id, &step), data: plan::step_data(plan_id, *step) }]
         }
         EventBody::PlanReviewed(review) => vec![Chunk::DataReview { data: plan::review_data(&review) }],
-        EventBody::QuestionAsked(asked) => vec![Chunk::DataQuestions { data: plan::questions_data(&asked) }],
+        EventBody::QuestionAsked(asked) => vec![Chunk::DataQuestions { data: serde_json::json!(asked) }],
         EventBody::MessageSteered(steered) => {
             vec![Chunk::DataSteered { id: steered.message_id, data: payload(event) }]
         }

@@ -301,7 +301,7 @@ fn verdict_of(attempt: &Attempt<'_>, answer: Result<String, String>) -> (Verdict
 }
 
 /// Returns the JSON object in a model's answer, which may have words around it.
-fn json_in(text: &str) -> Option<Value> {
+pub(super) fn json_in(text: &str) -> Option<Value> {
     let (start, end) = (text.find('{')?, text.rfind('}')?);
     serde_json::from_str(text.get(start..=end)?).ok().filter(Value::is_object)
 }
@@ -368,7 +368,7 @@ pub fn note_plan(attempt: &mut Attempt<'_>, steps: Vec<PlanStep>) {
     attempt.recorder.note(Progress { plans: vec![plan], plan_steps, resume_at, ..Progress::default() });
 }
 
-fn add_usage(attempt: &mut Attempt<'_>, usage: Usage) {
+pub(super) fn add_usage(attempt: &mut Attempt<'_>, usage: Usage) {
     attempt.memory.usage += usage;
     let usage = Some(attempt.memory.usage);
     attempt.recorder.note(Progress { usage, ..Progress::default() });

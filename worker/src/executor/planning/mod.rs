@@ -6,6 +6,7 @@
 
 mod draft;
 mod execution;
+mod indicators;
 mod project;
 mod prompts;
 mod questions;

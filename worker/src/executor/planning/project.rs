@@ -1,10 +1,12 @@
-//! The creation of a project: before the planner works, the words of the user tell whether there is enough to begin with. If
-//! not, the run asks one or two questions, at most twice; then the project is created by what is known.
+//! The creation of a project: before the planner works, the words of the user tell whether there is enough to begin with. A
+//! model judges where they decide nothing. If there is too little, the run asks one or two questions, at most twice; then
+//! the project is created by what is known.
 
-use std::collections::BTreeSet;
+use std::error::Error;
 
 use holdfast_shared::{
     agent::ModelRole,
+    config::Provider,
     context::{AgentContext, PROJECT_CLARIFICATION as FIELD},
     event::{EventBody, StepCompleted, StepStarted},
     finish_reason::FinishReason,
@@ -13,86 +15,21 @@ use holdfast_shared::{
     usage::Usage,
 };
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::questions::ask_after;
-use crate::executor::attempt::Attempt;
+use super::{
+    draft::{add_usage, json_in},
+    indicators::{Indicators, SUFFICIENT},
+    prompts,
+    questions::{ask_after, read_questions},
+};
+use crate::{
+    executor::{Stop, attempt::Attempt, side_call::ask_aside},
+    model::{Request, Turn},
+};
 
 /// Rounds of questions before the project is created by what is known.
 const MOST_ROUNDS: u32 = 2;
-
-/// Confidence at which there is enough to create the project.
-const SUFFICIENT: f64 = 0.6;
-
-/// The weights of indicators in the confidence.
-const HIGH: f64 = 0.5;
-const MEDIUM: f64 = 0.25;
-const LOW: f64 = 0.1;
-
-const TYPES: &[&str] = &[
-    "app",
-    "application",
-    "website",
-    "web site",
-    "site",
-    "blog",
-    "shop",
-    "store",
-    "book",
-    "novel",
-    "event",
-    "conference",
-    "wedding",
-    "research",
-    "study",
-    "thesis",
-    "course",
-    "game",
-    "film",
-    "podcast",
-    "campaign",
-    "startup",
-    "product",
-    "trip",
-    "renovation",
-    "应用",
-    "网站",
-    "书",
-    "活动",
-    "会议",
-    "研究",
-    "论文",
-    "课程",
-    "游戏",
-];
-const DELIVERABLES: &[&str] = &[
-    "build", "create", "launch", "publish", "write", "develop", "design", "make", "organise", "organize", "ship",
-    "release", "开发", "创建", "制作", "发布", "设计", "写",
-];
-const GOALS: &[&str] =
-    &["want to", "need to", "goal is", "trying to", "would like to", "aim to", "hope to", "想", "需要", "目标"];
-const TIMELINES: &[&str] = &[
-    "by next",
-    "this month",
-    "next month",
-    "next week",
-    "deadline",
-    "urgent",
-    "by the end",
-    "within",
-    "as soon as",
-    "截止",
-    "紧急",
-];
-const SCALES: &[&str] = &["small", "mvp", "comprehensive", "prototype", "simple", "large", "pilot", "小型", "原型"];
-
-/// The facts that the words of a user tell about a project.
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct Indicators {
-    has_project_type: bool,
-    has_deliverable: bool,
-    confidence: f64,
-}
 
 /// The clarification of a project that is to be created, which the conversation keeps between runs.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -104,63 +41,37 @@ struct Clarification {
     previous_responses: Vec<String>,
 }
 
+/// How much is known, from 0 to 1, and the questions about the rest.
+#[derive(Debug, PartialEq)]
+struct Analysis {
+    confidence: f64,
+    questions: Vec<String>,
+}
+
 /// The context type that this concerns.
 const CREATES: &str = "project_create";
 
-impl Indicators {
-    fn of(text: &str) -> Self {
-        let text = text.to_lowercase();
-        let words: BTreeSet<&str> = text.split(|character: char| !character.is_alphanumeric()).collect();
-        // A phrase, and a word of a script without spaces, may stand anywhere.
-        let has = |indicators: &[&str]| {
-            indicators.iter().any(|indicator| {
-                let is_word = indicator.is_ascii() && !indicator.contains(' ');
-                if is_word { words.contains(indicator) } else { text.contains(indicator) }
-            })
-        };
-        let (has_project_type, has_deliverable) = (has(TYPES), has(DELIVERABLES));
-        let weights = [
-            (has_project_type, HIGH),
-            (has_deliverable, MEDIUM),
-            (has(GOALS), MEDIUM),
-            (has(TIMELINES), LOW),
-            (has(SCALES), LOW),
-        ];
-        let confidence =
-            weights.iter().filter(|(is_there, _)| *is_there).map(|(_, weight)| weight).sum::<f64>().min(1.0);
-        Self { has_project_type, has_deliverable, confidence }
-    }
-
-    fn has_sufficient_context(self) -> bool {
-        self.confidence >= SUFFICIENT
-    }
-
-    /// Returns one or two questions about what is missing.
-    fn questions(self) -> Vec<String> {
-        let kind =
-            "What kind of project is it to be: an app, a website, a book, an event, research, or something else?";
-        let deliverable = "What should exist when the project is done?";
-        let purpose = "What is it for, and who is it for?";
-        match (self.has_project_type, self.has_deliverable) {
-            (false, false) => vec![kind.to_owned(), deliverable.to_owned()],
-            (false, true) => vec![kind.to_owned()],
-            (true, false) => vec![deliverable.to_owned()],
-            (true, true) => vec![purpose.to_owned()],
-        }
+impl Analysis {
+    /// Reads a model's answer; `None` if it says neither that enough is known nor what to ask.
+    fn of(answer: &Value) -> Option<Self> {
+        let confidence = answer["confidence"].as_f64().filter(|confidence| (0.0..=1.0).contains(confidence))?;
+        let questions = read_questions(answer);
+        (confidence >= SUFFICIENT || !questions.is_empty()).then_some(Self { confidence, questions })
     }
 }
 
 /// Asks about the project that a run is to create, if there is too little to begin with. Returns whether the run has asked.
-pub fn clarify(attempt: &mut Attempt<'_>) -> bool {
+pub async fn clarify(attempt: &mut Attempt<'_>) -> Result<bool, Stop> {
     let is_planner = attempt.planner.as_ref().is_some_and(|planner| planner.role == ModelRole::Planner);
     let context = AgentContext::of(&attempt.memory.metadata);
     if !is_planner || attempt.memory.step > 0 {
-        return false;
+        return Ok(false);
     }
     if context.is_none_or(|context| context.context_type != CREATES) {
         // The user has turned to something else.
         keep(attempt, None);
-        return false;
+        attempt.spans.strategy("planner_stream", None);
+        return Ok(false);
     }
     let stored = attempt.memory.metadata.get(FIELD).cloned().unwrap_or_default();
     let mut state: Clarification = serde_json::from_value(stored).unwrap_or_default();
@@ -170,29 +81,52 @@ pub fn clarify(attempt: &mut Attempt<'_>) -> bool {
     }
     let separator = if state.accumulated_context.is_empty() { "" } else { "\n" };
     state.accumulated_context = format!("{}{separator}{message}", state.accumulated_context);
-    let indicators = Indicators::of(&state.accumulated_context);
-    tracing::info!(
-        strategy = "project_creation",
-        confidence = indicators.confidence,
-        round = state.round_number,
-        "strategy chosen"
-    );
-    if indicators.has_sufficient_context() || state.round_number >= MOST_ROUNDS {
+    let is_last_round = state.round_number >= MOST_ROUNDS;
+    let analysis = analyse(attempt, &state.accumulated_context, is_last_round).await?;
+    tracing::info!(confidence = analysis.confidence, round = state.round_number, "analysed a project to create");
+    attempt.spans.strategy("project_creation", Some(analysis.confidence));
+    if analysis.confidence >= SUFFICIENT || is_last_round {
         keep(attempt, None);
-        return false;
+        return Ok(false);
     }
-    let questions = indicators.questions();
     state.round_number += 1;
-    state.previous_questions.extend(questions.iter().cloned());
+    state.previous_questions.extend(analysis.questions.iter().cloned());
     let round = state.round_number;
     keep(attempt, Some(&state));
+    ask_in_own_step(attempt, &analysis.questions, round);
+    Ok(true)
+}
+
+/// Judges what is known by its words. If these decide nothing, the model judges it, unless it fails.
+async fn analyse(attempt: &mut Attempt<'_>, known: &str, is_last_round: bool) -> Result<Analysis, Stop> {
+    let indicators = Indicators::of(known);
+    let by_words = Analysis { confidence: indicators.confidence, questions: indicators.questions() };
+    let is_scripted = attempt.chosen_model.choice().provider == Provider::Scripted;
+    if is_scripted || is_last_round || !indicators.are_inconclusive() {
+        return Ok(by_words);
+    }
+    let turn = Turn::User(prompts::project_analysis(known));
+    let model = attempt.chosen_model.without_options();
+    let (answer, usage) = match ask_aside(attempt, &model, Request { turns: vec![turn], ..Request::default() }).await? {
+        Ok(answer) => answer,
+        Err(error) => {
+            tracing::warn!(error = &error as &dyn Error, "failed to analyse a project by its model; its words decide");
+            return Ok(by_words);
+        }
+    };
+    add_usage(attempt, usage);
+    Ok(json_in(&answer).and_then(|answer| Analysis::of(&answer)).unwrap_or(by_words))
+}
+
+/// Asks the questions in a step without a model call, which ends the run.
+fn ask_in_own_step(attempt: &mut Attempt<'_>, questions: &[String], round: u32) {
     attempt.memory.step = 1;
     attempt.recorder.emit(&EventBody::StepStarted(StepStarted { step: 1 }));
     let opening = match round {
         1 => "I'd be glad to set the project up with you. First:",
         _ => "Thank you, that helps. One more thing:",
     };
-    ask_after(attempt, opening, &questions, round);
+    ask_after(attempt, opening, questions, round);
     let body = StepCompleted {
         step: 1,
         tool_calls: 0,
@@ -204,7 +138,6 @@ pub fn clarify(attempt: &mut Attempt<'_>) -> bool {
     attempt.memory.finish_reason = Some(FinishReason::Stop);
     let progress = Progress { step_completed: true, finish_reason: Some(FinishReason::Stop), ..Progress::default() };
     attempt.checkpoint(Node::Process, progress);
-    true
 }
 
 /// Keeps the state of the clarification with the conversation: the next checkpoint has it, and the next run inherits it.
@@ -214,28 +147,5 @@ fn keep(attempt: &mut Attempt<'_>, state: Option<&Clarification>) {
             Some(state) => fields.insert(FIELD.to_owned(), json!(state)),
             None => fields.remove(FIELD),
         };
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn words_tell_how_much_is_known_about_a_project() {
-        for (text, sufficient, questions) in [
-            ("I want to start a new project", false, 2),
-            ("I want to start a new project\nIt's a mobile app for fitness tracking", true, 1),
-            ("It's a mobile app for fitness tracking", false, 1),
-            ("Build an app by next month", true, 1),
-            ("build something", false, 1),
-            ("我想开发一个应用", true, 1),
-            ("an apple a day", false, 2),
-            ("", false, 2),
-        ] {
-            let indicators = Indicators::of(text);
-            assert_eq!(indicators.has_sufficient_context(), sufficient, "{text}: {indicators:?}");
-            assert_eq!(indicators.questions().len(), questions, "{text}");
-        }
     }
 }

@@ -121,6 +121,16 @@ pub fn steps(goal: &str, tools: &[ToolSpec], problem: Option<&str>) -> String {
     )
 }
 
+/// Asks how much is known about a project that is to be created.
+pub fn project_analysis(known: &str) -> String {
+    format!(
+        "A user wants to create a project. They have written so far:\n\n{known}\n\nIs that enough to choose what kind of project it is and \
+         what it is to bring about? Answer with one JSON object and nothing else: {{\"confidence\": 0.0, \"questions\": []}}. \
+         confidence is between 0 and 1, and 0.6 is enough to begin with. If it is less, write one or two short questions, in the \
+         user's language."
+    )
+}
+
 /// A goal may have directives for the scripted model, which are not those of a step.
 fn without_brackets(text: &str) -> String {
     text.replace(['[', ']'], "")

@@ -10,7 +10,10 @@ use holdfast_shared::{
 };
 use serde_json::Value;
 
-use crate::executor::attempt::Attempt;
+use crate::executor::{
+    Stop,
+    attempt::{Attempt, retry_query},
+};
 
 /// Most questions of one run, and the longest one, in characters.
 const MAX_QUESTIONS: usize = 2;
@@ -24,8 +27,12 @@ pub fn read_questions(input: &Value) -> Vec<String> {
 }
 
 /// Asks the questions in the answer of the run, which they end.
-pub fn ask_questions(attempt: &mut Attempt<'_>, questions: &[String]) {
-    ask_after(attempt, "", questions, 1);
+pub async fn ask_questions(attempt: &mut Attempt<'_>, questions: &[String]) -> Result<(), Stop> {
+    let (storage, conversation) = (&attempt.shared.worker.storage, attempt.claim.conversation_id);
+    let rounds = retry_query(attempt.lease, attempt.recorder, || storage.rounds_of_questions(conversation)).await?;
+    attempt.spans.strategy("ask_clarifying_questions", None);
+    ask_after(attempt, "", questions, rounds.saturating_add(1));
+    Ok(())
 }
 
 /// Asks the questions after an opening.
