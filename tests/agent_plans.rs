@@ -131,4 +131,7 @@ async fn the_context_is_kept_with_the_conversation(mut deployment: Deployment) {
     assert_eq!(client.get(&path).await.unwrap()["context"], other);
     let refused = json!({"content": "x", "context": {"context_type": "project", "projectFocus": {"focusType": "sea"}}});
     assert_eq!(client.post(&format!("{path}/messages"), refused).await.unwrap_err().status, 400);
+    let misspelt = json!({"content": "x", "context": {"context_type": "project", "entity": "p-1"}});
+    let refused = client.post(&format!("{path}/messages"), misspelt).await.unwrap_err();
+    assert!(refused.body.to_string().contains("there is no field"), "{refused:?}");
 }

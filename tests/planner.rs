@@ -5,16 +5,24 @@ use serde_json::{Value, json};
 
 use crate::{
     in_both_modes, in_either_mode,
-    support::{Client, Deployment, agent, answer, of_kind, stream_of, until, upstream::TestUpstream},
+    support::{
+        Client, Deployment, EventFrame, EventStream, agent, answer, of_kind, stream_of, until, upstream::TestUpstream,
+    },
 };
 
 in_both_modes!(
     a_plan_survives_ten_summaries_byte_for_byte,
     an_edit_runs_a_step_again_and_those_that_need_it,
+    a_planner_that_works_makes_an_accepted_edit_even_after_its_workers_death,
     each_role_has_the_model_of_its_profile,
 );
 
-in_either_mode!(a_planner_reads_the_users_profile, the_program_has_a_planner_that_no_client_can_change);
+in_either_mode!(
+    a_planner_reads_the_users_profile,
+    the_program_has_a_planner_that_no_client_can_change,
+    a_model_judges_a_project_whose_words_decide_nothing,
+    questions_are_counted_and_kept_with_the_history,
+);
 
 /// Returns a deployment that uses this provider.
 fn asking(deployment: Deployment, upstream: &TestUpstream) -> Deployment {
@@ -112,16 +120,7 @@ async fn an_edit_runs_a_step_again_and_those_that_need_it(mut deployment: Deploy
     ]});
     assert_eq!(client.patch(&path, json!({"steps": [{"step_number": 9}]})).await.unwrap_err().code, "invalid_plan");
     assert_eq!(client.user("bob").patch(&path, steps.clone()).await.unwrap_err().code, "plan_not_found");
-    let edited = until("the planner has left", || async {
-        match client.patch(&path, steps.clone()).await {
-            Ok(edited) => Some(edited),
-            Err(refused) => {
-                assert_eq!(refused.code, "plan_busy");
-                None
-            }
-        }
-    })
-    .await;
+    let edited = client.patch(&path, steps.clone()).await.unwrap();
     assert_eq!(
         (&edited["steps"][1]["status"], &edited["steps"][0]["status"]),
         (&json!("pending"), &json!("completed"))
@@ -139,6 +138,49 @@ async fn an_edit_runs_a_step_again_and_those_that_need_it(mut deployment: Deploy
     let ended = client.get(&path).await.unwrap();
     assert_eq!((&ended["status"], &ended["steps"][1]["result"]), (&json!("completed"), &json!("This is Holdfast's")));
     assert_eq!(client.patch(&path, steps).await.unwrap_err().code, "plan_not_executing");
+}
+
+async fn a_planner_that_works_makes_an_accepted_edit_even_after_its_workers_death(mut deployment: Deployment) {
+    let client = deployment.client();
+    let agent_id = agent(&client, json!([]), json!({"name": "plans", "kind": "planner"})).await;
+    let plan = json!({"goal": "g", "steps": [
+        {"step_number": 1, "description": "[tokens=900] [delay=50] first", "executor_required": true},
+        {"step_number": 2, "description": "[tokens=60] [delay=20] second"},
+        {"step_number": 3, "description": "[tokens=2] third", "depends_on": [2]},
+    ]});
+    let mut stream = stream_of(&client, &agent_id, &format!("[plan={plan}] [tokens=1]")).await;
+    let run_id = stream.run_id.clone();
+    let started = stream.up_to_nth("plan_step.started", 2).await;
+    stream.up_to("message.delta").await;
+    let path = format!("/v1/plans/{}", of_kind(&started, "plan.created")[0]["plan"]["id"].as_str().unwrap());
+    let steps = |steps: Value| client.request(Method::PATCH, &path).json(&json!({ "steps": steps })).send();
+    let own = steps(json!([{"step_number": 2, "description": "x"}])).await.unwrap();
+    assert_eq!(own.status(), 400, "the planner takes this step");
+    let better = json!([{"step_number": 1, "description": "[tokens=4] short"}, {"step_number": 3, "description": "[tokens=3] better"}]);
+    let accepted = steps(better).await.unwrap();
+    assert_eq!(accepted.status(), 202);
+    let accepted: Value = accepted.json().await.unwrap();
+    assert_eq!(
+        (&accepted["steps"][0]["status"], &accepted["steps"][1]["status"]),
+        (&json!("pending"), &json!("executing"))
+    );
+    deployment.kill_worker();
+    let client = deployment.client();
+    let run = client.wait_for_run(&run_id).await;
+    assert_eq!(run["status"], "completed");
+    let plan = client.get(&path).await.unwrap();
+    let of_step = |number: usize, field: &str| plan["steps"][number - 1][field].as_str().unwrap().to_owned();
+    assert_eq!(
+        (of_step(1, "description"), of_step(1, "result")),
+        ("[tokens=4] short".into(), "This is Holdfast's scripted".into())
+    );
+    assert_eq!((of_step(3, "description"), plan["metadata"]["edits"].as_u64()), ("[tokens=3] better".into(), Some(1)));
+    // The replaced executor is cancelled.
+    let children = of_kind(&client.events(&run_id, None).await.rest().await, "subagent.started")
+        .iter()
+        .map(|started| started["child_run_id"].as_str().unwrap().to_owned())
+        .collect::<Vec<_>>();
+    assert_eq!(client.wait_for_run(&children[0]).await["status"], "cancelled");
 }
 
 async fn the_program_has_a_planner_that_no_client_can_change(mut deployment: Deployment) {
@@ -175,4 +217,46 @@ async fn each_role_has_the_model_of_its_profile(deployment: Deployment) {
     assert_eq!(client.run(child).await["model"], "openai/fast");
     let models: Vec<&Value> = of_kind(&frames, "step.completed").iter().map(|step| &step["model"]).collect();
     assert_eq!(models, ["scripted/scripted", "scripted/scripted", "openai/fine"]);
+}
+
+async fn a_model_judges_a_project_whose_words_decide_nothing(_: Deployment) {
+    let analysis = |answer: &'static [&'static str]| async move {
+        let upstream = TestUpstream::start(answer).await;
+        let mut deployment = asking(Deployment::embedded(), &upstream);
+        let client = deployment.client();
+        let agent_id = agent(&client, json!([]), json!({"name": "plans", "kind": "planner"})).await;
+        let body =
+            json!({"agent_id": agent_id, "input": "an app for fitness", "context": {"context_type": "project_create"}});
+        let request = client.request(Method::POST, "/v1/runs").header("accept", "text/event-stream");
+        let frames = EventStream::new(request.json(&body).send().await.unwrap()).rest().await;
+        let questions = of_kind(&frames, "question.asked").first().map(|asked| asked["questions"].clone());
+        (upstream.requests().len(), questions)
+    };
+    assert_eq!(analysis(&["{\"confidence\": 0.7, \"questions\": []}"]).await, (2, None), "the planner answers");
+    let asks = &["{\"confidence\": 0.3, \"questions\": [\"For which phone?\"]}"];
+    assert_eq!(analysis(asks).await, (1, Some(json!(["For which phone?"]))));
+    let (_, by_words) = analysis(&["I cannot say"]).await;
+    assert_eq!(by_words.unwrap()[0], "What should exist when the project is done?", "the words decide");
+}
+
+async fn questions_are_counted_and_kept_with_the_history(mut deployment: Deployment) {
+    let client = deployment.client();
+    let agent_id = agent(&client, json!([]), json!({"name": "plans", "kind": "planner"})).await;
+    let first = stream_of(&client, &agent_id, "[questions=Which ship?|Which tide?]").await;
+    let conversation = client.run(&first.run_id).await["conversation_id"].as_str().unwrap().to_owned();
+    let round =
+        |frames: Vec<EventFrame>| of_kind(&frames, "question.asked").first().map(|asked| asked["round"].clone());
+    assert_eq!(round(first.rest().await), Some(json!(1)));
+    for (content, expected) in
+        [("[questions=And now?]", Some(json!(2))), ("[tokens=1]", None), ("[questions=Which one?]", Some(json!(1)))]
+    {
+        let path = format!("/v1/conversations/{conversation}/messages");
+        let request = client.request(Method::POST, &path).header("accept", "text/event-stream");
+        let response = request.json(&json!({"content": content})).send().await.unwrap();
+        assert_eq!(round(EventStream::new(response).rest().await), expected, "{content}");
+    }
+    let history = client.get(&format!("/api/chat/{conversation}/messages")).await.unwrap();
+    let parts = history[1]["parts"].as_array().unwrap().clone();
+    let asked = parts.iter().find(|part| part["type"] == "data-questions").unwrap();
+    assert_eq!(asked["data"], json!({"questions": ["Which ship?", "Which tide?"], "round": 1}));
 }

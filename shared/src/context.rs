@@ -3,7 +3,7 @@
 //! A run keeps it in its metadata, so that all readers of the run receive the same frames, and later runs of the conversation
 //! inherit it.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, de::Error};
 use serde_json::{Value, json};
 
 /// Where in its application the client was when it sent the message.
@@ -84,9 +84,29 @@ pub const CONTEXT_TYPES: [&str; 5] = ["global", "project", "project_create", "pr
 /// The field of a conversation's metadata for the clarification of a project that is to be created.
 pub const PROJECT_CLARIFICATION: &str = "projectClarification";
 
+/// Returns a field of the input that was not read. A null may stand for an absent field.
+fn unknown_field<'a>(input: &'a Value, read: &Value) -> Option<&'a str> {
+    let fields = input.as_object()?;
+    fields.iter().find_map(|(field, value)| match read.get(field) {
+        None if value.is_null() => None,
+        None => Some(field.as_str()),
+        Some(read) => unknown_field(value, read),
+    })
+}
+
 impl AgentContext {
     /// The field of a run's metadata for the context.
     pub const FIELD: &str = "agent_context";
+
+    /// Deserializes the context of a request, which has no unknown field. A stored context may have fields of a later version.
+    pub fn of_request<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Self>, D::Error> {
+        let Some(input) = Option::<Value>::deserialize(deserializer)? else { return Ok(None) };
+        let context = Self::deserialize(&input).map_err(D::Error::custom)?;
+        match unknown_field(&input, &json!(context)) {
+            Some(field) => Err(D::Error::custom(format!("context: there is no field {field:?}"))),
+            None => Ok(Some(context)),
+        }
+    }
 
     /// Returns metadata with this context.
     pub fn within(&self, metadata: Option<Value>) -> Value {

@@ -80,7 +80,7 @@ pub struct Post {
     pub mode: PostMode,
 }
 
-/// What a message does while a run answers another one.
+/// The effect of a message while a run answers another one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PostMode {

@@ -16,6 +16,15 @@ async fn a_subagent_can_be_stopped() {
 }
 
 #[tokio::test]
+async fn questions_that_end_a_run_are_answered_with_the_next_message() {
+    let (_, client, _deployment) =
+        Visit::begin(Deployment::embedded(), "answers_the_questions_of_a_run").await.ends().await;
+    let runs = client.get("/v1/runs").await.unwrap();
+    let inputs = runs["items"].as_array().unwrap().len();
+    assert_eq!(inputs, 4);
+}
+
+#[tokio::test]
 async fn a_draft_is_changed_and_approved_in_its_place() {
     let (_, client, _deployment) = Visit::begin(Deployment::embedded(), "changes_a_draft").await.ends().await;
     let runs = client.get("/v1/runs").await.unwrap();

@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use holdfast_shared::storage::{AnsweredRun, Closed};
+use holdfast_shared::storage::{self, AnsweredRun, Closed, EndedRun};
 use uuid::Uuid;
 
 use crate::{WorkerState, sweeper::show};
@@ -25,9 +25,23 @@ pub async fn publish(shared: &WorkerState, run: &AnsweredRun) {
     show(shared, run.run_id, &run.events).await;
 }
 
-/// Cancels the live runs below an ended run. A failure costs time only: the sweeper does it again.
+/// Cancels the live runs below an ended run.
 pub async fn cancel_children(shared: &WorkerState, parent: Uuid) {
-    match shared.worker.storage.cancel_children(parent).await {
+    follow_cancels(shared, parent, shared.worker.storage.cancel_children(parent).await).await;
+}
+
+/// Cancels the executors of a run whose steps were changed.
+pub async fn cancel_replaced(shared: &WorkerState, parent: Uuid) {
+    follow_cancels(shared, parent, shared.worker.storage.cancel_replaced(parent).await).await;
+}
+
+/// Publishes the ended runs, and signals the workers of the others. A failure costs time only: the sweeper does it again.
+async fn follow_cancels(
+    shared: &WorkerState,
+    parent: Uuid,
+    cancelled: Result<(Vec<EndedRun>, Vec<Uuid>), storage::Error>,
+) {
+    match cancelled {
         Ok((ended, requested)) => {
             for run in ended {
                 metrics::counter!("holdfast_runs_ended_total", "status" => run.status.as_str()).increment(1);
@@ -43,7 +57,7 @@ pub async fn cancel_children(shared: &WorkerState, parent: Uuid) {
             }
         }
         Err(error) => {
-            tracing::warn!(run.id = %parent, error = &error as &dyn Error, "failed to cancel the children of an ended run; the sweeper tries again")
+            tracing::warn!(run.id = %parent, error = &error as &dyn Error, "failed to cancel runs below a run; the sweeper tries again")
         }
     }
 }

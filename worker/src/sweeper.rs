@@ -80,7 +80,7 @@ async fn sweep_once(shared: &WorkerState) {
     forgotten::forget(shared).await;
 }
 
-/// Cancels children of ended runs, and answers the parents of ended children, where no other process did.
+/// Cancels children of ended runs and executors of changed steps, and answers the parents of ended children, where no other process did.
 async fn sweep_families(shared: &WorkerState) {
     match shared.worker.storage.parents_of_orphans().await {
         Ok(parents) => {
@@ -89,6 +89,14 @@ async fn sweep_families(shared: &WorkerState) {
             }
         }
         Err(error) => tracing::warn!(error = &error as &dyn Error, "failed to find live children of ended runs"),
+    }
+    match shared.worker.storage.parents_of_replaced().await {
+        Ok(parents) => {
+            for parent in parents {
+                family::cancel_replaced(shared, parent).await;
+            }
+        }
+        Err(error) => tracing::warn!(error = &error as &dyn Error, "failed to find executors of changed steps"),
     }
     match shared.worker.storage.answer_forgotten().await {
         Ok(answered) => {

@@ -79,6 +79,16 @@ impl App {
         }
     }
 
+    /// Cancels the executors of a run whose steps were changed. A failure costs time only: the sweeper does it again.
+    pub(super) async fn cancel_replaced(self: &Arc<Self>, parent: Uuid) {
+        match self.storage.cancel_replaced(parent).await {
+            Ok((ended, requested)) => self.follow_up(ended, requested),
+            Err(error) => {
+                tracing::warn!(run.id = %parent, error = &error as &dyn Error, "failed to cancel executors of changed steps; the sweeper tries again");
+            }
+        }
+    }
+
     /// Appends archived events to the run log, so that clients receive them sooner.
     pub(super) async fn publish(&self, run_id: Uuid, events: &[Event]) {
         let Some(batch) = EventBatch::of(events) else { return };

@@ -35,6 +35,7 @@ use crate::{
     unread_answers::UnreadAnswers,
 };
 
+pub use plans::EditedPlan;
 pub use posting::Posting;
 pub use submit::conversation_label;
 

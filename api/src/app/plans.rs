@@ -11,6 +11,14 @@ use uuid::Uuid;
 use super::App;
 use crate::problem::Problem;
 
+/// The result of a change.
+pub enum EditedPlan {
+    /// The plan as it is now.
+    Changed(Plan),
+    /// The plan as it will be when its planner has made the change.
+    Accepted(Plan),
+}
+
 impl App {
     /// Returns a plan of the owner. Fails with `plan_not_found` for any other.
     pub async fn plan(&self, owner: &str, id: Uuid) -> Result<Plan, Problem> {
@@ -19,26 +27,22 @@ impl App {
         run.map(|_| plan).ok_or_else(|| Problem::plan_not_found(id))
     }
 
-    /// Changes a plan of the owner that is executed, and cancels the executors of the steps that run again.
-    pub async fn edit_plan(self: &Arc<Self>, owner: &str, id: Uuid, edit: PlanEdit) -> Result<Plan, Problem> {
+    /// Changes a plan of the owner that is executed, and cancels the executors of the steps that run again. `Accepted` if its
+    /// planner works at the moment, and makes the change before its next steps.
+    pub async fn edit_plan(self: &Arc<Self>, owner: &str, id: Uuid, edit: PlanEdit) -> Result<EditedPlan, Problem> {
         self.plan(owner, id).await?;
-        let (app, user) = (Arc::clone(self), owner.to_owned());
+        let app = Arc::clone(self);
         let edited = self.to_completion(async move {
             let edited = app.storage.edit_plan(id, &edit).await?;
-            if let EditOutcome::Edited { answered, executors, .. } = &edited {
+            if let EditOutcome::Edited { plan, answered } = &edited {
                 app.publish_answered(answered).await;
-                for executor in executors {
-                    // The edit is stored: an executor that is not cancelled only works in vain.
-                    if let Err(error) = app.cancel(&user, *executor).await {
-                        tracing::warn!(plan.id = %id, run.id = %executor, error.code, error.detail, "failed to cancel a replaced executor; it works to its end");
-                    }
-                }
+                app.cancel_replaced(plan.run_id).await;
             }
             Ok(edited)
         });
         match edited.await? {
-            EditOutcome::Edited { plan, .. } => Ok(*plan),
-            EditOutcome::Busy => Err(Problem::plan_busy(id)),
+            EditOutcome::Edited { plan, .. } => Ok(EditedPlan::Changed(*plan)),
+            EditOutcome::Accepted(plan) => Ok(EditedPlan::Accepted(*plan)),
             EditOutcome::NotExecuting => Err(Problem::plan_not_executing(id)),
             EditOutcome::Invalid(problem) => Err(Problem::invalid_plan(&problem)),
             EditOutcome::NotFound => Err(Problem::plan_not_found(id)),

@@ -11,12 +11,6 @@ impl Problem {
         Self::new(StatusCode::NOT_FOUND, "plan_not_found", format!("There is no plan {id}."))
     }
 
-    /// Refuses a change of a plan while a worker holds its run.
-    pub fn plan_busy(id: impl Display) -> Self {
-        let detail = format!("The planner of plan {id} works itself at the moment; try again when its step has ended.");
-        Self::new(StatusCode::CONFLICT, "plan_busy", detail)
-    }
-
     /// Refuses a change of a plan that is not executed.
     pub fn plan_not_executing(id: impl Display) -> Self {
         let detail = format!(

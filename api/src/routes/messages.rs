@@ -46,6 +46,7 @@ pub struct NewMessageBody {
     /// A JSON object that the server stores with the run; later runs of the conversation inherit it.
     metadata: Option<Value>,
     /// Where in its application the user is; kept with the conversation.
+    #[serde(default, deserialize_with = "AgentContext::of_request")]
     context: Option<AgentContext>,
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use axum::{Json, extract::State};
+use axum::{Json, extract::State, http::StatusCode};
 use holdfast_shared::{
     page::Page,
     plan::{Plan, PlanEdit},
@@ -10,7 +10,7 @@ use holdfast_shared::{
 
 use crate::{
     anonymous_limits::AdmittedWriter,
-    app::App,
+    app::{App, EditedPlan},
     auth::Caller,
     extract::{ConversationId, JsonBody, PlanId, RunId},
     problem::Problem,
@@ -27,17 +27,21 @@ pub async fn read(State(app): State<Arc<App>>, caller: Caller, PlanId(id): PlanI
 /// Change steps of a plan that is executed. They run again, and the steps that need them.
 #[utoipa::path(patch, path = "/v1/plans/{id}", operation_id = "edit_plan", tag = "plans", params(("id" = Uuid, Path)), request_body = PlanEdit, responses(
     (status = 200, body = Plan),
+    (status = 202, body = Plan, description = "the plan as it will be: its planner works at the moment, and makes the change before its next steps"),
     (status = 400, body = Problem, description = "invalid_plan: the changed plan cannot be executed"),
     (status = 404, body = Problem, description = "plan_not_found"),
-    (status = 409, body = Problem, description = "plan_busy: the planner works itself at the moment; plan_not_executing: the plan waits for an approval, or has ended")
+    (status = 409, body = Problem, description = "plan_not_executing: the plan waits for an approval, or has ended")
 ))]
 pub async fn edit(
     State(app): State<Arc<App>>,
     AdmittedWriter(caller): AdmittedWriter,
     PlanId(id): PlanId,
     JsonBody(edit): JsonBody<PlanEdit>,
-) -> Result<Json<Plan>, Problem> {
-    app.edit_plan(&caller.owner, id, edit).await.map(Json)
+) -> Result<(StatusCode, Json<Plan>), Problem> {
+    Ok(match app.edit_plan(&caller.owner, id, edit).await? {
+        EditedPlan::Changed(plan) => (StatusCode::OK, Json(plan)),
+        EditedPlan::Accepted(plan) => (StatusCode::ACCEPTED, Json(plan)),
+    })
 }
 
 /// List the plans of a run, newest first, at most 20.

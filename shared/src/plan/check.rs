@@ -18,6 +18,24 @@ const MAX_NAME_CHARS: usize = 200;
 /// Most tools of a step.
 const MAX_TOOLS: usize = 64;
 
+/// The fields of a step, as the native API and the other wires show it.
+const SHOWN_FIELDS: [&str; 14] = [
+    "step_number",
+    "stepNumber",
+    "description",
+    "tools",
+    "executor_required",
+    "executorRequired",
+    "depends_on",
+    "dependsOn",
+    "status",
+    "result",
+    "error",
+    "child_run_id",
+    "childRunId",
+    "runId",
+];
+
 /// The arguments of `agent_create_plan`. Field names may be in camelCase too.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct PlanInput {
@@ -88,6 +106,18 @@ impl PlanInput {
 pub fn read_steps(input: &Value) -> Result<Vec<StepInput>, ToolError> {
     let steps = input.get("steps").ok_or_else(|| invalid("steps: a list of steps"))?;
     Vec::deserialize(steps).map_err(|error| invalid(format!("steps: {error}")))
+}
+
+/// Reads the steps of an approver. They may have each field that a step was shown with, and no other.
+pub fn read_edited_steps(input: &Value) -> Result<Vec<StepInput>, ToolError> {
+    let steps = input["steps"].as_array().into_iter().flatten();
+    let fields = steps.enumerate().flat_map(|(index, step)| {
+        step.as_object().into_iter().flat_map(serde_json::Map::keys).map(move |field| (index, field))
+    });
+    if let Some((index, field)) = fields.into_iter().find(|(_, field)| !SHOWN_FIELDS.contains(&field.as_str())) {
+        return Err(invalid(format!("steps[{index}]: there is no field {field:?}")));
+    }
+    read_steps(input)
 }
 
 /// Checks the steps of a plan, and returns them in the order of their numbers.
@@ -255,6 +285,11 @@ mod tests {
             let refused = check(steps).unwrap_err();
             assert!(refused.contains(problem), "{refused} has no {problem}");
         }
+        let step = json!({"stepNumber": 1, "description": "x", "status": "pending", "runId": null});
+        assert!(read_edited_steps(&json!({"steps": [step]})).is_ok(), "an approver may send back what was shown");
+        let misspelt = json!({"steps": [{"step_number": 1, "description": "x", "depend_on": []}]});
+        let refused = read_edited_steps(&misspelt).unwrap_err();
+        assert!(refused.message.contains("steps[0]: there is no field \"depend_on\""), "{}", refused.message);
         assert_eq!(PlanInput::of(&json!({"goal": ""})).unwrap_err().code, "invalid_plan");
     }
 }

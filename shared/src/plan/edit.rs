@@ -2,17 +2,16 @@
 
 use std::collections::BTreeSet;
 
-use serde::Deserialize;
-use uuid::Uuid;
+use serde::{Deserialize, Serialize};
 
 use super::{Plan, PlanStep, StepStatus, check::check_order};
 use crate::{storable::storable, tool::ToolError};
 
 /// Most changes of one plan. Each is an event with the whole plan.
-const MAX_EDITS: usize = 20;
+pub const MAX_EDITS: usize = 20;
 
 /// A client's changes of a plan.
-#[derive(Debug, Clone, PartialEq, Deserialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PlanEdit {
     /// The steps that change; the others stay as they are.
@@ -20,7 +19,7 @@ pub struct PlanEdit {
 }
 
 /// A client's changes of one step. A field that is absent stays as it is.
-#[derive(Debug, Clone, PartialEq, Deserialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StepEdit {
     /// The step.
@@ -37,29 +36,33 @@ pub struct StepEdit {
     pub depends_on: Option<Vec<u32>>,
 }
 
-/// The effects of an edit.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct EditEffects {
-    /// Steps that are executed again, or for the first time.
-    pub steps: BTreeSet<u32>,
-    /// Runs of their executors.
-    pub executors: Vec<Uuid>,
-}
-
 impl Plan {
-    /// Changes the steps. They and all steps that need them become pending. Fails if the changed plan cannot be executed, or if
-    /// the planner takes one of these steps now.
-    pub fn edit(&mut self, edit: PlanEdit) -> Result<EditEffects, ToolError> {
-        let refused = |problem: String| ToolError::new("invalid_plan", problem);
+    /// Changes the steps. They and all steps that need them become pending, and their executors have no step any more. Returns
+    /// the numbers of these steps. Fails, and changes nothing, if the changed plan cannot be executed, or if the planner takes
+    /// one of them now.
+    pub fn edit(&mut self, edit: PlanEdit) -> Result<BTreeSet<u32>, ToolError> {
+        let mut plan = self.clone();
+        let named = plan.change_steps(edit)?;
+        check_order(&plan.steps)?;
+        let changed = plan.and_dependents(named);
+        if let Some(own) = self.own_step().filter(|own| changed.contains(&own.step_number)) {
+            return Err(refused(format!("step {}: the planner takes it now", own.step_number)));
+        }
+        plan.steps.iter_mut().filter(|step| changed.contains(&step.step_number)).for_each(PlanStep::reset);
+        plan.metadata.edits += 1;
+        *self = plan;
+        Ok(changed)
+    }
+
+    /// Changes the steps that the edit names, and returns their numbers.
+    fn change_steps(&mut self, edit: PlanEdit) -> Result<BTreeSet<u32>, ToolError> {
         if edit.steps.is_empty() {
             return Err(refused("steps: at least one step".to_owned()));
         }
         if self.metadata.edits >= MAX_EDITS {
             return Err(refused(format!("a plan can be changed {MAX_EDITS} times")));
         }
-        self.metadata.edits += 1;
-        let own = self.own_step().map(|step| step.step_number);
-        let mut changed = BTreeSet::new();
+        let mut named = BTreeSet::new();
         for StepEdit { step_number, description, executor_required, depends_on } in edit.steps {
             let step = self.steps.iter_mut().find(|step| step.step_number == step_number);
             let step = step.ok_or_else(|| refused(format!("step {step_number} does not exist")))?;
@@ -72,18 +75,9 @@ impl Plan {
                 needed.dedup();
                 step.depends_on = needed;
             }
-            changed.insert(step_number);
+            named.insert(step_number);
         }
-        check_order(&self.steps)?;
-        let mut effects = EditEffects { steps: self.and_dependents(changed), executors: Vec::new() };
-        for step in self.steps.iter_mut().filter(|step| effects.steps.contains(&step.step_number)) {
-            if own == Some(step.step_number) {
-                return Err(refused(format!("step {}: the planner takes it now", step.step_number)));
-            }
-            effects.executors.extend(step.child_run_id.filter(|_| step.status == StepStatus::Executing));
-            step.reset();
-        }
-        Ok(effects)
+        Ok(named)
     }
 
     fn and_dependents(&self, mut steps: BTreeSet<u32>) -> BTreeSet<u32> {
@@ -106,9 +100,14 @@ impl PlanStep {
     }
 }
 
+fn refused(problem: String) -> ToolError {
+    ToolError::new("invalid_plan", problem)
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
+    use uuid::Uuid;
 
     use super::*;
     use crate::plan::{ExecutionMode, PlanMetadata, PlanStatus, check_shape, read_steps};
@@ -138,15 +137,15 @@ mod tests {
         plan
     }
 
-    fn edit(plan: &mut Plan, steps: Value) -> Result<EditEffects, String> {
+    fn edit(plan: &mut Plan, steps: Value) -> Result<BTreeSet<u32>, String> {
         plan.edit(serde_json::from_value(json!({"steps": steps})).unwrap()).map_err(|error| error.message)
     }
 
     #[test]
     fn an_edited_step_and_those_that_need_it_run_again() {
         let mut plan = plan();
-        let effects = edit(&mut plan, json!([{"stepNumber": 2, "description": "y"}])).unwrap();
-        assert_eq!(effects, EditEffects { steps: [2, 3].into(), executors: vec![Uuid::from_u128(2)] });
+        let changed = edit(&mut plan, json!([{"stepNumber": 2, "description": "y"}])).unwrap();
+        assert_eq!(changed, [2, 3].into());
         let statuses: Vec<StepStatus> = plan.steps.iter().map(|step| step.status).collect();
         assert_eq!(statuses, [StepStatus::Completed, StepStatus::Pending, StepStatus::Pending, StepStatus::Failed]);
         assert_eq!((plan.steps[1].description.as_str(), plan.steps[2].child_run_id), ("y", None));

@@ -55,8 +55,9 @@ pub use run::{
     Answer, AnswerOutcome, AnsweredRun, ArchiveChunk, BeginResult, CallState, CancelOutcome, Claim, ClaimTerms,
     ClientResult, Closed, CommittedMessage, DecisionBy, EarlierMessage, EarlierResult, EditOutcome, EndedRun,
     FinishOutcome, FlushOutcome, History, Holder, InvalidInput, MessageInput, NewApproval, NewCheckpoint, NewChild,
-    NewRole, NewRun, NewTraceMessage, Progress, Release, ReleaseOutcome, RenewedLease, RetireCounts, Room, RunOptions,
-    Start, SteeringMessage, StepState, SubmitOutcome, Summary, Suspects, TakeBackOutcome, Target, Window,
+    NewRole, NewRun, NewTraceMessage, PendingEdit, Progress, Release, ReleaseOutcome, RenewedLease, RetireCounts, Room,
+    RunOptions, Start, SteeringMessage, StepState, SubmitOutcome, Summary, Suspects, TakeBackOutcome, TakenEdit,
+    Target, Window,
 };
 pub use runs::{Backlog, RunFilter, StreamDefaults};
 pub use sql::{Connections, Error};

@@ -47,6 +47,24 @@ export async function stops_a_subagent({ person }) {
   await shown.getByText("the subagent was cancelled", { exact: false }).waitFor();
 }
 
+/** Questions that end a run are answered below the answer, or left to the agent, also after a reload. */
+export async function answers_the_questions_of_a_run({ person }) {
+  const tab = await (await person()).open();
+  await tab.choose("planner");
+  await tab.say("[questions=Which ship?|When?]");
+  await tab.readsToTheEnd();
+  await tab.page.reload();
+  const asked = tab.page.getByRole("group", { name: "Questions to you" });
+  await asked.getByRole("textbox", { name: "When?" }).fill("today");
+  await tab.button("Answer", asked).click();
+  await tab.text("When?\ntoday").first().waitFor();
+  await asked.waitFor({ state: "detached" });
+  await tab.say("[questions=And now?]");
+  await tab.button("You decide", asked).click();
+  await tab.text("Decide for me, by your best judgement.").first().waitFor();
+  await tab.readsToTheEnd();
+}
+
 /** A draft is changed and approved in its place. */
 export async function changes_a_draft({ person }) {
   const tab = await (await person()).open();

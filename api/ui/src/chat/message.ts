@@ -59,6 +59,8 @@ export type Data = {
   question: { approvalId: string; callId: string; kind: string; edited?: boolean };
   /** A message of the reader has joined the run. */
   steered: { message_id: string };
+  /** Questions that have ended the run. */
+  questions: { questions: string[]; round: number };
   /** A briefing card. */
   briefing: { briefing_id: string; title: string; summary: string; priority?: string; agent_id?: string; created_at?: string };
   /** A plan; a later part with its id replaces it. */
@@ -76,6 +78,11 @@ export type Part = ChatMessage["parts"][number];
 export function cutOffBy({ metadata }: ChatMessage): "length" | "content_filter" | undefined {
   const reason = metadata?.finish_reason;
   return reason === "length" || reason === "content_filter" ? reason : undefined;
+}
+
+/** Returns the questions with which the run has ended. */
+export function questionsOf({ parts }: ChatMessage): string[] {
+  return parts.findLast((part) => part.type === "data-questions")?.data.questions ?? [];
 }
 
 /** Returns the message's text as markdown. */

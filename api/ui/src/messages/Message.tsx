@@ -2,8 +2,9 @@
 import { memo } from "react";
 
 import type { Progress } from "../chat/chat";
-import { type ChatMessage, textOf } from "../chat/message";
+import { type ChatMessage, questionsOf, textOf } from "../chat/message";
 import { words } from "../i18n";
+import { later } from "../later";
 import { Answer } from "./Answer";
 import { Ended } from "./Ended";
 import { MessageActions } from "./MessageActions";
@@ -11,6 +12,9 @@ import { UserMessage } from "./UserMessage";
 import { SentAt } from "./SentAt";
 import type { Actions } from "./useActions";
 import { VersionSwitch } from "./VersionSwitch";
+
+// The page loads it later, because most answers ask nothing.
+const AskedQuestions = later(async () => (await import("./AskedQuestions")).AskedQuestions);
 
 type Props = {
   message: ChatMessage;
@@ -47,11 +51,18 @@ export const Message = memo(function Message({ message, unsent, isNewest, isFoun
     <article className="message answer" aria-label={words.message.assistant} data-id={message.id} data-newest={isNewest || undefined} data-found={isFound || undefined} data-old={isOld || undefined}>
       <h2 className="unseen">{words.message.assistant}</h2>
       <Answer message={message} isLive={isLive} isWorking={isWorking} doing={doing} actions={actions} />
-      <Ended message={message} isNewest={isNewest} isLive={isLive} goOn={actions.goOn} />
+      {isNewest && !isLive && <Asked message={message} say={actions.say} />}
+      <Ended message={message} isNewest={isNewest} isLive={isLive} goOn={() => actions.say(words.message.goOnText)} />
       {message.role === "assistant" && <Foot message={message} isLive={isLive} actions={actions} />}
     </article>
   );
 });
+
+/** The questions of a completed run, until the reader's next message. */
+function Asked({ message, say }: { message: ChatMessage; say: Actions["say"] }) {
+  const questions = message.metadata?.status === "completed" ? questionsOf(message) : [];
+  return questions.length > 0 && <AskedQuestions questions={questions} say={say} />;
+}
 
 /** The line below an answer. A live answer reserves its height from the start, so that its end moves nothing. */
 function Foot({ message, isLive, actions }: Pick<Props, "message" | "actions"> & { isLive: boolean }) {

@@ -4,13 +4,12 @@ import { useLayoutEffect, useRef, useState } from "react";
 
 import type { Chat } from "../chat/chat";
 import type { ChatMessage } from "../chat/message";
-import { words } from "../i18n";
 
 export type Actions = Pick<Chat, "regenerate" | "edit" | "restore" | "decide" | "answer"> & {
   /** Opens a new conversation that continues from this answer. */
   fork(message: ChatMessage): Promise<void>;
-  /** Asks for the rest of a truncated answer. */
-  goOn(): void;
+  /** Sends the reader's next message. */
+  say(text: string): void;
 };
 
 export function useActions(chat: Chat, onFork: (id: string) => void): Actions {
@@ -24,7 +23,7 @@ export function useActions(chat: Chat, onFork: (id: string) => void): Actions {
     restore: (id) => newest.current.chat.restore(id),
     decide: (message, id, decision) => newest.current.chat.decide(message, id, decision),
     answer: (message, id, answer) => newest.current.chat.answer(message, id, answer),
-    goOn: () => void newest.current.chat.send(words.message.goOnText),
+    say: (text) => void newest.current.chat.send(text),
     fork: async (message) => newest.current.onFork(await newest.current.chat.fork(message)),
   }));
   return actions;

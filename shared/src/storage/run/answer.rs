@@ -255,7 +255,7 @@ pub async fn decide_locked(
         }
         Some(DecisionBy { decision: Decision::Approve { edited_input: Some(edited), .. }, .. })
             if approval.kind == ApprovalKind::Plan
-                && let Err(error) = plan::read_steps(edited).and_then(plan::check_shape) =>
+                && let Err(error) = plan::read_edited_steps(edited).and_then(plan::check_shape) =>
         {
             return Ok(AnswerOutcome::InvalidInput(error.message));
         }

@@ -1,6 +1,10 @@
-//! EDIT: a client changes a plan that is under way, while its run waits for its children or for a human.
+//! EDIT: a client changes a plan that is under way. If its run waits for its children or for a human, the change is made here;
+//! otherwise the run's holder makes it before it begins the next steps, because it has the plan in memory.
+
+use std::collections::BTreeSet;
 
 use serde_json::json;
+use sqlx::{FromRow, types::Json};
 use uuid::Uuid;
 
 use super::ancestor::{self, AnsweredRun};
@@ -17,17 +21,15 @@ use crate::{
 /// The outcome of an edit.
 #[derive(Debug)]
 pub enum EditOutcome {
-    /// The plan is changed. The caller publishes the run, and cancels the executors.
+    /// The plan is changed. The caller publishes the run, and cancels the executors of changed steps.
     Edited {
         /// The plan as it is now.
         plan: Box<Plan>,
         /// The run of the plan.
         answered: Box<AnsweredRun>,
-        /// Runs that took steps which run again.
-        executors: Vec<Uuid>,
     },
-    /// A worker holds the run, or will do so soon.
-    Busy,
+    /// The holder of the run will change the plan so, unless it ends before.
+    Accepted(Box<Plan>),
     /// The plan is not executed now.
     NotExecuting,
     /// The changed plan cannot be executed.
@@ -36,7 +38,39 @@ pub enum EditOutcome {
     NotFound,
 }
 
+/// A change that the holder of a planner's run has to make.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PendingEdit {
+    /// Its id.
+    pub id: Uuid,
+    /// The change.
+    pub edit: PlanEdit,
+}
+
+#[derive(FromRow)]
+struct EditRow {
+    id: Uuid,
+    edit: Json<PlanEdit>,
+}
+
 statements! {
+    /// Stores a change for the holder.
+    INSERT_EDIT = "
+        insert into agent_plan_edits (id, plan_id, edit, created_at)
+        values ($1, $2, $3, {now})
+    ",
+    /// Returns the changes that wait for the holder, oldest first.
+    PLAN_EDITS = "
+        select id, edit
+        from agent_plan_edits
+        where plan_id = $1
+        order by id
+    ",
+    /// Removes the changes of a plan, which are made now.
+    DELETE_EDITS = "
+        delete from agent_plan_edits
+        where plan_id = $1
+    ",
     /// Stores what a plan is for, with the number of its changes.
     SET_METADATA = "
         update agent_plans
@@ -60,17 +94,20 @@ statements! {
 }
 
 impl Storage {
-    /// Changes a plan whose run waits, and queues that run unless a human must answer.
+    /// Returns the changes of a plan that wait for the holder of its run, oldest first.
+    pub async fn plan_edits(&self, plan_id: Uuid) -> Result<Vec<PendingEdit>, Error> {
+        let doing = "look for changes of a plan";
+        let rows = self.database.fetch_all::<EditRow>(doing, PLAN_EDITS, args![plan_id]).await?;
+        Ok(rows.into_iter().map(|row| PendingEdit { id: row.id, edit: row.edit.0 }).collect())
+    }
+
+    /// Changes a plan. If its run waits, the run is queued, unless a human must answer; otherwise its holder makes the change.
     pub async fn edit_plan(&self, id: Uuid, edit: &PlanEdit) -> Result<EditOutcome, Error> {
         let Some(run_id) = self.plan(id).await?.map(|plan| plan.run_id) else { return Ok(EditOutcome::NotFound) };
         let edit_plan = async |tx: &mut Tx| {
             let Some(run) = ancestor::lock(tx, run_id).await? else {
                 return Ok(RollBack(EditOutcome::NotExecuting));
             };
-            // A queued run may have events that its next attempt supersedes.
-            if run.status != RunStatus::Waiting {
-                return Ok(RollBack(EditOutcome::Busy));
-            }
             // The run's lock keeps everybody else from writing the plan.
             let Some(mut plan) = crate::storage::plans::plan_in(tx, id).await? else {
                 return Ok(RollBack(EditOutcome::NotFound));
@@ -78,12 +115,22 @@ impl Storage {
             if plan.status != PlanStatus::Executing {
                 return Ok(RollBack(EditOutcome::NotExecuting));
             }
-            let effects = match plan.edit(edit.clone()) {
-                Ok(effects) => effects,
+            let mut changed = BTreeSet::new();
+            for earlier in tx.fetch_all::<EditRow>(PLAN_EDITS, args![id]).await? {
+                changed.extend(plan.edit(earlier.edit.0).unwrap_or_default());
+            }
+            match plan.edit(edit.clone()) {
+                Ok(now) => changed.extend(now),
                 Err(error) => return Ok(RollBack(EditOutcome::Invalid(error.message))),
-            };
+            }
+            // A queued run may have events that its next attempt supersedes.
+            if run.status != RunStatus::Waiting {
+                tx.execute(INSERT_EDIT, args![Uuid::now_v7(), id, json!(edit)]).await?;
+                return Ok(Commit(EditOutcome::Accepted(Box::new(plan))));
+            }
+            tx.execute(DELETE_EDITS, args![id]).await?;
             tx.execute(SET_METADATA, args![id, json!(plan.metadata)]).await?;
-            for step in plan.steps.iter().filter(|step| effects.steps.contains(&step.step_number)) {
+            for step in plan.steps.iter().filter(|step| changed.contains(&step.step_number)) {
                 write_step(tx, id, step).await?;
             }
             // A question to a human keeps the run waiting.
@@ -96,7 +143,7 @@ impl Storage {
             };
             let answered = ancestor::answer(tx, run, None, must_queue, updated).await?;
             let (plan, answered) = (Box::new(plan), Box::new(answered));
-            Ok(Commit(EditOutcome::Edited { plan, answered, executors: effects.executors }))
+            Ok(Commit(EditOutcome::Edited { plan, answered }))
         };
         self.database.transact("change a plan", edit_plan).await
     }

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::storage::{
     Error, Storage,
-    sql::{Commit, RollBack, Tx, args, statements},
+    sql::{Commit, RollBack, Sql, Tx, args, statements},
 };
 use crate::{
     approval::ApprovalStatus,
@@ -28,6 +28,25 @@ statements! {
         select id
         from agent_runs
         where parent_run_id = $1 and finished_at is null
+    ",
+    /// Returns the live executors of a run that no step of a plan names any more.
+    REPLACED_EXECUTORS = "
+        select c.id
+        from agent_runs c
+        where c.parent_run_id = $1
+          and c.finished_at is null
+          and c.subagent_role = 'executor'
+          and not exists (select 1 from agent_plan_steps s where s.child_run_id = c.id)
+    ",
+    /// Returns runs with such executors.
+    PARENTS_OF_REPLACED = "
+        select distinct c.parent_run_id
+        from agent_runs c
+        where c.parent_run_id is not null
+          and c.finished_at is null
+          and c.subagent_role = 'executor'
+          and not exists (select 1 from agent_plan_steps s where s.child_run_id = c.id)
+        limit $1
     ",
     /// Hides the conversations of the runs below deleted conversations.
     HIDE_CONVERSATIONS = "
@@ -82,14 +101,22 @@ impl Storage {
     /// Cancels the live runs below an ended run, each in a transaction. Returns the ended ones, and the ids of those whose
     /// workers the caller signals.
     pub async fn cancel_children(&self, parent: Uuid) -> Result<(Vec<EndedRun>, Vec<Uuid>), Error> {
-        let (mut ended, mut requested, mut parents) = (Vec::new(), Vec::new(), vec![parent]);
-        while let Some(parent) = parents.pop() {
-            let children =
-                self.database.fetch_all::<(Uuid,)>("find the children of a run", LIVE_CHILDREN, args![parent]).await?;
+        self.cancel_below(parent, LIVE_CHILDREN).await
+    }
+
+    /// Cancels the executors whose steps were changed, and the runs below them, like [`Self::cancel_children`].
+    pub async fn cancel_replaced(&self, parent: Uuid) -> Result<(Vec<EndedRun>, Vec<Uuid>), Error> {
+        self.cancel_below(parent, REPLACED_EXECUTORS).await
+    }
+
+    async fn cancel_below(&self, run: Uuid, children_of_run: Sql) -> Result<(Vec<EndedRun>, Vec<Uuid>), Error> {
+        let (mut ended, mut requested, mut parents) = (Vec::new(), Vec::new(), vec![(run, children_of_run)]);
+        while let Some((parent, sql)) = parents.pop() {
+            let children = self.database.fetch_all::<(Uuid,)>("find the children of a run", sql, args![parent]).await?;
             for (child,) in children {
                 match self.cancel_child(child).await? {
                     Some(Some(end)) => {
-                        parents.push(child);
+                        parents.push((child, LIVE_CHILDREN));
                         ended.push(end);
                     }
                     Some(None) => requested.push(child),
@@ -128,6 +155,15 @@ impl Storage {
         let rows = self
             .database
             .fetch_all::<(Uuid,)>("find live children of ended runs", PARENTS_OF_ORPHANS, args![BATCH])
+            .await?;
+        Ok(rows.into_iter().map(|row| row.0).collect())
+    }
+
+    /// Returns runs with executors whose steps were changed, for the sweeper.
+    pub async fn parents_of_replaced(&self) -> Result<Vec<Uuid>, Error> {
+        let rows = self
+            .database
+            .fetch_all::<(Uuid,)>("find executors of changed steps", PARENTS_OF_REPLACED, args![BATCH])
             .await?;
         Ok(rows.into_iter().map(|row| row.0).collect())
     }

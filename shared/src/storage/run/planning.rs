@@ -38,6 +38,14 @@ pub struct NewRole {
     pub tools: Option<Vec<String>>,
 }
 
+/// A client's change of a plan that its holder has made or refused.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct TakenEdit {
+    /// Its id.
+    #[serde(serialize_with = "id_text")]
+    pub id: Uuid,
+}
+
 impl StepState {
     /// Returns whether both are states of one step.
     pub fn is_of_step(&self, other: &Self) -> bool {
@@ -107,6 +115,16 @@ statements! {
         where {fenced:cast(value->>'run_id' as uuid)}
         on conflict (run_id) do nothing
     ",
+    /// Removes the changes that a holder has made or refused.
+    TAKE_EDITS = "
+        delete from agent_plan_edits
+        where exists (
+            select 1
+            from {each:$1}
+            where {uuid:value->>'id'} = agent_plan_edits.id
+              and {fenced:cast(value->>'run_id' as uuid)}
+        )
+    ",
 }
 
 impl Serialize for StepState {
@@ -158,9 +176,15 @@ pub fn plan_row(plan: &Plan) -> Value {
     })
 }
 
-/// Returns the writes of plans, steps and roles, whose elements have the `run_id` of the holder's run.
-pub fn planning_rows(plans: Vec<Value>, steps: Vec<Value>, roles: Vec<Value>) -> Vec<Statement> {
-    let writes = [(UPSERT_PLANS, plans.clone()), (DROP_STEPS, plans), (UPSERT_STEPS, steps), (INSERT_ROLES, roles)];
+/// Returns the writes of plans, steps, roles and taken changes, whose elements have the `run_id` of the holder's run.
+pub fn planning_rows(plans: Vec<Value>, steps: Vec<Value>, roles: Vec<Value>, taken: Vec<Value>) -> Vec<Statement> {
+    let writes = [
+        (UPSERT_PLANS, plans.clone()),
+        (DROP_STEPS, plans),
+        (UPSERT_STEPS, steps),
+        (INSERT_ROLES, roles),
+        (TAKE_EDITS, taken),
+    ];
     let some = writes.into_iter().filter(|(_, elements)| !elements.is_empty());
     some.map(|(sql, elements)| Statement::new(sql, args![Value::from(elements)])).collect()
 }

@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::{
     children::{NewChild, spawns},
-    planning::{NewRole, StepState, plan_row, planning_rows},
+    planning::{NewRole, StepState, TakenEdit, plan_row, planning_rows},
     steering::{SteeringMessage, joins},
 };
 use crate::storage::sql::{Statement, args, id_text, optional_id_text, statements};
@@ -39,6 +39,8 @@ pub struct Progress {
     pub plans: Vec<Plan>,
     /// Steps of plans with their current state. It replaces an earlier state of the step.
     pub plan_steps: Vec<StepState>,
+    /// Changes of plans that the holder has made or refused.
+    pub taken_edits: Vec<TakenEdit>,
     /// New roles of the run and of its children.
     pub roles: Vec<NewRole>,
     /// New checkpoints.
@@ -213,6 +215,7 @@ impl Progress {
             self.plan_steps.retain(|earlier| !earlier.is_of_step(&state));
             self.plan_steps.push(state);
         }
+        self.taken_edits.extend(later.taken_edits);
         self.roles.extend(later.roles);
         self.checkpoints.extend(later.checkpoints);
         self.resume_at = later.resume_at.or(self.resume_at);
@@ -311,7 +314,8 @@ pub fn rows_of(progress: &[(Uuid, &Progress)]) -> Vec<Statement> {
     rows.extend(joins(elements(progress, |progress| &progress.steering)));
     let plans = elements_as(progress, |progress| &progress.plans, plan_row);
     let steps = elements(progress, |progress| &progress.plan_steps);
-    rows.extend(planning_rows(plans, steps, elements(progress, |progress| &progress.roles)));
+    let roles = elements(progress, |progress| &progress.roles);
+    rows.extend(planning_rows(plans, steps, roles, elements(progress, |progress| &progress.taken_edits)));
     let checkpoints = elements(progress, |progress| &progress.checkpoints);
     if !checkpoints.is_empty() {
         rows.push(Statement::new(INSERT_CHECKPOINTS, args![Value::from(checkpoints)]).spare());

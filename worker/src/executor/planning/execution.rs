@@ -17,6 +17,7 @@ use uuid::Uuid;
 
 use super::{
     draft::{outcome, set_status},
+    edits::take_edits,
     prompts,
 };
 use crate::{
@@ -39,6 +40,7 @@ const FIRST_POSITION: usize = 1000;
 pub async fn advance(attempt: &mut Attempt<'_>) -> Result<NextNode, Stop> {
     end_executors(attempt);
     end_own_step(attempt);
+    take_edits(attempt).await?;
     let has_begun_children = begin_steps(attempt).await?;
     let plan = attempt.memory.plan.as_ref().expect("a plan is executed");
     if plan.own_step().is_some() {

@@ -1,4 +1,4 @@
-//! What the words of a user tell about a project that is to be created.
+//! The facts that the words of a user tell about a project that is to be created.
 
 use std::collections::BTreeSet;
 

@@ -5,6 +5,7 @@
 //! was, and it is a part of each model request, so no summary of the conversation can lose it.
 
 mod draft;
+mod edits;
 mod execution;
 mod indicators;
 mod project;

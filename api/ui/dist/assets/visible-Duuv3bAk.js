@@ -1,0 +1,1 @@
+var e=/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\ufeff\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufff9-\ufffb\u{e0000}-\u{e007f}]/gu;function t(t){return t.replace(e,e=>e.split(``).map(n).join(``))}function n(e){return`\\u${e.charCodeAt(0).toString(16).padStart(4,`0`)}`}export{t};
