@@ -6,7 +6,7 @@ begin
     new.needs := coalesce((
         select case when v.extension->>''kind'' is not null then 2 when v.extension is not null then 1 else 0 end
         from kb.agent_definitions a
-        join kb.agent_definition_versions v on v.agent_definition_id = a.id and v.version = a.version
+        join kb.agent_definition_versions v on v.agent_definition_id = a.id and v.version = coalesce(new.agent_version, a.version)
         where a.id = new.agent_definition_id
     ), 0);
     return new;

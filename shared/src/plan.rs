@@ -14,7 +14,7 @@ use uuid::Uuid;
 use crate::lenient::Growing;
 
 pub use check::{PlanInput, Scope, StepInput, check_shape, check_steps, read_edited_steps, read_steps};
-pub use edit::{MAX_EDITS, PlanEdit, StepEdit};
+pub use edit::{PlanEdit, StepEdit};
 pub use schema::{edit_schema, questions_schema, tool_schema};
 
 /// The tool that makes a plan.

@@ -153,7 +153,8 @@ impl TerminalChat {
         let Self { client, screen, agent, conversation, corrections, lines, interrupts, .. } = self;
         let exchange = Exchange::new(client, screen, *agent, conversation, corrections);
         let mut outcome = exchange.run(text, lines, interrupts).await?;
-        while matches!(outcome, ExchangeOutcome::Complete | ExchangeOutcome::Incomplete)
+        // The end of a cancelled answer does not end its corrections: their runs answer them.
+        while !matches!(outcome, ExchangeOutcome::Interrupted | ExchangeOutcome::Waiting)
             && let Some(updates) = corrections.pop_front()
         {
             let exchange = Exchange::new(client, screen, *agent, conversation, corrections);

@@ -33,7 +33,7 @@ impl App {
         self.plan(owner, id).await?;
         let app = Arc::clone(self);
         let edited = self.to_completion(async move {
-            let edited = app.storage.edit_plan(id, &edit).await?;
+            let edited = app.storage.edit_plan(id, edit).await?;
             if let EditOutcome::Edited { plan, answered } = &edited {
                 app.publish_answered(answered).await;
                 app.cancel_replaced(plan.run_id).await;

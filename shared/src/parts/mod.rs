@@ -195,7 +195,7 @@ impl MessageParts {
     }
 
     /// Returns the round of the questions that the message asks; 0 if it asks none.
-    pub fn rounds_of_questions(&self) -> u32 {
+    pub fn round_of_questions(&self) -> u32 {
         let round = self.parts.iter().rev().find_map(|part| match part {
             MessagePart::Questions { payload } => payload["round"].as_u64(),
             _ => None,

@@ -19,7 +19,7 @@ const MAX_NAME_CHARS: usize = 200;
 const MAX_TOOLS: usize = 64;
 
 /// The fields of a step, as the native API and the other wires show it.
-const SHOWN_FIELDS: [&str; 14] = [
+const SHOWN_FIELDS: [&str; 13] = [
     "step_number",
     "stepNumber",
     "description",
@@ -32,7 +32,6 @@ const SHOWN_FIELDS: [&str; 14] = [
     "result",
     "error",
     "child_run_id",
-    "childRunId",
     "runId",
 ];
 

@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Plan, PlanStep, StepStatus, check::check_order};
+use super::{MAX_STEPS, Plan, PlanStep, StepStatus, check::check_order};
 use crate::{storable::storable, tool::ToolError};
 
 /// Most changes of one plan. Each is an event with the whole plan.
-pub const MAX_EDITS: usize = 20;
+const MAX_EDITS: usize = 20;
 
 /// A client's changes of a plan.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
@@ -36,8 +36,33 @@ pub struct StepEdit {
     pub depends_on: Option<Vec<u32>>,
 }
 
+impl PlanEdit {
+    /// Returns the edit as it is stored. Fails if it names no step, one of them twice, or more than a plan has.
+    pub fn checked(mut self) -> Result<Self, ToolError> {
+        if self.steps.is_empty() || self.steps.len() > MAX_STEPS {
+            return Err(refused(format!("steps: 1 to {MAX_STEPS} steps, not {}", self.steps.len())));
+        }
+        let mut named = BTreeSet::new();
+        for step in &mut self.steps {
+            let number = step.step_number;
+            if !named.insert(number) {
+                return Err(refused(format!("step {number} stands here twice")));
+            }
+            step.description = step.description.take().map(storable);
+            if let Some(needed) = &mut step.depends_on {
+                needed.sort_unstable();
+                needed.dedup();
+                if needed.len() > MAX_STEPS {
+                    return Err(refused(format!("step {number}: depends_on names at most {MAX_STEPS} steps")));
+                }
+            }
+        }
+        Ok(self)
+    }
+}
+
 impl Plan {
-    /// Changes the steps. They and all steps that need them become pending, and their executors have no step any more. Returns
+    /// Changes the steps by a checked edit. They and all steps that need them become pending, and their executors have no step any more. Returns
     /// the numbers of these steps. Fails, and changes nothing, if the changed plan cannot be executed, or if the planner takes
     /// one of them now.
     pub fn edit(&mut self, edit: PlanEdit) -> Result<BTreeSet<u32>, ToolError> {
@@ -56,9 +81,6 @@ impl Plan {
 
     /// Changes the steps that the edit names, and returns their numbers.
     fn change_steps(&mut self, edit: PlanEdit) -> Result<BTreeSet<u32>, ToolError> {
-        if edit.steps.is_empty() {
-            return Err(refused("steps: at least one step".to_owned()));
-        }
         if self.metadata.edits >= MAX_EDITS {
             return Err(refused(format!("a plan can be changed {MAX_EDITS} times")));
         }
@@ -67,14 +89,10 @@ impl Plan {
             let step = self.steps.iter_mut().find(|step| step.step_number == step_number);
             let step = step.ok_or_else(|| refused(format!("step {step_number} does not exist")))?;
             if let Some(description) = description {
-                step.set_description(storable(description))?;
+                step.set_description(description)?;
             }
             step.executor_required = executor_required.unwrap_or(step.executor_required);
-            if let Some(mut needed) = depends_on {
-                needed.sort_unstable();
-                needed.dedup();
-                step.depends_on = needed;
-            }
+            step.depends_on = depends_on.unwrap_or_else(|| std::mem::take(&mut step.depends_on));
             named.insert(step_number);
         }
         Ok(named)
@@ -138,7 +156,8 @@ mod tests {
     }
 
     fn edit(plan: &mut Plan, steps: Value) -> Result<BTreeSet<u32>, String> {
-        plan.edit(serde_json::from_value(json!({"steps": steps})).unwrap()).map_err(|error| error.message)
+        let edit: PlanEdit = serde_json::from_value(json!({"steps": steps})).unwrap();
+        edit.checked().and_then(|edit| plan.edit(edit)).map_err(|error| error.message)
     }
 
     #[test]
@@ -154,7 +173,15 @@ mod tests {
     #[test]
     fn an_edit_that_cannot_be_executed_is_refused() {
         let refused = |steps: Value| edit(&mut plan(), steps).unwrap_err();
-        assert!(refused(json!([])).contains("at least one step"));
+        assert!(refused(json!([])).contains("1 to 20 steps, not 0"));
+        let many = |count: u32| Value::from((1..=count).map(|n| json!({"step_number": n})).collect::<Vec<_>>());
+        assert!(refused(many(20)).contains("step 5 does not exist"));
+        assert!(refused(many(21)).contains("1 to 20 steps, not 21"));
+        assert!(refused(json!([{"step_number": 1}, {"step_number": 1}])).contains("step 1 stands here twice"));
+        let needed =
+            |count: u32| json!([{"step_number": 1, "depends_on": (2..2 + count).chain([2]).collect::<Vec<_>>()}]);
+        assert!(refused(needed(20)).contains("which does not exist"));
+        assert!(refused(needed(21)).contains("at most 20 steps"));
         assert!(refused(json!([{"step_number": 9}])).contains("step 9 does not exist"));
         assert!(refused(json!([{"step_number": 1, "description": " "}])).contains("step 1: a description"));
         assert!(refused(json!([{"step_number": 1, "depends_on": [3]}])).contains("need each other"));

@@ -112,13 +112,16 @@ statements! {
         where plan_id {in:$1}
         order by plan_id, step_number
     ",
-    /// Returns the parts of the newest ended answer of a conversation.
-    NEWEST_PARTS = "
-        select parts
-        from agent_runs
-        where conversation_id = $1
-          and parts is not null
-        order by position desc
+    /// Returns the parts of the answer before a run of its conversation.
+    PARTS_BEFORE = "
+        select r.parts
+        from agent_runs r
+        join chat_messages m on m.id = r.output_message_id
+        where r.conversation_id = $1
+          and r.position < $2
+          and r.parts is not null
+          and m.superseded_at is null
+        order by r.position desc
         limit 1
     ",
     /// Returns the role of a run.
@@ -159,14 +162,14 @@ impl Storage {
         Ok(self.with_steps(rows).await?.pop().filter(Plan::is_open))
     }
 
-    /// Returns how many of the newest answers of a conversation, one after the other, have asked questions.
-    pub async fn rounds_of_questions(&self, conversation_id: Uuid) -> Result<u32, Error> {
+    /// Returns the round of the questions that the answer before a run has asked; 0 if it asked none.
+    pub async fn round_before(&self, conversation_id: Uuid, position: i64) -> Result<u32, Error> {
         let doing = "read the questions of the last answer";
-        let row: Option<(Json<Value>,)> =
-            self.database.fetch_optional(doing, NEWEST_PARTS, args![conversation_id]).await?;
+        let args = args![conversation_id, position];
+        let row: Option<(Json<Value>,)> = self.database.fetch_optional(doing, PARTS_BEFORE, args).await?;
         // A later version may write other fields.
         let parts = row.and_then(|(Json(parts),)| MessageParts::deserialize(parts).ok());
-        Ok(parts.map_or(0, |parts| parts.rounds_of_questions()))
+        Ok(parts.map_or(0, |parts| parts.round_of_questions()))
     }
 
     /// Returns the role of a run; `None` if the run has none yet.

@@ -12,6 +12,7 @@ mod groups;
 mod history;
 mod owners;
 mod pages;
+mod plan_edits;
 mod queue;
 mod quotas;
 mod races;

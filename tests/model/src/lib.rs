@@ -8,10 +8,12 @@
 //! - [`group`]: the writes of many runs in one transaction.
 //! - [`queue`]: the runs of one conversation, and the positions of its messages.
 //! - [`steering`]: messages that join a live run.
+//! - [`plan_edits`]: changes of the plan of a run that is executed.
 //! - [`subagents`]: a run, its children, and the answers of their ends.
 
 pub mod event;
 pub mod group;
+pub mod plan_edits;
 pub mod queue;
 pub mod run;
 pub mod steering;

@@ -34,6 +34,8 @@ pub struct Memory {
     /// The newest step; 0 before the first.
     pub step: u32,
     pub usage: Usage,
+    /// The part of `usage` that no message of the trace has yet: that of model calls whose answers the user does not see.
+    usage_aside: Usage,
     /// Why the newest step ended.
     pub finish_reason: Option<FinishReason>,
     /// Metadata that checkpoints pass on from run to run.
@@ -86,9 +88,17 @@ impl Memory {
             children,
             step,
             usage,
+            usage_aside: Usage::default(),
             finish_reason,
             metadata,
         }
+    }
+
+    /// Adds the usage of a model call whose answer the user does not see. The next message of the trace gets it, because a later
+    /// attempt adds up the usage of the trace.
+    pub fn add_usage_aside(&mut self, usage: Usage) {
+        self.usage += usage;
+        self.usage_aside += usage;
     }
 
     /// Returns the node that the graph executes next.
@@ -114,6 +124,7 @@ impl Memory {
 
     /// Appends a message to the trace and returns it, so that the caller can complete it.
     pub fn push(&mut self, role: TraceRole, content: String, step: u32) -> &mut NewTraceMessage {
+        let aside = std::mem::take(&mut self.usage_aside);
         self.trace.push(NewTraceMessage {
             position: self.trace.len() as u32 + 1,
             step,
@@ -122,7 +133,7 @@ impl Memory {
             tool_calls: Vec::new(),
             call_id: None,
             is_error: false,
-            usage: None,
+            usage: (aside != Usage::default()).then_some(aside),
             model: None,
             plan_step: self.plan_step(),
         });

@@ -103,7 +103,7 @@ pub async fn process(attempt: &mut Attempt<'_>) -> Result<NextNode, Stop> {
     let message = attempt.memory.push(TraceRole::Assistant, step_answer.text, step);
     message.model = Some(step_answer.model.clone());
     message.tool_calls = calls.clone();
-    message.usage = Some(step_answer.usage);
+    message.usage = Some([message.usage.unwrap_or_default(), step_answer.usage].into_iter().sum());
     let message = message.clone();
     attempt.memory.add_calls(&calls, &attempt.toolbox);
     let mut progress = Progress {

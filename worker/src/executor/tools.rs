@@ -364,8 +364,9 @@ fn finish_step(attempt: &mut Attempt<'_>) {
         (message.call_id, message.is_error) = (Some(state.call_id), state.error.is_some());
         messages.push(message.clone());
     }
-    let usage = attempt.memory.trace.iter().rev().find_map(|message| message.usage).unwrap_or_default();
-    let model = attempt.memory.trace.iter().rev().find_map(|message| message.model.clone());
+    let answer = attempt.memory.trace.iter().rev().find(|message| message.role == TraceRole::Assistant);
+    let usage = answer.and_then(|message| message.usage).unwrap_or_default();
+    let model = answer.and_then(|message| message.model.clone());
     let tool_calls = attempt.memory.calls.len();
     let finish_reason = attempt.memory.finish_reason.unwrap_or(FinishReason::ToolCalls);
     attempt.recorder.emit(&EventBody::StepCompleted(StepCompleted { step, tool_calls, usage, finish_reason, model }));

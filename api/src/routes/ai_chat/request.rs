@@ -38,7 +38,8 @@ pub struct UiChatBody {
     agent_definition_id: Option<String>,
     /// Tools that the front end executes.
     client_tools: Option<Vec<FrontEndTool>>,
-    /// Where in its application the user is; kept with the conversation.
+    /// Where in its application the user is; kept with the conversation. This route ignores unknown fields everywhere, because
+    /// hooks add theirs.
     pub context: Option<AgentContext>,
     /// The effect on an unfinished run of the conversation, as for `POST /v1/conversations/{id}/messages`.
     #[serde(default)]

@@ -31,7 +31,7 @@ export function AskedQuestions({ questions, say }: Props) {
         }}
       >
         {questions.map((question, index) => (
-          <label key={question}>
+          <label key={`${index} ${question}`}>
             <span dir="auto">{visible(question)}</span>
             <textarea
               className="field"

@@ -198,6 +198,8 @@ impl ClaimTerms {
 
 /// Claims the candidates that `$cte` selects. `archived_to` becomes `<attempt>-1`.
 ///
+/// A worker of this version has the abilities 2 ([`super::needs`]). It leaves runs that need more to workers of a later one.
+///
 /// - `$1` holder, `$2` lease in ms, `$3` limit
 /// - `$4` the crashes at which a run fails, `$5` the crashes from which it is a suspect
 macro_rules! take {
@@ -270,6 +272,7 @@ statements! {
           and r.cancel_requested_at is null
           and r.crashes < $5
           and r.crashes < $4
+          and r.needs <= 2
         order by r.lease_until
     "),
     /// Archives the first event of each attempt.

@@ -3,8 +3,9 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::json;
-use sqlx::{FromRow, types::Json};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use sqlx::types::Json;
 use uuid::Uuid;
 
 use super::ancestor::{self, AnsweredRun};
@@ -41,35 +42,37 @@ pub enum EditOutcome {
 /// A change that the holder of a planner's run has to make.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PendingEdit {
-    /// Its id.
-    pub id: Uuid,
-    /// The change.
-    pub edit: PlanEdit,
+    /// Its number among the changes of the plan.
+    pub number: i64,
+    /// The change; `None` if only a later version can read it.
+    pub edit: Option<PlanEdit>,
 }
 
-#[derive(FromRow)]
-struct EditRow {
-    id: Uuid,
-    edit: Json<PlanEdit>,
-}
+/// A row: the number and the change.
+type EditRow = (i64, Json<Value>);
 
 statements! {
     /// Stores a change for the holder.
     INSERT_EDIT = "
-        insert into agent_plan_edits (id, plan_id, edit, created_at)
-        values ($1, $2, $3, {now})
+        insert into agent_plan_edits (plan_id, number, edit, created_at)
+        values (
+            $1,
+            (select coalesce(max(number), 0) + 1 from agent_plan_edits where plan_id = $1),
+            $2,
+            {now}
+        )
     ",
-    /// Returns the changes that wait for the holder, oldest first.
+    /// Returns the changes that wait for the holder, in the order of their acceptance.
     PLAN_EDITS = "
-        select id, edit
+        select number, edit
         from agent_plan_edits
         where plan_id = $1
-        order by id
+        order by number
     ",
-    /// Removes the changes of a plan, which are made now.
-    DELETE_EDITS = "
+    /// Removes a change that is made.
+    DELETE_EDIT = "
         delete from agent_plan_edits
-        where plan_id = $1
+        where plan_id = $1 and number = $2
     ",
     /// Stores what a plan is for, with the number of its changes.
     SET_METADATA = "
@@ -98,11 +101,15 @@ impl Storage {
     pub async fn plan_edits(&self, plan_id: Uuid) -> Result<Vec<PendingEdit>, Error> {
         let doing = "look for changes of a plan";
         let rows = self.database.fetch_all::<EditRow>(doing, PLAN_EDITS, args![plan_id]).await?;
-        Ok(rows.into_iter().map(|row| PendingEdit { id: row.id, edit: row.edit.0 }).collect())
+        Ok(rows.into_iter().map(pending).collect())
     }
 
     /// Changes a plan. If its run waits, the run is queued, unless a human must answer; otherwise its holder makes the change.
-    pub async fn edit_plan(&self, id: Uuid, edit: &PlanEdit) -> Result<EditOutcome, Error> {
+    pub async fn edit_plan(&self, id: Uuid, edit: PlanEdit) -> Result<EditOutcome, Error> {
+        let edit = match edit.checked() {
+            Ok(edit) => edit,
+            Err(error) => return Ok(EditOutcome::Invalid(error.message)),
+        };
         let Some(run_id) = self.plan(id).await?.map(|plan| plan.run_id) else { return Ok(EditOutcome::NotFound) };
         let edit_plan = async |tx: &mut Tx| {
             let Some(run) = ancestor::lock(tx, run_id).await? else {
@@ -115,9 +122,13 @@ impl Storage {
             if plan.status != PlanStatus::Executing {
                 return Ok(RollBack(EditOutcome::NotExecuting));
             }
-            let mut changed = BTreeSet::new();
-            for earlier in tx.fetch_all::<EditRow>(PLAN_EDITS, args![id]).await? {
-                changed.extend(plan.edit(earlier.edit.0).unwrap_or_default());
+            let (mut changed, mut made) = (BTreeSet::new(), Vec::new());
+            for PendingEdit { number, edit } in tx.fetch_all(PLAN_EDITS, args![id]).await?.into_iter().map(pending) {
+                // The holder has the last word about a change that cannot be made now.
+                if let Some(Ok(now)) = edit.map(|edit| plan.edit(edit)) {
+                    changed.extend(now);
+                    made.push(number);
+                }
             }
             match plan.edit(edit.clone()) {
                 Ok(now) => changed.extend(now),
@@ -125,10 +136,12 @@ impl Storage {
             }
             // A queued run may have events that its next attempt supersedes.
             if run.status != RunStatus::Waiting {
-                tx.execute(INSERT_EDIT, args![Uuid::now_v7(), id, json!(edit)]).await?;
+                tx.execute(INSERT_EDIT, args![id, json!(edit)]).await?;
                 return Ok(Commit(EditOutcome::Accepted(Box::new(plan))));
             }
-            tx.execute(DELETE_EDITS, args![id]).await?;
+            for number in made {
+                tx.execute(DELETE_EDIT, args![id, number]).await?;
+            }
             tx.execute(SET_METADATA, args![id, json!(plan.metadata)]).await?;
             for step in plan.steps.iter().filter(|step| changed.contains(&step.step_number)) {
                 write_step(tx, id, step).await?;
@@ -147,6 +160,10 @@ impl Storage {
         };
         self.database.transact("change a plan", edit_plan).await
     }
+}
+
+fn pending((number, Json(edit)): EditRow) -> PendingEdit {
+    PendingEdit { number, edit: PlanEdit::deserialize(edit).ok() }
 }
 
 async fn write_step(tx: &mut Tx, plan_id: Uuid, step: &PlanStep) -> Result<(), Error> {

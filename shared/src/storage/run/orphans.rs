@@ -1,4 +1,5 @@
-//! Families whose processes died halfway: live children of ended runs, and ended children without an answer.
+//! Families whose processes died halfway: live children of ended runs, executors of changed steps, and ended children without
+//! an answer.
 
 use sqlx::{FromRow, types::Json};
 use uuid::Uuid;
@@ -140,7 +141,7 @@ impl Storage {
             let ended = end_locked(tx, run, &Ending::Cancelled, ApprovalStatus::Cancelled).await?;
             Ok(Commit(Some(Some(ended))))
         };
-        self.database.transact("cancel a child of an ended run", cancel).await
+        self.database.transact("cancel a run below another", cancel).await
     }
 
     /// Hides the conversations below deleted ones, as deep as they go.

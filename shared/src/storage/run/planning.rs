@@ -6,7 +6,10 @@ use uuid::Uuid;
 
 use crate::agent::ModelRole;
 use crate::plan::{Plan, PlanStep};
-use crate::storage::sql::{Statement, args, id_text, optional_id_text, statements};
+use crate::storage::{
+    Error,
+    sql::{Statement, Tx, args, id_text, optional_id_text, statements},
+};
 
 /// A step of a plan with its current state.
 #[derive(Debug, Clone, PartialEq)]
@@ -41,9 +44,11 @@ pub struct NewRole {
 /// A client's change of a plan that its holder has made or refused.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TakenEdit {
-    /// Its id.
+    /// The plan.
     #[serde(serialize_with = "id_text")]
-    pub id: Uuid,
+    pub plan_id: Uuid,
+    /// The number of the change.
+    pub number: i64,
 }
 
 impl StepState {
@@ -121,9 +126,29 @@ statements! {
         where exists (
             select 1
             from {each:$1}
-            where {uuid:value->>'id'} = agent_plan_edits.id
+            where {uuid:value->>'plan_id'} = agent_plan_edits.plan_id
+              and cast(value->>'number' as bigint) = agent_plan_edits.number
               and {fenced:cast(value->>'run_id' as uuid)}
         )
+    ",
+    /// Removes the changes that an ended plan has not got.
+    DROP_EDITS = "
+        delete from agent_plan_edits
+        where exists (
+            select 1
+            from {each:$1}
+            where {uuid:value->>'id'} = agent_plan_edits.plan_id
+              and value->>'status' in ('completed', 'failed')
+              and {fenced:cast(value->>'run_id' as uuid)}
+        )
+    ",
+    /// Counts the changes that wait for the plans of a run that are executed.
+    PENDING_EDITS = "
+        select count(*)
+        from agent_plan_edits e
+        join agent_plans p on p.id = e.plan_id
+        where p.run_id = $1
+          and p.status = 'executing'
     ",
 }
 
@@ -161,6 +186,12 @@ impl Serialize for StepState {
     }
 }
 
+/// Returns whether changes wait for the plan of a run, beside those that this write takes.
+pub async fn awaits_edits(tx: &mut Tx, run_id: Uuid, taken: usize) -> Result<bool, Error> {
+    let (pending,) = tx.fetch_one::<(i64,)>(PENDING_EDITS, args![run_id]).await?;
+    Ok(pending > taken as i64)
+}
+
 /// Returns the row of a plan, without its steps.
 pub fn plan_row(plan: &Plan) -> Value {
     json!({
@@ -180,7 +211,8 @@ pub fn plan_row(plan: &Plan) -> Value {
 pub fn planning_rows(plans: Vec<Value>, steps: Vec<Value>, roles: Vec<Value>, taken: Vec<Value>) -> Vec<Statement> {
     let writes = [
         (UPSERT_PLANS, plans.clone()),
-        (DROP_STEPS, plans),
+        (DROP_STEPS, plans.clone()),
+        (DROP_EDITS, plans),
         (UPSERT_STEPS, steps),
         (INSERT_ROLES, roles),
         (TAKE_EDITS, taken),

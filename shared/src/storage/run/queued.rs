@@ -19,6 +19,7 @@ statements! {
                   and r.priority >= 0
                   and r.crashes < $5
                   and r.crashes < $4
+                  and r.needs <= 2
                   and not exists (
                       select 1
                       from agent_runs earlier

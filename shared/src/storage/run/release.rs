@@ -10,6 +10,7 @@ use super::{
     flush::{RunStateRow, log_refused_checkpoint},
     forwarded::{ask_at_top, new_questions},
     outcomes::{awaits_children, log_outcomes},
+    planning::awaits_edits,
 };
 use crate::{
     event::Event,
@@ -140,13 +141,15 @@ impl Storage {
                 let next = events.last().map_or(last, |event| event.id).next();
                 events.extend(Event::sequence(next, Utc::now(), &questions));
             }
+            let taken = tail.map_or(0, |tail| tail.progress.taken_edits.len());
+            let is_edited = release == Release::WaitingForChildren && awaits_edits(tx, claim.run_id, taken).await?;
             let starts_children = tail.is_some_and(|tail| !tail.progress.children.is_empty());
             let awaits = match release {
                 Release::Queued => None,
                 Release::Waiting => Some("human"),
                 Release::WaitingForChildren if is_asked => Some("human"),
                 // A plan continues as soon as one of its steps has ended.
-                Release::WaitingForChildren if has_plan_work => None,
+                Release::WaitingForChildren if has_plan_work || is_edited => None,
                 Release::WaitingForChildren if starts_children => Some("children"),
                 Release::WaitingForChildren => awaits_children(tx, claim.run_id).await?.then_some("children"),
             };

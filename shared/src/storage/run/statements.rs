@@ -64,6 +64,7 @@ const CHUNK: &[Sql] = &[
     planning::DROP_STEPS,
     planning::UPSERT_STEPS,
     planning::INSERT_ROLES,
+    planning::DROP_EDITS,
     planning::TAKE_EDITS,
     progress::INSERT_CHECKPOINTS,
 ];

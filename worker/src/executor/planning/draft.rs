@@ -369,7 +369,7 @@ pub fn note_plan(attempt: &mut Attempt<'_>, steps: Vec<PlanStep>) {
 }
 
 pub(super) fn add_usage(attempt: &mut Attempt<'_>, usage: Usage) {
-    attempt.memory.usage += usage;
+    attempt.memory.add_usage_aside(usage);
     let usage = Some(attempt.memory.usage);
     attempt.recorder.note(Progress { usage, ..Progress::default() });
 }

@@ -5,6 +5,7 @@ use std::{error::Error, time::Duration};
 use holdfast_shared::{
     event::{EventBody, PlanUpdated, WarningRaised},
     storage::{PendingEdit, Progress, TakenEdit},
+    tool::ToolError,
 };
 use tokio::time::timeout;
 
@@ -28,7 +29,7 @@ pub async fn take_edits(attempt: &mut Attempt<'_>) -> Result<(), Stop> {
     let edits = match attempt.alongside(look).await? {
         Ok(Ok(edits)) => edits,
         Ok(Err(error)) => {
-            tracing::debug!(error = &error as &dyn Error, "failed to look for changes of a plan");
+            tracing::warn!(plan.id = %plan_id, error = &error as &dyn Error, "failed to look for changes of a plan; they wait for its next steps");
             return Ok(());
         }
         Err(_) => return Ok(()),
@@ -43,9 +44,11 @@ pub async fn take_edits(attempt: &mut Attempt<'_>) -> Result<(), Stop> {
     attempt.alongside(family::cancel_replaced(shared, run_id)).await
 }
 
-fn take(attempt: &mut Attempt<'_>, PendingEdit { id, edit }: PendingEdit) {
+fn take(attempt: &mut Attempt<'_>, PendingEdit { number, edit }: PendingEdit) {
     let plan = attempt.memory.plan.as_mut().expect("a plan is executed");
-    match plan.edit(edit) {
+    let plan_id = plan.id;
+    let unreadable = || ToolError::new("invalid_plan", "only a later version can read the change");
+    match edit.ok_or_else(unreadable).and_then(|edit| plan.edit(edit)) {
         Ok(changed) => {
             let steps = plan.steps.iter().filter(|step| changed.contains(&step.step_number)).cloned().collect();
             let plan = Box::new(plan.clone());
@@ -58,5 +61,6 @@ fn take(attempt: &mut Attempt<'_>, PendingEdit { id, edit }: PendingEdit) {
             attempt.recorder.emit_on_release(&EventBody::WarningRaised(body));
         }
     }
-    attempt.recorder.note(Progress { taken_edits: vec![TakenEdit { id }], ..Progress::default() });
+    let (taken_edits, resume_at) = (vec![TakenEdit { plan_id, number }], Some(attempt.recorder.last()));
+    attempt.recorder.note(Progress { taken_edits, resume_at, ..Progress::default() });
 }

@@ -28,10 +28,11 @@ pub fn read_questions(input: &Value) -> Vec<String> {
 
 /// Asks the questions in the answer of the run, which they end.
 pub async fn ask_questions(attempt: &mut Attempt<'_>, questions: &[String]) -> Result<(), Stop> {
-    let (storage, conversation) = (&attempt.shared.worker.storage, attempt.claim.conversation_id);
-    let rounds = retry_query(attempt.lease, attempt.recorder, || storage.rounds_of_questions(conversation)).await?;
+    let (storage, claim) = (&attempt.shared.worker.storage, attempt.claim);
+    let before = || storage.round_before(claim.conversation_id, claim.position);
+    let round = retry_query(attempt.lease, attempt.recorder, before).await?;
     attempt.spans.strategy("ask_clarifying_questions", None);
-    ask_after(attempt, "", questions, rounds.saturating_add(1));
+    ask_after(attempt, "", questions, round.saturating_add(1));
     Ok(())
 }
 
