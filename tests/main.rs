@@ -64,3 +64,4 @@ mod traces;
 mod unread;
 mod users;
 mod wires;
+mod workspace;

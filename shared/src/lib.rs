@@ -5,6 +5,7 @@
 //!   `message`, `briefing`, `conversation`, `context`, `plan`.
 //! - API and workers meet in `storage` (the truth), `run_log` (hot events of each run) and `queue` (wake-ups, cancel
 //!   signals, claims).
+//! - `database` lends the database of `storage` to another crate.
 //! - API processes alone meet in `rate_limit`.
 //! - `quotas` limits one owner, and `turns` gives each caller one permit at a time.
 //! - `config` chooses the back ends, `redis_link` connects three of them to Redis, `telemetry` exports spans.
@@ -18,6 +19,7 @@ pub mod briefing;
 pub mod config;
 pub mod context;
 pub mod conversation;
+pub mod database;
 pub mod ending;
 pub mod event;
 pub mod event_id;

@@ -54,7 +54,7 @@ fn root() -> &'static Path {
 
 fn sources() -> Vec<(String, String)> {
     let mut found = Vec::new();
-    for folder in ["src", "api/src", "worker/src", "shared/src"] {
+    for folder in ["src", "api/src", "worker/src", "shared/src", "workspace/src"] {
         collect(&root().join(folder), &mut found);
     }
     let name = |path: &Path| path.strip_prefix(root()).unwrap().display().to_string();
@@ -109,8 +109,9 @@ fn crates_depend_in_one_direction() {
     };
     let set = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<BTreeSet<_>>();
     assert_eq!(ours("shared/Cargo.toml"), set(&[]));
-    assert_eq!(ours("api/Cargo.toml"), set(&["shared"]));
-    assert_eq!(ours("worker/Cargo.toml"), set(&["shared"]));
+    assert_eq!(ours("workspace/Cargo.toml"), set(&["shared"]));
+    assert_eq!(ours("api/Cargo.toml"), set(&["shared", "workspace"]));
+    assert_eq!(ours("worker/Cargo.toml"), set(&["shared", "workspace"]));
     assert_eq!(ours("Cargo.toml"), set(&["api", "shared", "worker"]));
 }
 

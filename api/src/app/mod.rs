@@ -11,6 +11,7 @@ mod search;
 mod standing;
 mod submit;
 mod versions;
+mod workspace;
 
 use std::{sync::Arc, time::Duration};
 
@@ -26,6 +27,7 @@ use holdfast_shared::{
     storage::{self, CancelOutcome, Storage, TakeBackOutcome},
     turns::Turns,
 };
+use holdfast_workspace::{Workspace, WorkspaceLimits};
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
@@ -38,6 +40,7 @@ use crate::{
 pub use plans::EditedPlan;
 pub use posting::Posting;
 pub use submit::conversation_label;
+pub use workspace::UndoneChanges;
 
 /// The dependencies of the use cases.
 pub struct Parts {
@@ -59,6 +62,7 @@ pub struct Parts {
 /// The API of one process.
 pub struct App {
     storage: Storage,
+    workspace: Workspace,
     run_log: RunLog,
     queue: Queue,
     relay: Arc<Relay>,
@@ -112,9 +116,12 @@ impl App {
         let unread_answers =
             UnreadAnswers::new(config.answers_bytes, config.answers_per_caller_bytes, config.answer_timeout);
         let search_limit = SearchLimit::new(config.searches);
+        let limits = WorkspaceLimits { max_entities: config.workspace_entities, max_bytes: config.workspace_bytes };
+        let workspace = Workspace::new(&storage, limits);
         Arc::new(Self {
             anonymous_activity: Arc::new(anonymous_activity),
             storage,
+            workspace,
             run_log,
             queue,
             relay,

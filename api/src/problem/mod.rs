@@ -7,6 +7,7 @@ mod in_flight;
 mod messages;
 mod plans;
 mod quotas;
+mod workspace;
 
 use axum::{
     Json,

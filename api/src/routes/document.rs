@@ -27,12 +27,13 @@ use crate::{auth::MAX_NAME_CHARS, problem::Problem, wire::Wire};
 struct Document;
 
 /// The tags, in the order of the document.
-const TAGS: [(&str, &str); 12] = [
+const TAGS: [(&str, &str); 13] = [
     ("conversations", "Conversations, their checkpoints and forks."),
     ("messages", "Messages of a conversation."),
     ("sessions", "Conversations that a client finds by name."),
     ("runs", "Executions of an agent: start, follow, answer, cancel."),
     ("plans", "Steps by which planners reach a goal, and their states."),
+    ("workspace", "Projects, tasks, plans, goals, documents and outputs, and every change of them."),
     ("briefings", "Briefings for a user, and the conversations about them."),
     ("agents", "Definitions of agents. Only operators write them."),
     ("users", "The caller, and anonymous users."),

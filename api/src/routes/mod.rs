@@ -25,6 +25,7 @@ mod snapshot;
 mod text_stream;
 mod trace;
 mod users;
+mod workspace;
 
 use std::sync::Arc;
 
@@ -117,6 +118,12 @@ fn routes() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(plans::read, plans::edit))
         .routes(routes!(plans::of_run))
         .routes(routes!(plans::of_conversation))
+        .routes(routes!(workspace::list, workspace::create))
+        .routes(routes!(workspace::changes))
+        .routes(routes!(workspace::undo))
+        .routes(routes!(workspace::read, workspace::change, workspace::delete))
+        .routes(routes!(workspace::restore))
+        .routes(routes!(workspace::changes_of))
         .routes(routes!(durable_stream::read, durable_stream::metadata))
         .routes(routes!(approvals::list))
         .routes(routes!(answers::approvals))

@@ -33,7 +33,7 @@ mod rows;
 mod run;
 mod runs;
 mod sessions;
-mod sql;
+pub(crate) mod sql;
 mod statements;
 mod stored_definition;
 mod trace;
@@ -94,6 +94,11 @@ pub enum BackEnd {
 }
 
 impl Storage {
+    /// Returns the database, for the statements of another crate.
+    pub const fn database(&self) -> &Database {
+        &self.database
+    }
+
     /// Returns the kind of database.
     pub const fn back_end(&self) -> BackEnd {
         match (&self.database, &self._keeper) {

@@ -7,6 +7,8 @@
 //! - `{ms since:column}`: milliseconds from that time to the statement's
 //! - `{each:$n}`: a table of one column, `value`, with the elements of a JSON array; fields are `value->>'name'`
 //! - `{objects:'name', expression, …}`: the JSON array of an object for each row
+//! - `{object}('name', expression, …)`: a JSON object
+//! - `{id text:column}`, `{json:column}`: an id, or JSON, as a value of such an object
 //! - `{uuid:expression}`, `{time:expression}`, `{bytes:expression}`: the id, the time or the bytes of a text
 //! - `{fenced}`, `{fenced:id}`: whether the fence let the write pass, or the row of this id ([`super::batch`])
 //! - `{array type:$n}`: an array, for statements of PostgreSQL alone
@@ -38,6 +40,8 @@ fn postgres_word(word: &str, parameter: &str) -> String {
         "ms since" => format!("cast(extract(epoch from ({POSTGRES_NOW} - {parameter})) * 1000 as bigint)"),
         "each" => format!("jsonb_array_elements({parameter}) as each(value)"),
         "objects" => format!("jsonb_agg(jsonb_build_object({parameter}))"),
+        "object" => "jsonb_build_object".to_owned(),
+        "id text" | "json" => parameter.to_owned(),
         "uuid" => format!("cast({parameter} as uuid)"),
         "time" => format!("cast({parameter} as timestamptz)"),
         "bytes" => format!("convert_to({parameter}, 'utf8')"),
@@ -62,6 +66,9 @@ pub fn sqlite(sql: &'static str) -> String {
         "ms since" => format!("cast(round((julianday('now') - julianday({parameter})) * 86400000) as integer)"),
         "each" => format!("json_each({parameter}) as each"),
         "objects" => format!("json_group_array(json_object({parameter}))"),
+        "object" => "json_object".to_owned(),
+        "id text" => format!("case when {parameter} is not null then lower(hex({parameter})) end"),
+        "json" => format!("json({parameter})"),
         "uuid" => format!("unhex({parameter})"),
         "time" => parameter.to_owned(),
         "bytes" => format!("cast({parameter} as blob)"),

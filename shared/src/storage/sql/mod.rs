@@ -33,8 +33,9 @@ pub use self::{
     value::{Value, id_text, optional_id_text},
     writer::{SqliteWriter, closing_unsettled},
 };
-pub(in crate::storage) use statement::statements;
-pub(in crate::storage) use value::args;
+pub use sqlx::types::Json;
+pub use statement::statements;
+pub use value::args;
 
 /// The statements of each file.
 pub const STATEMENTS: &[&[Sql]] = &[batch::STATEMENTS, database::STATEMENTS, schema::STATEMENTS];

@@ -69,29 +69,30 @@ impl Sql {
 /// Declares the statements of a file as constants of type [`Sql`], and `STATEMENTS`, an array of all of them.
 ///
 /// `NAME = "…",` declares a text for both databases. `NAME { postgres = "…", sqlite = "…" },` declares a text for each,
-/// and one of the two may be missing. [`super::dialect`] describes the words that a text may contain.
+/// and one of the two may be missing. The file `dialect.rs` describes the words that a text may contain.
+#[macro_export]
 macro_rules! statements {
     (@declare [$($declared:ident)*] $(#[$doc:meta])* $name:ident = $text:expr, $($rest:tt)*) => {
         $(#[$doc])*
-        pub(in $crate::storage) const $name: $crate::storage::sql::Sql =
-            $crate::storage::sql::Sql::named(concat!(module_path!(), "::", stringify!($name))).both($text);
-        $crate::storage::sql::statements! { @declare [$($declared)* $name] $($rest)* }
+        pub(crate) const $name: $crate::database::Sql =
+            $crate::database::Sql::named(concat!(module_path!(), "::", stringify!($name))).both($text);
+        $crate::statements! { @declare [$($declared)* $name] $($rest)* }
     };
     (
         @declare [$($declared:ident)*]
         $(#[$doc:meta])* $name:ident { $($database:ident = $text:expr),+ $(,)? }, $($rest:tt)*
     ) => {
         $(#[$doc])*
-        pub(in $crate::storage) const $name: $crate::storage::sql::Sql =
-            $crate::storage::sql::Sql::named(concat!(module_path!(), "::", stringify!($name)))$(.$database($text))+;
-        $crate::storage::sql::statements! { @declare [$($declared)* $name] $($rest)* }
+        pub(crate) const $name: $crate::database::Sql =
+            $crate::database::Sql::named(concat!(module_path!(), "::", stringify!($name)))$(.$database($text))+;
+        $crate::statements! { @declare [$($declared)* $name] $($rest)* }
     };
     (@declare [$($declared:ident)*]) => {
         /// The statements of this file.
-        pub(in $crate::storage) const STATEMENTS: &[$crate::storage::sql::Sql] = &[$($declared),*];
+        pub(crate) const STATEMENTS: &[$crate::database::Sql] = &[$($declared),*];
     };
     ($($entries:tt)*) => {
-        $crate::storage::sql::statements! { @declare [] $($entries)* }
+        $crate::statements! { @declare [] $($entries)* }
     };
 }
-pub(in crate::storage) use statements;
+pub use crate::statements;

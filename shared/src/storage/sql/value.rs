@@ -17,27 +17,40 @@ impl<T: for<'r> FromRow<'r, PgRow> + for<'r> FromRow<'r, SqliteRow> + Send + Unp
 /// A parameter of a statement.
 #[derive(Debug, Clone)]
 pub enum Value {
+    /// An id.
     Uuid(Option<Uuid>),
+    /// The ids of a membership.
     Uuids(Vec<Uuid>),
-    /// Arrays, for PostgreSQL alone.
+    /// An array of numbers. Arrays are for PostgreSQL alone.
     Ints(Vec<i64>),
+    /// An array of texts.
     Texts(Vec<Option<String>>),
+    /// An array of times.
     Times(Vec<DateTime<Utc>>),
+    /// An array of JSON values.
     Jsons(Vec<Option<serde_json::Value>>),
+    /// An array of bytes.
     Blobs(Vec<Vec<u8>>),
+    /// A text.
     Text(Option<String>),
+    /// A number.
     Int(Option<i64>),
+    /// A truth value.
     Bool(bool),
+    /// Bytes.
     Bytes(Vec<u8>),
+    /// A point in time.
     Time(Option<DateTime<Utc>>),
+    /// A JSON value.
     Json(Option<serde_json::Value>),
 }
 
 /// The parameters of a statement, in order.
+#[macro_export]
 macro_rules! args {
-    ($($value:expr),* $(,)?) => { vec![$($crate::storage::sql::Value::from($value)),*] };
+    ($($value:expr),* $(,)?) => { vec![$($crate::database::Value::from($value)),*] };
 }
-pub(in crate::storage) use args;
+pub use crate::args;
 
 macro_rules! value_from {
     ($($from:ty => $variant:ident, $convert:expr;)*) => {

@@ -1,0 +1,237 @@
+//! `/v1/workspace`: projects, tasks, plans, goals, documents and outputs, their history, and the undo of changes.
+
+use std::sync::Arc;
+
+use axum::{
+    Json,
+    extract::{FromRequestParts, Path, State},
+    http::{StatusCode, header, request::Parts},
+    response::IntoResponse,
+};
+use holdfast_shared::page::Page;
+use holdfast_workspace::{Change, Entity, Filter, Kind, NewEntity, Patch};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use uuid::Uuid;
+
+use super::page_size;
+use crate::{
+    anonymous_limits::AdmittedWriter,
+    app::{App, UndoneChanges},
+    auth::Caller,
+    extract::{JsonBody, Query},
+    problem::Problem,
+};
+
+/// An entity: the fields of its kind, and `id`, `project_id` (except of a project), `props`, `version`, `created_at`,
+/// `updated_at` and `deleted_at`.
+#[derive(Serialize, utoipa::ToSchema)]
+#[schema(value_type = Object)]
+#[allow(dead_code)]
+pub struct WorkspaceEntity(Map<String, Value>);
+
+/// The kind in the path, as a plural.
+pub struct KindInPath(Kind);
+
+/// The kind and the id of an entity in the path.
+pub struct EntityInPath(Kind, Uuid);
+
+/// The entities that a list has.
+#[derive(Deserialize, utoipa::IntoParams)]
+#[serde(deny_unknown_fields)]
+pub struct EntityQuery {
+    /// Those of this project.
+    project_id: Option<Uuid>,
+    /// Those in this state.
+    state: Option<String>,
+    /// Most items of the page; 50 by default.
+    limit: Option<usize>,
+    /// `next` of the previous page.
+    cursor: Option<Uuid>,
+}
+
+/// The page of changes that the client requests.
+#[derive(Deserialize, utoipa::IntoParams)]
+#[serde(deny_unknown_fields)]
+pub struct ChangesQuery {
+    /// Most items of the page, which has at most 20; 50 by default.
+    limit: Option<usize>,
+    /// `next` of the previous page.
+    cursor: Option<Uuid>,
+}
+
+/// How an undo treats entities that were changed again.
+#[derive(Deserialize, utoipa::IntoParams)]
+#[serde(deny_unknown_fields)]
+pub struct UndoQuery {
+    /// True: such entities stay as they are. False: nothing is undone if there is one.
+    #[serde(default)]
+    force: bool,
+}
+
+/// List entities of a kind, newest first. Bodies of documents and outputs are left out.
+#[utoipa::path(get, path = "/v1/workspace/{kind}", operation_id = "list_entities", tag = "workspace", params(("kind" = String, Path, pattern = "^(projects|tasks|plans|goals|documents|outputs)$"), EntityQuery), responses(
+    (status = 200, body = Page<WorkspaceEntity>), (status = 404, body = Problem, description = "kind_not_found")
+))]
+pub async fn list(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    KindInPath(kind): KindInPath,
+    Query(query): Query<EntityQuery>,
+) -> Result<Json<Page<Entity>>, Problem> {
+    let size = page_size(&app, query.limit)?;
+    let filter = Filter { project_id: query.project_id, state: query.state };
+    let _assembled = app.unread_answers().assemble(&caller, app.config().max_page_bytes)?;
+    Ok(Json(app.workspace().list(&caller.owner, kind, &filter, query.cursor, size).await?))
+}
+
+/// Create an entity.
+#[utoipa::path(post, path = "/v1/workspace/{kind}", operation_id = "create_entity", tag = "workspace", params(("kind" = String, Path, pattern = "^(projects|tasks|plans|goals|documents|outputs)$")), request_body = WorkspaceEntity, responses(
+    (status = 201, body = WorkspaceEntity),
+    (status = 400, body = Problem, description = "invalid_entity"),
+    (status = 403, body = Problem, description = "workspace_full"),
+    (status = 404, body = Problem, description = "kind_not_found")
+))]
+pub async fn create(
+    State(app): State<Arc<App>>,
+    AdmittedWriter(caller): AdmittedWriter,
+    KindInPath(kind): KindInPath,
+    JsonBody(input): JsonBody<Map<String, Value>>,
+) -> Result<impl IntoResponse, Problem> {
+    let new = NewEntity::read(kind, input).map_err(|invalid| Problem::invalid_entity(&invalid))?;
+    let entity = app.create_entity(&caller.owner, new).await?;
+    let location = format!("/v1/workspace/{}/{}", kind.plural(), entity.id);
+    Ok((StatusCode::CREATED, [(header::LOCATION, location)], Json(entity)))
+}
+
+/// Read an entity.
+#[utoipa::path(get, path = "/v1/workspace/{kind}/{id}", operation_id = "read_entity", tag = "workspace", params(("kind" = String, Path, pattern = "^(projects|tasks|plans|goals|documents|outputs)$"), ("id" = Uuid, Path)), responses(
+    (status = 200, body = WorkspaceEntity), (status = 404, body = Problem, description = "entity_not_found")
+))]
+pub async fn read(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    EntityInPath(kind, id): EntityInPath,
+) -> Result<Json<Entity>, Problem> {
+    let entity = app.workspace().get(&caller.owner, kind, id).await?;
+    entity.map(Json).ok_or_else(|| Problem::entity_not_found(kind, id))
+}
+
+/// Change fields of an entity. With `version`, only if the entity still has it.
+#[utoipa::path(patch, path = "/v1/workspace/{kind}/{id}", operation_id = "change_entity", tag = "workspace", params(("kind" = String, Path, pattern = "^(projects|tasks|plans|goals|documents|outputs)$"), ("id" = Uuid, Path)), request_body = WorkspaceEntity, responses(
+    (status = 200, body = WorkspaceEntity),
+    (status = 400, body = Problem, description = "invalid_entity"),
+    (status = 403, body = Problem, description = "workspace_full"),
+    (status = 404, body = Problem, description = "entity_not_found"),
+    (status = 409, body = Problem, description = "version_conflict")
+))]
+pub async fn change(
+    State(app): State<Arc<App>>,
+    AdmittedWriter(caller): AdmittedWriter,
+    EntityInPath(kind, id): EntityInPath,
+    JsonBody(input): JsonBody<Map<String, Value>>,
+) -> Result<Json<Entity>, Problem> {
+    let patch = Patch::read(kind, input).map_err(|invalid| Problem::invalid_entity(&invalid))?;
+    app.change_entity(&caller.owner, id, patch).await.map(Json)
+}
+
+/// Delete an entity; a project with everything in it. It can be restored for 30 days.
+#[utoipa::path(delete, path = "/v1/workspace/{kind}/{id}", operation_id = "delete_entity", tag = "workspace", params(("kind" = String, Path, pattern = "^(projects|tasks|plans|goals|documents|outputs)$"), ("id" = Uuid, Path)), responses(
+    (status = 204), (status = 404, body = Problem, description = "entity_not_found")
+))]
+pub async fn delete(
+    State(app): State<Arc<App>>,
+    AdmittedWriter(caller): AdmittedWriter,
+    EntityInPath(kind, id): EntityInPath,
+) -> Result<StatusCode, Problem> {
+    app.delete_entity(&caller.owner, kind, id).await.map(|()| StatusCode::NO_CONTENT)
+}
+
+/// Restore a deleted entity; a project with everything that was deleted with it.
+#[utoipa::path(post, path = "/v1/workspace/{kind}/{id}/restore", operation_id = "restore_entity", tag = "workspace", params(("kind" = String, Path, pattern = "^(projects|tasks|plans|goals|documents|outputs)$"), ("id" = Uuid, Path)), responses(
+    (status = 200, body = WorkspaceEntity),
+    (status = 400, body = Problem, description = "invalid_entity: the project is deleted"),
+    (status = 404, body = Problem, description = "entity_not_found")
+))]
+pub async fn restore(
+    State(app): State<Arc<App>>,
+    AdmittedWriter(caller): AdmittedWriter,
+    EntityInPath(kind, id): EntityInPath,
+) -> Result<Json<Entity>, Problem> {
+    app.restore_entity(&caller.owner, kind, id).await.map(Json)
+}
+
+/// List the changes of an entity, newest first, at most 20 a page.
+#[utoipa::path(get, path = "/v1/workspace/{kind}/{id}/changes", operation_id = "list_changes_of_entity", tag = "workspace", params(("kind" = String, Path, pattern = "^(projects|tasks|plans|goals|documents|outputs)$"), ("id" = Uuid, Path), ChangesQuery), responses(
+    (status = 200, body = Page<Change>), (status = 404, body = Problem, description = "entity_not_found")
+))]
+pub async fn changes_of(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    EntityInPath(kind, id): EntityInPath,
+    Query(query): Query<ChangesQuery>,
+) -> Result<Json<Page<Change>>, Problem> {
+    let page = changes_page(&app, &caller, Some(id), &query).await?;
+    if page.items.is_empty() && query.cursor.is_none() {
+        return Err(Problem::entity_not_found(kind, id));
+    }
+    Ok(Json(page))
+}
+
+/// List all changes of the caller's workspace, newest first, at most 20 a page.
+#[utoipa::path(get, path = "/v1/workspace/changes", operation_id = "list_changes", tag = "workspace", params(ChangesQuery), responses((status = 200, body = Page<Change>)))]
+pub async fn changes(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Query(query): Query<ChangesQuery>,
+) -> Result<Json<Page<Change>>, Problem> {
+    changes_page(&app, &caller, None, &query).await.map(Json)
+}
+
+/// Undo a set of changes, unless an entity was changed again since. Undoing the set of the answer takes the undo back.
+#[utoipa::path(post, path = "/v1/workspace/change_sets/{id}/undo", operation_id = "undo_changes", tag = "workspace", params(("id" = Uuid, Path), UndoQuery), responses(
+    (status = 200, body = UndoneChanges),
+    (status = 404, body = Problem, description = "change_set_not_found"),
+    (status = 409, body = Problem, description = "already_undone; changed_since, which lists the entities")
+))]
+pub async fn undo(
+    State(app): State<Arc<App>>,
+    AdmittedWriter(caller): AdmittedWriter,
+    Path(id): Path<String>,
+    Query(query): Query<UndoQuery>,
+) -> Result<Json<UndoneChanges>, Problem> {
+    let set = id.parse().map_err(|_| Problem::change_set_not_found(&id))?;
+    app.undo_changes(&caller.owner, set, query.force).await.map(Json)
+}
+
+async fn changes_page(
+    app: &App,
+    caller: &Caller,
+    entity: Option<Uuid>,
+    query: &ChangesQuery,
+) -> Result<Page<Change>, Problem> {
+    let size = page_size(app, query.limit)?;
+    let _assembled = app.unread_answers().assemble(caller, app.config().max_page_bytes)?;
+    Ok(app.workspace().changes(&caller.owner, entity, query.cursor, size).await?)
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for KindInPath {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let Path(plural) =
+            Path::<String>::from_request_parts(parts, state).await.map_err(|_| Problem::kind_not_found(""))?;
+        Kind::of_plural(&plural).map(Self).ok_or_else(|| Problem::kind_not_found(&plural))
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for EntityInPath {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let path = Path::<(String, String)>::from_request_parts(parts, state).await;
+        let Path((plural, id)) = path.map_err(|_| Problem::kind_not_found(""))?;
+        let kind = Kind::of_plural(&plural).ok_or_else(|| Problem::kind_not_found(&plural))?;
+        id.parse().map(|id| Self(kind, id)).map_err(|_| Problem::entity_not_found(kind, id))
+    }
+}

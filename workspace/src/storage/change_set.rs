@@ -1,0 +1,217 @@
+//! The changes of one transaction: they lock the owner, and are stored with what they change.
+//!
+//! Each owner has a row that counts their entities and bytes. Its lock orders all changes of the owner, so no two transactions
+//! of one owner wait for each other, and versions have no gaps.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use chrono::{DateTime, TimeDelta, Utc};
+use holdfast_shared::database::{Error, Tx, args};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::{
+    WorkspaceLimits,
+    rows::{EntityRow, entity},
+    tables::table,
+};
+use crate::{
+    change::Action,
+    entity::{Entity, text_of},
+    kind::Kind,
+};
+
+holdfast_shared::statements! {
+    /// Makes the row of an owner.
+    MAKE_OWNER = "
+        insert into onto_owners (owner_id, entities, bytes)
+        values ($1, 0, 0)
+        on conflict (owner_id) do nothing
+    ",
+    /// Locks the row of an owner.
+    LOCK_OWNER = "
+        select entities, bytes, {now} as now
+        from onto_owners
+        where owner_id = $1
+        {for update}
+    ",
+    /// Counts what an owner keeps.
+    COUNT = "
+        update onto_owners
+        set entities = entities + $2,
+            bytes = bytes + $3
+        where owner_id = $1
+    ",
+    /// Stores changes.
+    INSERT_CHANGES = "
+        insert into onto_changes (
+            id, owner_id, change_set_id, kind, entity_id, action, before, after, bytes, user_id, undoes,
+            created_at
+        )
+        select {uuid:value->>'id'}, value->>'owner_id', {uuid:value->>'change_set_id'}, value->>'kind',
+            {uuid:value->>'entity_id'}, value->>'action', value->'before', value->'after',
+            cast(value->>'bytes' as bigint), value->>'user_id', {uuid:value->>'undoes'},
+            {time:value->>'created_at'}
+        from {each:$1}
+    ",
+    /// Removes old changes of an owner, and returns their bytes.
+    FORGET_CHANGES = "
+        delete from onto_changes
+        where id in (
+            select id
+            from onto_changes
+            where owner_id = $1 and created_at < $2
+            order by id
+            limit 100
+        )
+        returning bytes
+    ",
+}
+
+/// How long a deleted entity and a change are kept.
+pub const KEPT: Duration = Duration::from_secs(30 * 24 * 3600);
+
+/// The changes of one transaction.
+pub struct ChangeSet<'a> {
+    /// UUIDv7.
+    pub id: Uuid,
+    /// Time of the transaction, by the database's clock.
+    pub now: DateTime<Utc>,
+    owner: &'a str,
+    limits: WorkspaceLimits,
+    /// The set that this one undoes.
+    undoes: Option<Uuid>,
+    entities: i64,
+    bytes: i64,
+    /// The entities and bytes that the changes add.
+    added: (i64, i64),
+    changes: Vec<Value>,
+    stored: BTreeMap<Kind, Vec<Value>>,
+    removed: BTreeMap<Kind, Vec<Uuid>>,
+}
+
+/// A limit that a change would exceed, in words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Full(pub String);
+
+impl<'a> ChangeSet<'a> {
+    /// Locks the owner, and forgets what is kept no longer.
+    pub async fn begin(
+        tx: &mut Tx,
+        owner: &'a str,
+        limits: WorkspaceLimits,
+        undoes: Option<Uuid>,
+    ) -> Result<Self, Error> {
+        tx.execute(MAKE_OWNER, args![owner]).await?;
+        let (entities, bytes, now) = tx.fetch_one::<(i64, i64, DateTime<Utc>)>(LOCK_OWNER, args![owner]).await?;
+        let mut set = Self {
+            id: Uuid::now_v7(),
+            now,
+            owner,
+            limits,
+            undoes,
+            entities,
+            bytes,
+            added: (0, 0),
+            changes: Vec::new(),
+            stored: BTreeMap::new(),
+            removed: BTreeMap::new(),
+        };
+        set.forget(tx).await?;
+        Ok(set)
+    }
+
+    /// Returns the time before which deletions and changes are forgotten.
+    pub fn horizon(&self) -> DateTime<Utc> {
+        self.now - TimeDelta::from_std(KEPT).expect("30 days fit")
+    }
+
+    /// Removes at most 100 old changes, and as many entities of each kind that were deleted long ago. So each change of an
+    /// owner pays for what earlier ones have left.
+    async fn forget(&mut self, tx: &mut Tx) -> Result<(), Error> {
+        let horizon = Some(self.horizon());
+        let freed = tx.fetch_all::<(i64,)>(FORGET_CHANGES, args![self.owner, horizon]).await?;
+        self.added.1 -= freed.into_iter().map(|row| row.0).sum::<i64>();
+        for kind in Kind::ALL {
+            let expired = tx.fetch_all::<EntityRow>(table(*kind).expired, args![self.owner, horizon]).await?;
+            for row in expired {
+                let gone = entity(*kind, row);
+                self.added = (self.added.0 - 1, self.added.1 - size(&gone.state()));
+                self.removed.entry(*kind).or_default().push(gone.id);
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds a change from one state to another. The new state gets its version and its time here.
+    pub fn change(&mut self, user: &str, before: Option<Entity>, after: Option<Entity>) -> Option<Entity> {
+        let version = before.iter().chain(&after).map(|entity| entity.version).max().unwrap_or_default() + 1;
+        let after = after.map(|after| Entity { version, updated_at: self.now, ..after });
+        let entity = after.as_ref().or(before.as_ref()).expect("a change has a state");
+        let (kind, id) = (entity.kind, entity.id);
+        let is_deleted = |entity: &Entity| entity.deleted_at.is_some();
+        let action = Action::between(before.as_ref().map(is_deleted), after.as_ref().map(is_deleted));
+        let states = [before.as_ref().map(Entity::state), after.as_ref().map(Entity::state)];
+        let sizes = states.each_ref().map(|state| state.as_ref().map_or(0, size));
+        let bytes = sizes[0] + sizes[1];
+        let [old, new] = states;
+        self.changes.push(json!({
+            "id": Uuid::now_v7().simple().to_string(),
+            "owner_id": self.owner,
+            "change_set_id": self.id.simple().to_string(),
+            "kind": kind,
+            "entity_id": id.simple().to_string(),
+            "action": action,
+            "before": old,
+            "after": new,
+            "bytes": bytes,
+            "user_id": user,
+            "undoes": self.undoes.map(|id| id.simple().to_string()),
+            "created_at": text_of(self.now),
+        }));
+        let count = |state: bool| i64::from(state);
+        self.added.0 += count(after.is_some()) - count(before.is_some());
+        self.added.1 += sizes[1] - sizes[0] + bytes;
+        match &after {
+            Some(after) => self.stored.entry(kind).or_default().push(after.row(self.owner)),
+            None => self.removed.entry(kind).or_default().push(id),
+        }
+        after
+    }
+
+    /// Returns whether nothing has changed.
+    pub fn is_empty(&self) -> bool {
+        self.changes.is_empty()
+    }
+
+    /// Stores the changes and their effects. Returns the limit that they would exceed; the caller rolls back then.
+    pub async fn store(self, tx: &mut Tx) -> Result<Option<Full>, Error> {
+        let (entities, bytes) = (self.entities + self.added.0, self.bytes + self.added.1);
+        let WorkspaceLimits { max_entities, max_bytes } = self.limits;
+        if self.added.0 > 0 && entities > max_entities as i64 {
+            return Ok(Some(Full(format!(
+                "a workspace has at most {max_entities} entities, with deleted ones of the last 30 days"
+            ))));
+        }
+        if self.added.1 > 0 && bytes > max_bytes as i64 {
+            return Ok(Some(Full(format!(
+                "a workspace keeps at most {max_bytes} bytes, with the changes of the last 30 days"
+            ))));
+        }
+        for (kind, rows) in self.stored {
+            tx.execute(table(kind).put, args![Value::from(rows)]).await?;
+        }
+        for (kind, ids) in self.removed {
+            tx.execute(table(kind).remove, args![self.owner, ids]).await?;
+        }
+        if !self.changes.is_empty() {
+            tx.execute(INSERT_CHANGES, args![Value::from(self.changes)]).await?;
+        }
+        tx.execute(COUNT, args![self.owner, self.added.0, self.added.1]).await?;
+        Ok(None)
+    }
+}
+
+fn size(state: &Value) -> i64 {
+    state.to_string().len() as i64
+}

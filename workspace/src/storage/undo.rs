@@ -1,0 +1,162 @@
+//! UNDO: takes back a set of changes in one transaction, unless something was changed again since.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use holdfast_shared::database::{Commit, Error, RollBack, Tx, args};
+use serde_json::Value;
+use uuid::Uuid;
+
+use super::{
+    Workspace,
+    change_set::ChangeSet,
+    history::{ChangeRow, change},
+    rows::read_in,
+    within,
+};
+use crate::{change::Change, entity::Entity, kind::Kind};
+
+holdfast_shared::statements! {
+    /// Returns the changes of a set, in order.
+    CHANGES_OF_SET = "
+        select id, change_set_id, kind, entity_id, action, before, after, user_id, created_at
+        from onto_changes
+        where owner_id = $1 and change_set_id = $2
+        order by id
+    ",
+    /// Returns the sets that undo a set.
+    UNDOERS = "
+        select distinct change_set_id
+        from onto_changes
+        where owner_id = $1 and undoes = $2
+    ",
+}
+
+/// The outcome of an undo.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Undo {
+    /// The changes are taken back.
+    Done {
+        /// The set of changes that does so; undoing it restores what was taken back.
+        change_set_id: Uuid,
+        /// The entities that are as before.
+        undone: Vec<(Kind, Uuid)>,
+        /// The entities that somebody changed again, which stay as they are.
+        left_out: Vec<(Kind, Uuid)>,
+    },
+    /// Somebody changed these entities again, and the caller does not want to leave them out.
+    Conflicts(Vec<(Kind, Uuid)>),
+    /// The set is undone already.
+    AlreadyUndone,
+    /// The owner has no such set, or it is older than 30 days.
+    NotFound,
+    /// The owner's workspace is full.
+    Full(String),
+}
+
+/// The effect of a set on one entity: the states before its first change and after its last one.
+struct EntityEffect {
+    kind: Kind,
+    before: Option<Entity>,
+    after: Option<Entity>,
+}
+
+impl Workspace {
+    /// Takes back a set of changes. With `force`, entities that were changed again are left out.
+    pub async fn undo(&self, owner: &str, user: &str, set_id: Uuid, force: bool) -> Result<Undo, Error> {
+        let undo = async |tx: &mut Tx| {
+            let mut set = ChangeSet::begin(tx, owner, self.limits, Some(set_id)).await?;
+            let rows = tx.fetch_all::<ChangeRow>(CHANGES_OF_SET, args![owner, set_id]).await?;
+            let changes: Vec<Change> = rows.into_iter().filter_map(change).collect();
+            if changes.first().is_none_or(|change| change.created_at < set.horizon()) {
+                return Ok(RollBack(Undo::NotFound));
+            }
+            if is_undone(tx, owner, set_id).await? {
+                return Ok(RollBack(Undo::AlreadyUndone));
+            }
+            let effects = effects_of(changes);
+            let (mut undone, mut left_out) = (Vec::new(), Vec::new());
+            for (id, effect) in &effects {
+                let current = read_in(tx, owner, effect.kind, *id).await?;
+                if current.is_none() && effect.before.is_none() {
+                    continue;
+                }
+                if !is_same(current.as_ref(), effect.after.as_ref())
+                    || would_orphan(tx, owner, effect, current.as_ref(), &effects).await?
+                {
+                    left_out.push((effect.kind, *id));
+                    continue;
+                }
+                set.change(user, current, effect.before.clone());
+                undone.push((effect.kind, *id));
+            }
+            if !left_out.is_empty() && (!force || set.is_empty()) {
+                return Ok(RollBack(Undo::Conflicts(left_out)));
+            }
+            let change_set_id = set.id;
+            Ok(match set.store(tx).await? {
+                Some(full) => RollBack(Undo::Full(full.0)),
+                None => Commit(Undo::Done { change_set_id, undone, left_out }),
+            })
+        };
+        self.database.transact("undo changes", undo).await
+    }
+}
+
+/// Returns whether a set that undoes this one is not undone itself.
+async fn is_undone(tx: &mut Tx, owner: &str, set_id: Uuid) -> Result<bool, Error> {
+    // The newest chain of undoes alternates; its length says who has the last word.
+    let (mut of, mut is_undone, mut seen) = (set_id, false, BTreeSet::new());
+    while seen.insert(of) {
+        let undoers = tx.fetch_all::<(Uuid,)>(UNDOERS, args![owner, of]).await?;
+        // UUIDv7: the newest one counts, because an earlier one was undone before it could be made.
+        let Some(newest) = undoers.into_iter().map(|row| row.0).max() else { break };
+        (of, is_undone) = (newest, !is_undone);
+    }
+    Ok(is_undone)
+}
+
+/// Returns whether two states of an entity differ only in what each change makes new.
+fn is_same(one: Option<&Entity>, other: Option<&Entity>) -> bool {
+    match (one, other) {
+        (None, None) => true,
+        (Some(one), Some(other)) => {
+            Entity { version: other.version, updated_at: other.updated_at, ..one.clone() } == *other
+        }
+        _ => false,
+    }
+}
+
+fn effects_of(changes: Vec<Change>) -> BTreeMap<Uuid, EntityEffect> {
+    let mut effects = BTreeMap::<Uuid, EntityEffect>::new();
+    for change in changes {
+        let kind = change.kind;
+        let read = |state: Option<Value>| state.and_then(|state| Entity::of_state(kind, &state));
+        let before = read(change.before);
+        let effect = effects.entry(change.entity_id).or_insert(EntityEffect { kind, before, after: None });
+        effect.after = read(change.after);
+    }
+    effects
+}
+
+/// Returns whether entities would be without their project, because the undo removes or deletes it, and they were made by
+/// somebody else; or because the undo restores them, and their project is gone.
+async fn would_orphan(
+    tx: &mut Tx,
+    owner: &str,
+    effect: &EntityEffect,
+    current: Option<&Entity>,
+    effects: &BTreeMap<Uuid, EntityEffect>,
+) -> Result<bool, Error> {
+    let is_live = |entity: &Entity| entity.deleted_at.is_none();
+    let target = effect.before.as_ref().filter(|entity| is_live(entity));
+    if let (Some(project), None) = (current.filter(|entity| is_live(entity) && entity.kind == Kind::Project), target) {
+        let others = within(tx, owner, project).await?;
+        return Ok(others.iter().any(|other| is_live(other) && !effects.contains_key(&other.id)));
+    }
+    let Some(project_id) = target.and_then(|entity| entity.project_id) else { return Ok(false) };
+    if effects.contains_key(&project_id) {
+        return Ok(false);
+    }
+    let project = read_in(tx, owner, Kind::Project, project_id).await?;
+    Ok(!project.as_ref().is_some_and(is_live))
+}

@@ -1,0 +1,7 @@
+//! The workspace on both databases.
+#![allow(clippy::unwrap_used)]
+
+mod backends;
+mod changes;
+mod statements;
+mod undo;

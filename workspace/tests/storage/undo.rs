@@ -1,0 +1,224 @@
+//! The undo of changes, and of undoes.
+
+use holdfast_shared::page::PageSize;
+use holdfast_workspace::{Kind, Patch, Undo};
+use proptest::{
+    prelude::{Just, Strategy, prop_oneof},
+    strategy::ValueTree,
+    test_runner::{Config, TestRunner},
+};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use crate::{
+    backends::{ANN, TestWorkspace, changed},
+    on_both_databases,
+};
+
+on_both_databases!(
+    an_undo_and_its_undo_restore_what_was,
+    an_entity_that_was_changed_again_is_a_conflict,
+    the_creation_of_a_project_stays_if_others_put_something_into_it,
+    random_changes_are_undone_to_the_first_state,
+);
+
+/// Returns the newest set of changes.
+async fn newest_set(test: &TestWorkspace) -> Uuid {
+    test.workspace.changes(ANN, None, None, PageSize::from(1)).await.unwrap().items[0].change_set_id
+}
+
+async fn undo(test: &TestWorkspace, set: Uuid, force: bool) -> Undo {
+    test.workspace.undo(ANN, ANN, set, force).await.unwrap()
+}
+
+async fn update(test: &TestWorkspace, kind: Kind, id: Uuid, input: Value) {
+    let patch = Patch::read(kind, input.as_object().unwrap().clone()).unwrap();
+    changed(test.workspace.update(ANN, ANN, id, patch).await.unwrap());
+}
+
+fn done(undo: Undo) -> Uuid {
+    match undo {
+        Undo::Done { change_set_id, left_out, .. } if left_out.is_empty() => change_set_id,
+        other => panic!("it was not undone: {other:?}"),
+    }
+}
+
+async fn an_undo_and_its_undo_restore_what_was(test: TestWorkspace) {
+    let id = test.create(Kind::Project, json!({"name": "Harbour"})).await.id;
+    test.create(Kind::Task, json!({"title": "t", "project_id": id})).await;
+    let whole = test.dump(ANN).await;
+    changed(test.workspace.delete(ANN, ANN, Kind::Project, id).await.unwrap());
+    let deletion = newest_set(&test).await;
+    let first = done(undo(&test, deletion, false).await);
+    assert_eq!(test.dump(ANN).await, whole);
+    assert_eq!(undo(&test, deletion, false).await, Undo::AlreadyUndone);
+    done(undo(&test, first, false).await);
+    assert!(test.dump(ANN).await.is_empty());
+    // It may be undone again.
+    done(undo(&test, deletion, false).await);
+    assert_eq!(test.dump(ANN).await, whole);
+    assert_eq!(undo(&test, Uuid::now_v7(), false).await, Undo::NotFound);
+    assert_eq!(test.workspace.undo("bob", "bob", deletion, false).await.unwrap(), Undo::NotFound);
+}
+
+async fn an_entity_that_was_changed_again_is_a_conflict(test: TestWorkspace) {
+    let id = test.create(Kind::Project, json!({"name": "Harbour"})).await.id;
+    let task = test.create(Kind::Task, json!({"title": "t", "project_id": id})).await.id;
+    changed(test.workspace.delete(ANN, ANN, Kind::Project, id).await.unwrap());
+    let deletion = newest_set(&test).await;
+    done(undo(&test, deletion, false).await);
+    changed(test.workspace.delete(ANN, ANN, Kind::Project, id).await.unwrap());
+    let deletion = newest_set(&test).await;
+    changed(test.workspace.restore(ANN, ANN, Kind::Project, id).await.unwrap());
+    let before = test.dump(ANN).await;
+    let conflicts = undo(&test, deletion, false).await;
+    assert!(matches!(&conflicts, Undo::Conflicts(entities) if entities.len() == 2), "{conflicts:?}");
+    assert_eq!(test.dump(ANN).await, before, "nothing is half done");
+
+    update(&test, Kind::Project, id, json!({"name": "Port"})).await;
+    let renaming = newest_set(&test).await;
+    update(&test, Kind::Project, id, json!({"name": "Quay"})).await;
+    assert_eq!(undo(&test, renaming, false).await, Undo::Conflicts(vec![(Kind::Project, id)]));
+    assert_eq!(
+        undo(&test, renaming, true).await,
+        Undo::Conflicts(vec![(Kind::Project, id)]),
+        "nothing is left to undo"
+    );
+    changed(test.workspace.delete(ANN, ANN, Kind::Project, id).await.unwrap());
+    let deletion = newest_set(&test).await;
+    changed(test.workspace.restore(ANN, ANN, Kind::Project, id).await.unwrap());
+    changed(test.workspace.delete(ANN, ANN, Kind::Task, task).await.unwrap());
+    assert!(matches!(undo(&test, deletion, false).await, Undo::Conflicts(_)));
+}
+
+async fn the_creation_of_a_project_stays_if_others_put_something_into_it(test: TestWorkspace) {
+    let id = test.create(Kind::Project, json!({"name": "Harbour"})).await.id;
+    let creation = newest_set(&test).await;
+    let task = test.create(Kind::Task, json!({"title": "t", "project_id": id})).await.id;
+    let later = newest_set(&test).await;
+    assert_eq!(undo(&test, creation, false).await, Undo::Conflicts(vec![(Kind::Project, id)]));
+    done(undo(&test, later, false).await);
+    assert_eq!(test.workspace.get(ANN, Kind::Task, task).await.unwrap(), None);
+    let removal = done(undo(&test, creation, false).await);
+    assert!(test.dump(ANN).await.is_empty());
+    // The task cannot come back without its project.
+    let task_removal = {
+        let changes = test.workspace.changes(ANN, Some(task), None, PageSize::ALL).await.unwrap().items;
+        changes[0].change_set_id
+    };
+    assert_eq!(undo(&test, task_removal, false).await, Undo::Conflicts(vec![(Kind::Task, task)]));
+    done(undo(&test, removal, false).await);
+    done(undo(&test, task_removal, false).await);
+    assert_eq!(test.dump(ANN).await.len(), 2);
+}
+
+/// A random change. A number chooses among the entities that exist.
+#[derive(Debug, Clone)]
+enum Mutation {
+    Create(Kind, usize),
+    Update(usize, u8),
+    Delete(usize),
+    Restore(usize),
+}
+
+fn mutation() -> impl Strategy<Value = Mutation> {
+    let kinds: Vec<Just<Kind>> = Kind::ALL.iter().copied().map(Just).collect();
+    let kind = proptest::strategy::Union::new(kinds);
+    prop_oneof![
+        3 => (kind, 0..100usize).prop_map(|(kind, place)| Mutation::Create(kind, place)),
+        3 => (0..100usize, 0..5u8).prop_map(|(place, value)| Mutation::Update(place, value)),
+        2 => (0..100usize).prop_map(Mutation::Delete),
+        2 => (0..100usize).prop_map(Mutation::Restore),
+    ]
+}
+
+/// Runs of random changes, each undone set by set, newest first, and then done again by undoing the undoes.
+async fn random_changes_are_undone_to_the_first_state(test: TestWorkspace) {
+    let mut runner = TestRunner::new(Config::default());
+    for _ in 0..12 {
+        let mutations = proptest::collection::vec(mutation(), 1..30).new_tree(&mut runner).unwrap().current();
+        test.create(Kind::Project, json!({"name": "base"})).await;
+        let before = test.dump(ANN).await;
+        let since = newest_set(&test).await;
+        for mutation in &mutations {
+            apply(&test, mutation).await;
+        }
+        let after = test.dump(ANN).await;
+        let sets = sets_after(&test, since).await;
+        let mut undoes = Vec::new();
+        for set in &sets {
+            undoes.push(done(undo(&test, *set, false).await));
+        }
+        assert_eq!(test.dump(ANN).await, before, "{mutations:#?}");
+        for set in undoes.iter().rev() {
+            done(undo(&test, *set, false).await);
+        }
+        assert_eq!(test.dump(ANN).await, after, "{mutations:#?}");
+    }
+}
+
+async fn apply(test: &TestWorkspace, mutation: &Mutation) {
+    let all: Vec<(Kind, Uuid)> = known(test).await;
+    let live = test.dump(ANN).await;
+    let projects: Vec<Uuid> = live.iter().filter(|(kind, ..)| *kind == Kind::Project).map(|entity| entity.1).collect();
+    let workspace = &test.workspace;
+    match mutation {
+        Mutation::Create(Kind::Project, place) => {
+            test.create(Kind::Project, json!({"name": format!("p{place}")})).await;
+        }
+        Mutation::Create(kind, place) if !projects.is_empty() => {
+            let project = projects[place % projects.len()];
+            test.create(*kind, json!({kind.title_field(): format!("e{place}"), "project_id": project})).await;
+        }
+        Mutation::Update(place, value) if !live.is_empty() => {
+            let (kind, id, _) = live[place % live.len()];
+            let input = json!({kind.title_field(): format!("v{value}"), "props": {"value": value}});
+            let patch = Patch::read(kind, input.as_object().unwrap().clone()).unwrap();
+            changed(workspace.update(ANN, ANN, id, patch).await.unwrap());
+        }
+        Mutation::Delete(place) if !live.is_empty() => {
+            let (kind, id, _) = live[place % live.len()];
+            changed(workspace.delete(ANN, ANN, kind, id).await.unwrap());
+        }
+        Mutation::Restore(place) if !all.is_empty() => {
+            let (kind, id) = all[place % all.len()];
+            // Its project may be deleted.
+            workspace.restore(ANN, ANN, kind, id).await.unwrap();
+        }
+        _ => {}
+    }
+}
+
+/// Returns all entities that have ever had a change.
+async fn known(test: &TestWorkspace) -> Vec<(Kind, Uuid)> {
+    let mut known = Vec::new();
+    let mut cursor = None;
+    loop {
+        let page = test.workspace.changes(ANN, None, cursor, PageSize::ALL).await.unwrap();
+        known.extend(page.items.iter().map(|change| (change.kind, change.entity_id)));
+        match page.next {
+            Some(next) => cursor = Some(next.parse().unwrap()),
+            None => break,
+        }
+    }
+    known.sort_unstable();
+    known.dedup();
+    known
+}
+
+/// Returns the sets of changes after this one, newest first.
+async fn sets_after(test: &TestWorkspace, since: Uuid) -> Vec<Uuid> {
+    let (mut sets, mut cursor) = (Vec::new(), None);
+    loop {
+        let page = test.workspace.changes(ANN, None, cursor, PageSize::ALL).await.unwrap();
+        for change in page.items {
+            if change.change_set_id == since {
+                return sets;
+            }
+            if sets.last() != Some(&change.change_set_id) {
+                sets.push(change.change_set_id);
+            }
+        }
+        cursor = Some(page.next.unwrap().parse().unwrap());
+    }
+}
