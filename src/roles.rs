@@ -180,6 +180,7 @@ fn make_api(
         run_rate: settings.users.anonymous_run_rate(),
         write_rate: settings.users.write_rate(),
         quotas,
+        workspace_limits: settings.quotas.workspace(),
         holder_limits: settings.users.holder_limits(),
         forgotten_after: settings.quotas.forgotten_after(),
         config: settings.api.clone(),
@@ -221,6 +222,7 @@ fn make_worker(
         children,
         archive_retention: settings.stores.archive_retention,
         quotas,
+        workspace_limits: settings.quotas.workspace(),
         forgotten_after: settings.quotas.forgotten_after(),
     }
 }

@@ -65,3 +65,4 @@ mod unread;
 mod users;
 mod wires;
 mod workspace;
+mod workspace_tools;

@@ -37,7 +37,7 @@ use std::{sync::Arc, time::Duration};
 use holdfast_shared::{
     config::{ApiConfig, HolderLimits, ModelChoice, ToolsConfig},
     queue::Queue,
-    quotas::Quotas,
+    quotas::{Quotas, WorkspaceLimits},
     rate_limit::{Rate, RateLimit},
     run_log::{Push, RunLog},
     storage::Storage,
@@ -65,6 +65,8 @@ pub struct Api {
     pub write_rate: Option<Rate>,
     /// Quotas of one owner.
     pub quotas: Quotas,
+    /// The limits of one owner's workspace.
+    pub workspace_limits: WorkspaceLimits,
     /// Limits on the connections and streams of one caller.
     pub holder_limits: HolderLimits,
     /// Absence after which the sweeper removes an anonymous user; `None` for never.
@@ -94,6 +96,7 @@ impl Api {
             anonymous_limits: anonymous_limits::AnonymousLimits::new(self.rate_limit, self.run_rate, self.write_rate),
             anonymous_activity,
             quotas: self.quotas,
+            workspace_limits: self.workspace_limits,
             streams: streams::Streams::new(self.holder_limits.clone(), self.config.stream_life),
             config: self.config.clone(),
             tools: self.tools,

@@ -117,6 +117,16 @@ impl AgentContext {
         metadata
     }
 
+    /// Returns the project that the client shows, if it shows one.
+    pub fn project_id(&self) -> Option<&str> {
+        let focused = self.project_focus.as_ref().map(|focus| focus.project_id.as_str());
+        let shown = self
+            .entity_id
+            .as_deref()
+            .filter(|_| self.context_type.starts_with("project") && self.ontology_entity_type.is_none());
+        focused.or(shown)
+    }
+
     /// Returns the context in metadata; `None` without one, or if it has another shape, because metadata is the client's own.
     pub fn of(metadata: &Value) -> Option<Self> {
         Self::deserialize(metadata.get(Self::FIELD)?).ok()

@@ -9,6 +9,15 @@ pub struct Quotas {
     pub bytes: Option<usize>,
 }
 
+/// The limits of one owner's workspace.
+#[derive(Debug, Clone, Copy)]
+pub struct WorkspaceLimits {
+    /// Most entities, with those deleted in the last 30 days.
+    pub max_entities: usize,
+    /// Most bytes of JSON of the entities and of the changes of the last 30 days, roughly.
+    pub max_bytes: usize,
+}
+
 /// An owner that stores something, with its limit of bytes.
 #[derive(Debug, Clone, Copy)]
 pub struct Account<'a> {

@@ -23,7 +23,7 @@ use std::{sync::Arc, time::Duration};
 use holdfast_shared::{
     config::{PlannerConfig, RunConfig, ToolsConfig},
     queue::Queue,
-    quotas::Quotas,
+    quotas::{Quotas, WorkspaceLimits},
     run_log::RunLog,
     schema::SchemaChecks,
     storage::{ClaimTerms, Holder, Storage},
@@ -52,6 +52,8 @@ pub struct Worker {
     pub archive_retention: Duration,
     /// The quotas of an owner that subagents must keep to.
     pub quotas: Quotas,
+    /// The limits of one owner's workspace, which runs change.
+    pub workspace_limits: WorkspaceLimits,
     /// An anonymous user who is absent for longer is removed; `None` keeps all of them.
     pub forgotten_after: Option<Duration>,
 }

@@ -26,8 +26,10 @@ pub struct Change {
     /// The entity afterwards; null if there is none.
     #[schema(value_type = Object)]
     pub after: Option<Value>,
-    /// The user who made the change.
+    /// The user who made the change, or has started the run.
     pub user_id: String,
+    /// The run whose call made the change; null for a change by a user.
+    pub run_id: Option<Uuid>,
     /// Time of the database.
     pub created_at: DateTime<Utc>,
 }

@@ -33,6 +33,8 @@ pub struct Patch {
     pub fields: Map<String, Value>,
     /// The version that the caller has read, if it says so.
     pub version: Option<i64>,
+    /// Whether long texts are added to those that are there, instead of taking their place.
+    pub appends: bool,
 }
 
 /// A value that a field does not take.
@@ -47,10 +49,19 @@ pub struct InvalidField {
 
 impl NewEntity {
     /// Reads the JSON object of a caller. Fields that it leaves out get their defaults.
-    pub fn read(kind: Kind, mut input: Map<String, Value>) -> Result<Self, InvalidField> {
+    pub fn read(kind: Kind, input: Map<String, Value>) -> Result<Self, InvalidField> {
+        let new = Self::read_within(kind, input)?;
+        match (kind.is_within_project(), new.project_id) {
+            (true, None) => Err(wants_id("project_id")),
+            _ => Ok(new),
+        }
+    }
+
+    /// Reads the JSON object of a caller, which may leave out the project.
+    pub fn read_within(kind: Kind, mut input: Map<String, Value>) -> Result<Self, InvalidField> {
         let project_id = match (kind.is_within_project(), input.remove("project_id").unwrap_or_default()) {
+            (_, Value::Null) => None,
             (true, given) => Some(id_of(&given).ok_or_else(|| wants_id("project_id"))?),
-            (false, Value::Null) => None,
             (false, _) => return Err(invalid("project_id", "a project belongs to no project")),
         };
         let mut fields = read_fields(kind, input)?;
@@ -82,7 +93,7 @@ impl Patch {
                 check_required(field, value)?;
             }
         }
-        Ok(Self { kind, fields, version })
+        Ok(Self { kind, fields, version, appends: false })
     }
 }
 

@@ -1,17 +1,21 @@
 //! The workspace: what people and agents work on together.
 //!
 //! Reading order: [`kind`] lists the kinds of entities with their fields, [`entity`] is one of them, and [`input`] reads what
-//! a caller writes about it. [`change`] is a record of one change. [`storage`] keeps all of it, for one owner at a time.
-//! Nothing here knows HTTP.
+//! a caller writes about it. [`change`] is a record of one change by an [`author`]. [`storage`] keeps all of it, for one owner
+//! at a time. [`tools`] are what agents do with it. Nothing here knows HTTP.
 
+mod author;
 mod change;
 mod entity;
 mod input;
 mod kind;
 mod storage;
+mod tools;
 
+pub use author::{Author, AuthorCall};
 pub use change::{Action, Change};
 pub use entity::Entity;
 pub use input::{InvalidField, NewEntity, Patch};
 pub use kind::{Field, Form, Kind};
-pub use storage::{Filter, Outcome, Undo, Workspace, WorkspaceLimits, erase, move_to, statement_texts};
+pub use storage::{Filter, Outcome, Undo, Undone, Workspace, erase, move_to, statement_texts};
+pub use tools::{Scope, ToolOutput, WorkspaceTool};

@@ -20,14 +20,14 @@ use holdfast_shared::{
     conversation::Conversation,
     message::Message,
     queue::Queue,
-    quotas::Quotas,
+    quotas::{Quotas, WorkspaceLimits},
     run::Run,
     run_log::RunLog,
     schema::SchemaChecks,
     storage::{self, CancelOutcome, Storage, TakeBackOutcome},
     turns::Turns,
 };
-use holdfast_workspace::{Workspace, WorkspaceLimits};
+use holdfast_workspace::Workspace;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
@@ -52,6 +52,7 @@ pub struct Parts {
     pub anonymous_limits: AnonymousLimits,
     pub anonymous_activity: AnonymousActivity,
     pub quotas: Quotas,
+    pub workspace_limits: WorkspaceLimits,
     pub streams: Streams,
     pub config: ApiConfig,
     pub tools: ToolsConfig,
@@ -105,6 +106,7 @@ impl App {
             anonymous_limits,
             anonymous_activity,
             quotas,
+            workspace_limits,
             streams,
             config,
             tools,
@@ -116,8 +118,7 @@ impl App {
         let unread_answers =
             UnreadAnswers::new(config.answers_bytes, config.answers_per_caller_bytes, config.answer_timeout);
         let search_limit = SearchLimit::new(config.searches);
-        let limits = WorkspaceLimits { max_entities: config.workspace_entities, max_bytes: config.workspace_bytes };
-        let workspace = Workspace::new(&storage, limits);
+        let workspace = Workspace::new(&storage, workspace_limits);
         Arc::new(Self {
             anonymous_activity: Arc::new(anonymous_activity),
             storage,

@@ -1,6 +1,6 @@
 //! Changes of a caller's workspace. The caller is the owner and the author.
 
-use holdfast_workspace::{Entity, Kind, NewEntity, Outcome, Patch, Undo, Workspace};
+use holdfast_workspace::{Author, Entity, Kind, NewEntity, Outcome, Patch, Undo, Undone, Workspace};
 use serde::Serialize;
 use uuid::Uuid;
 
@@ -32,30 +32,30 @@ impl App {
 
     pub async fn create_entity(&self, owner: &str, new: NewEntity) -> Result<Entity, Problem> {
         let kind = new.kind;
-        changed(self.workspace.create(owner, owner, new).await?, kind, Uuid::nil())
+        changed(self.workspace.create(Author::user(owner), new).await?, kind, Uuid::nil())
     }
 
     pub async fn change_entity(&self, owner: &str, id: Uuid, patch: Patch) -> Result<Entity, Problem> {
         let kind = patch.kind;
-        changed(self.workspace.update(owner, owner, id, patch).await?, kind, id)
+        changed(self.workspace.update(Author::user(owner), id, patch).await?, kind, id)
     }
 
     pub async fn delete_entity(&self, owner: &str, kind: Kind, id: Uuid) -> Result<(), Problem> {
-        changed(self.workspace.delete(owner, owner, kind, id).await?, kind, id)
+        changed(self.workspace.delete(Author::user(owner), kind, id).await?, kind, id)
     }
 
     pub async fn restore_entity(&self, owner: &str, kind: Kind, id: Uuid) -> Result<Entity, Problem> {
-        changed(self.workspace.restore(owner, owner, kind, id).await?, kind, id)
+        changed(self.workspace.restore(Author::user(owner), kind, id).await?, kind, id)
     }
 
-    pub async fn undo_changes(&self, owner: &str, set: Uuid, force: bool) -> Result<UndoneChanges, Problem> {
-        match self.workspace.undo(owner, owner, set, force).await? {
+    pub async fn undo_changes(&self, owner: &str, undone: Undone, force: bool) -> Result<UndoneChanges, Problem> {
+        match self.workspace.undo(Author::user(owner), undone, force).await? {
             Undo::Done { change_set_id, undone, left_out } => {
                 Ok(UndoneChanges { change_set_id, undone: named(undone), left_out: named(left_out) })
             }
             Undo::Conflicts(entities) => Err(Problem::changed_since(&entities)),
-            Undo::AlreadyUndone => Err(Problem::already_undone(set)),
-            Undo::NotFound => Err(Problem::change_set_not_found(set)),
+            Undo::AlreadyUndone => Err(Problem::already_undone()),
+            Undo::NotFound => Err(Problem::nothing_to_undo()),
             Undo::Full(limit) => Err(Problem::workspace_full(&limit)),
         }
     }
@@ -68,6 +68,7 @@ fn changed<T>(outcome: Outcome<T>, kind: Kind, id: Uuid) -> Result<T, Problem> {
         Outcome::Conflict(version) => Err(Problem::version_conflict(kind, id, version)),
         Outcome::Invalid(invalid) => Err(Problem::invalid_entity(&invalid)),
         Outcome::Full(limit) => Err(Problem::workspace_full(&limit)),
+        Outcome::Fenced => unreachable!("only the calls of runs are fenced"),
     }
 }
 

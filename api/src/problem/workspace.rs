@@ -42,8 +42,18 @@ impl Problem {
         Self::new(StatusCode::NOT_FOUND, "change_set_not_found", detail)
     }
 
-    pub fn already_undone(id: Uuid) -> Self {
-        Self::new(StatusCode::CONFLICT, "already_undone", format!("The set of changes {id} is undone already."))
+    pub fn already_undone() -> Self {
+        Self::new(StatusCode::CONFLICT, "already_undone", "These changes are undone already.")
+    }
+
+    pub fn nothing_to_undo() -> Self {
+        let detail = "There are no such changes in your workspace; they are kept for 30 days.";
+        Self::new(StatusCode::NOT_FOUND, "change_set_not_found", detail)
+    }
+
+    pub fn run_live(id: Uuid) -> Self {
+        let detail = format!("Run {id} has not ended; cancel it, or wait for its end, before you undo its changes.");
+        Self::new(StatusCode::CONFLICT, "run_live", detail)
     }
 
     pub fn changed_since(entities: &[(Kind, Uuid)]) -> Self {

@@ -121,6 +121,7 @@ fn routes() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(workspace::list, workspace::create))
         .routes(routes!(workspace::changes))
         .routes(routes!(workspace::undo))
+        .routes(routes!(workspace::undo_run))
         .routes(routes!(workspace::read, workspace::change, workspace::delete))
         .routes(routes!(workspace::restore))
         .routes(routes!(workspace::changes_of))

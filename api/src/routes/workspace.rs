@@ -9,7 +9,7 @@ use axum::{
     response::IntoResponse,
 };
 use holdfast_shared::page::Page;
-use holdfast_workspace::{Change, Entity, Filter, Kind, NewEntity, Patch};
+use holdfast_workspace::{Change, Entity, Filter, Kind, NewEntity, Patch, Undone};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use uuid::Uuid;
@@ -19,7 +19,7 @@ use crate::{
     anonymous_limits::AdmittedWriter,
     app::{App, UndoneChanges},
     auth::Caller,
-    extract::{JsonBody, Query},
+    extract::{JsonBody, Query, RunId},
     problem::Problem,
 };
 
@@ -201,7 +201,27 @@ pub async fn undo(
     Query(query): Query<UndoQuery>,
 ) -> Result<Json<UndoneChanges>, Problem> {
     let set = id.parse().map_err(|_| Problem::change_set_not_found(&id))?;
-    app.undo_changes(&caller.owner, set, query.force).await.map(Json)
+    app.undo_changes(&caller.owner, Undone::Set(set), query.force).await.map(Json)
+}
+
+/// Undo all that a run and the runs below it have changed in the workspace, as for a set of changes.
+#[utoipa::path(post, path = "/v1/runs/{id}/undo", operation_id = "undo_run", tag = "workspace", params(("id" = Uuid, Path), UndoQuery), responses(
+    (status = 200, body = UndoneChanges),
+    (status = 404, body = Problem, description = "run_not_found; change_set_not_found: the run has changed nothing"),
+    (status = 409, body = Problem, description = "run_live; already_undone; changed_since, which lists the entities")
+))]
+pub async fn undo_run(
+    State(app): State<Arc<App>>,
+    AdmittedWriter(caller): AdmittedWriter,
+    RunId(id): RunId,
+    Query(query): Query<UndoQuery>,
+) -> Result<Json<UndoneChanges>, Problem> {
+    let run = app.storage().run_without_answer(&caller.owner, id).await?;
+    let run = run.ok_or_else(|| Problem::run_not_found(id))?;
+    if !run.status.is_terminal() {
+        return Err(Problem::run_live(id));
+    }
+    app.undo_changes(&caller.owner, Undone::Run(id), query.force).await.map(Json)
 }
 
 async fn changes_page(

@@ -28,14 +28,6 @@ pub struct ApiConfig {
     #[arg(long, env = "HOLDFAST_PAGE_COMPOSER", default_value = "open", value_enum)]
     pub page_composer: PageComposer,
 
-    /// Entities of one owner's workspace, with those deleted in the last 30 days; a further one gets 403.
-    #[arg(long, env = "HOLDFAST_WORKSPACE_ENTITIES", default_value = "20000", value_parser = count)]
-    pub workspace_entities: usize,
-
-    /// Bytes that one owner's workspace keeps, with the changes of the last 30 days; a change beyond it gets 403.
-    #[arg(long, env = "HOLDFAST_WORKSPACE_BYTES", default_value = "268435456", value_parser = bytes)]
-    pub workspace_bytes: usize,
-
     /// Searches of conversations that run at the same time. A further search waits up to 5 s and then gets 503.
     #[arg(long, env = "HOLDFAST_SEARCHES", default_value = "2", value_parser = count)]
     pub searches: usize,

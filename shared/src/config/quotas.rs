@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use crate::quotas::Quotas;
+use super::{bytes, count};
+use crate::quotas::{Quotas, WorkspaceLimits};
 
 /// Settings of quotas.
 #[derive(Debug, Clone, clap::Args)]
@@ -18,6 +19,14 @@ pub struct QuotasConfig {
     #[arg(long, env = "HOLDFAST_OWNER_BYTES", value_parser = size)]
     pub owner_bytes: Option<usize>,
 
+    /// Entities of one owner's workspace, with those deleted in the last 30 days; a further one gets 403.
+    #[arg(long, env = "HOLDFAST_WORKSPACE_ENTITIES", default_value = "20000", value_parser = count)]
+    pub workspace_entities: usize,
+
+    /// Bytes that one owner's workspace keeps, with the changes of the last 30 days; a change beyond it gets 403.
+    #[arg(long, env = "HOLDFAST_WORKSPACE_BYTES", default_value = "268435456", value_parser = bytes)]
+    pub workspace_bytes: usize,
+
     /// Absence after which the sweeper erases an anonymous user with all data, in ms; 0 for never.
     #[arg(long = "anonymous-retention-ms", env = "HOLDFAST_ANONYMOUS_RETENTION_MS", default_value = "7776000000", value_parser = absence)]
     pub anonymous_retention: Duration,
@@ -31,6 +40,11 @@ impl QuotasConfig {
     /// Returns the absence after which the sweeper erases an anonymous user; `None` for never.
     pub fn forgotten_after(&self) -> Option<Duration> {
         Some(self.anonymous_retention).filter(|retention| !retention.is_zero())
+    }
+
+    /// Returns the limits of one owner's workspace.
+    pub const fn workspace(&self) -> WorkspaceLimits {
+        WorkspaceLimits { max_entities: self.workspace_entities, max_bytes: self.workspace_bytes }
     }
 
     /// Returns the quotas that apply. In development mode, only set quotas apply.
@@ -67,7 +81,13 @@ mod tests {
     #[test]
     fn a_quota_applies_outside_of_development_mode_or_where_it_is_set() {
         let check = |set: Option<usize>, is_development: bool, expected: Option<usize>| {
-            let quotas = QuotasConfig { runs_per_owner: set, owner_bytes: set, anonymous_retention: Duration::ZERO };
+            let quotas = QuotasConfig {
+                runs_per_owner: set,
+                owner_bytes: set,
+                workspace_entities: 1,
+                workspace_bytes: 1,
+                anonymous_retention: Duration::ZERO,
+            };
             let quotas = quotas.quotas(is_development);
             let bytes = if set.is_none() { expected.map(|_| 268_435_456) } else { expected };
             assert_eq!((quotas.runs, quotas.bytes), (expected, bytes), "{set:?}, development {is_development}");

@@ -5,6 +5,7 @@ use std::{error::Error, future::Future, pin::Pin, sync::Arc, time::Duration};
 use holdfast_shared::{
     agent::{AgentDefinition, Profiles},
     config::{Provider, RunConfig},
+    context::AgentContext,
     event::{EventBody, WarningRaised},
     run::RunError,
     storable::storable,
@@ -14,6 +15,7 @@ use holdfast_shared::{
     trace::{Node, TraceRole},
     usage::Usage,
 };
+use holdfast_workspace::{Scope, Workspace};
 use tokio::time::Sleep;
 use uuid::Uuid;
 
@@ -24,7 +26,7 @@ use crate::{
     model::ChosenModel,
     recorder::Recorder,
     spans::Spans,
-    tools::{Toolbox, UnavailableServer},
+    tools::{Toolbox, UnavailableServer, WorkspaceOfRun},
 };
 
 /// Pause after a query that failed.
@@ -242,6 +244,7 @@ impl<'a> Attempt<'a> {
             self.toolbox.add_scripted(self.shared.worker.tools.tool_timeout);
         }
         self.toolbox.add_client_tools(client_tools);
+        self.add_workspace_tools();
         if let Some(planner) = &self.planner {
             match &planner.tools {
                 Some(tools) => self.toolbox.keep_only(tools),
@@ -249,6 +252,31 @@ impl<'a> Attempt<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Adds the tools of the workspace, for a planner by the context of its run. An executor has those of its step.
+    fn add_workspace_tools(&mut self) {
+        let Some(planner) = &self.planner else { return };
+        let context = AgentContext::of(&self.memory.metadata);
+        let scope = match (&planner.tools, &context) {
+            (Some(_), _) => Some(Scope::Project),
+            (None, Some(context)) => Scope::of(&context.context_type),
+            (None, None) => Some(Scope::Global),
+        };
+        let project = context.and_then(|context| context.project_id()?.parse().ok());
+        if let Some(scope) = scope {
+            let (shared, claim) = (&self.shared.worker, self.claim);
+            self.toolbox.add_workspace_tools(
+                scope,
+                WorkspaceOfRun {
+                    workspace: Workspace::new(&shared.storage, shared.workspace_limits),
+                    owner: claim.owner_id.clone(),
+                    run_id: claim.run_id,
+                    attempt: claim.attempt,
+                    project,
+                },
+            );
+        }
     }
 
     /// Adds a tool for each subagent of the definition.

@@ -7,4 +7,4 @@ pub mod mcp;
 mod scripted;
 mod toolbox;
 
-pub use toolbox::{PlannerTool, Tool, Toolbox, UnavailableServer};
+pub use toolbox::{PlannerTool, Tool, Toolbox, UnavailableServer, WorkspaceOfRun};

@@ -18,8 +18,10 @@ use holdfast_shared::{
     subagent,
     tool::{ApprovalPolicy, ClientTool, Effect, ToolError, ToolPolicy},
 };
+use holdfast_workspace::{Author, AuthorCall, Scope, Workspace, WorkspaceTool};
 use serde_json::Value;
 use tokio::sync::OnceCell;
+use uuid::Uuid;
 
 use super::{
     mcp::{self, Mcp, McpCall, ServerTool},
@@ -64,6 +66,18 @@ enum ToolExecutor {
     Subagent(FoundAgent),
     /// The executor itself, which has the run's state.
     Planner(PlannerTool),
+    /// The workspace of the run's owner.
+    Workspace(WorkspaceTool, Arc<WorkspaceOfRun>),
+}
+
+/// The workspace that a run changes.
+pub struct WorkspaceOfRun {
+    pub workspace: Workspace,
+    pub owner: String,
+    pub run_id: Uuid,
+    pub attempt: u32,
+    /// The project of the run's context.
+    pub project: Option<Uuid>,
 }
 
 /// A tool that changes the course of its run.
@@ -146,6 +160,21 @@ impl Toolbox {
                 effect: Effect::ReadOnly,
                 needs_approval: false,
                 executor: ToolExecutor::Planner(tool),
+                schema: OnceCell::new(),
+            });
+        }
+    }
+
+    /// Adds the workspace's tools of a scope.
+    pub fn add_workspace_tools(&mut self, scope: Scope, of_run: WorkspaceOfRun) {
+        let of_run = Arc::new(of_run);
+        for tool in scope.tools(of_run.project.is_some()) {
+            let WorkspaceTool { name, description, input_schema, effect, .. } = tool.clone();
+            self.add(Tool {
+                spec: ToolSpec { name, description, input_schema },
+                effect,
+                needs_approval: false,
+                executor: ToolExecutor::Workspace(tool, Arc::clone(&of_run)),
                 schema: OnceCell::new(),
             });
         }
@@ -237,6 +266,15 @@ impl Toolbox {
     }
 }
 
+impl WorkspaceOfRun {
+    /// Calls a tool of the workspace; its changes are made once under the key.
+    async fn call(&self, tool: &WorkspaceTool, key: &str, input: Value) -> Result<String, ToolError> {
+        let call = AuthorCall { run_id: self.run_id, attempt: self.attempt, call_id: key };
+        let author = Author { owner: &self.owner, user: &self.owner, call: Some(call) };
+        tool.call(&self.workspace, author, self.project, input).await.map(|output| output.text)
+    }
+}
+
 impl Tool {
     /// Returns whether the client executes the tool.
     pub const fn is_client_tool(&self) -> bool {
@@ -318,6 +356,7 @@ impl Tool {
                 Ok(output) => Ok(output),
                 Err(_) => Err(ToolError::new("timeout", format!("the tool took longer than {} ms", limit.as_millis()))),
             },
+            ToolExecutor::Workspace(tool, of_run) => of_run.call(tool, &key, input).await,
             ToolExecutor::Subagent(_) => Err(ToolError::new("subagent", "only a child run answers this call")),
             ToolExecutor::Planner(_) => Err(ToolError::new("planner", "only the executor answers this call")),
             ToolExecutor::Client => Err(ToolError::new("client_tool", "only the client can execute this tool")),

@@ -7,16 +7,18 @@ use std::{collections::BTreeMap, time::Duration};
 
 use chrono::{DateTime, TimeDelta, Utc};
 use holdfast_shared::database::{Error, Tx, args};
+use holdfast_shared::quotas::WorkspaceLimits;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::{
-    WorkspaceLimits,
+    history::{ChangeRow, change},
     rows::{EntityRow, entity},
     tables::table,
 };
 use crate::{
-    change::Action,
+    author::{Author, AuthorCall},
+    change::{Action, Change},
     entity::{Entity, text_of},
     kind::Kind,
 };
@@ -35,6 +37,20 @@ holdfast_shared::statements! {
         where owner_id = $1
         {for update}
     ",
+    /// Locks a run, if an attempt holds it.
+    HOLD = "
+        select id
+        from agent_runs
+        where id = $1 and attempt = $2 and status = 'running'
+        {for update}
+    ",
+    /// Returns the changes that a call has made, in order.
+    CHANGES_OF_CALL = "
+        select id, change_set_id, kind, entity_id, action, before, after, user_id, run_id, created_at
+        from onto_changes
+        where owner_id = $1 and run_id = $2 and call_id = $3
+        order by number
+    ",
     /// Counts what an owner keeps.
     COUNT = "
         update onto_owners
@@ -46,11 +62,12 @@ holdfast_shared::statements! {
     INSERT_CHANGES = "
         insert into onto_changes (
             id, owner_id, change_set_id, kind, entity_id, action, before, after, bytes, user_id, undoes,
-            created_at
+            run_id, call_id, number, created_at
         )
         select {uuid:value->>'id'}, value->>'owner_id', {uuid:value->>'change_set_id'}, value->>'kind',
             {uuid:value->>'entity_id'}, value->>'action', value->'before', value->'after',
             cast(value->>'bytes' as bigint), value->>'user_id', {uuid:value->>'undoes'},
+            {uuid:value->>'run_id'}, value->>'call_id', cast(value->>'number' as bigint),
             {time:value->>'created_at'}
         from {each:$1}
     ",
@@ -77,7 +94,7 @@ pub struct ChangeSet<'a> {
     pub id: Uuid,
     /// Time of the transaction, by the database's clock.
     pub now: DateTime<Utc>,
-    owner: &'a str,
+    author: Author<'a>,
     limits: WorkspaceLimits,
     /// The set that this one undoes.
     undoes: Option<Uuid>,
@@ -94,20 +111,40 @@ pub struct ChangeSet<'a> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Full(pub String);
 
+/// The beginning of a set.
+pub enum Beginning<'a> {
+    /// The author may make changes.
+    Set(Box<ChangeSet<'a>>),
+    /// The author's call has made these changes before.
+    Repeated(Vec<Change>),
+    /// The author's attempt does not hold its run any more.
+    Fenced,
+}
+
 impl<'a> ChangeSet<'a> {
-    /// Locks the owner, and forgets what is kept no longer.
+    /// Locks the owner and the run of a call, and forgets what is kept no longer.
     pub async fn begin(
         tx: &mut Tx,
-        owner: &'a str,
+        author: Author<'a>,
         limits: WorkspaceLimits,
         undoes: Option<Uuid>,
-    ) -> Result<Self, Error> {
+    ) -> Result<Beginning<'a>, Error> {
+        let owner = author.owner;
         tx.execute(MAKE_OWNER, args![owner]).await?;
         let (entities, bytes, now) = tx.fetch_one::<(i64, i64, DateTime<Utc>)>(LOCK_OWNER, args![owner]).await?;
+        if let Some(AuthorCall { run_id, attempt, call_id }) = author.call {
+            if tx.fetch_optional::<(Uuid,)>(HOLD, args![run_id, attempt]).await?.is_none() {
+                return Ok(Beginning::Fenced);
+            }
+            let rows = tx.fetch_all::<ChangeRow>(CHANGES_OF_CALL, args![owner, run_id, call_id]).await?;
+            if !rows.is_empty() {
+                return Ok(Beginning::Repeated(rows.into_iter().filter_map(change).collect()));
+            }
+        }
         let mut set = Self {
             id: Uuid::now_v7(),
             now,
-            owner,
+            author,
             limits,
             undoes,
             entities,
@@ -118,7 +155,7 @@ impl<'a> ChangeSet<'a> {
             removed: BTreeMap::new(),
         };
         set.forget(tx).await?;
-        Ok(set)
+        Ok(Beginning::Set(Box::new(set)))
     }
 
     /// Returns the time before which deletions and changes are forgotten.
@@ -130,10 +167,10 @@ impl<'a> ChangeSet<'a> {
     /// owner pays for what earlier ones have left.
     async fn forget(&mut self, tx: &mut Tx) -> Result<(), Error> {
         let horizon = Some(self.horizon());
-        let freed = tx.fetch_all::<(i64,)>(FORGET_CHANGES, args![self.owner, horizon]).await?;
+        let freed = tx.fetch_all::<(i64,)>(FORGET_CHANGES, args![self.author.owner, horizon]).await?;
         self.added.1 -= freed.into_iter().map(|row| row.0).sum::<i64>();
         for kind in Kind::ALL {
-            let expired = tx.fetch_all::<EntityRow>(table(*kind).expired, args![self.owner, horizon]).await?;
+            let expired = tx.fetch_all::<EntityRow>(table(*kind).expired, args![self.author.owner, horizon]).await?;
             for row in expired {
                 let gone = entity(*kind, row);
                 self.added = (self.added.0 - 1, self.added.1 - size(&gone.state()));
@@ -144,7 +181,7 @@ impl<'a> ChangeSet<'a> {
     }
 
     /// Adds a change from one state to another. The new state gets its version and its time here.
-    pub fn change(&mut self, user: &str, before: Option<Entity>, after: Option<Entity>) -> Option<Entity> {
+    pub fn change(&mut self, before: Option<Entity>, after: Option<Entity>) -> Option<Entity> {
         let version = before.iter().chain(&after).map(|entity| entity.version).max().unwrap_or_default() + 1;
         let after = after.map(|after| Entity { version, updated_at: self.now, ..after });
         let entity = after.as_ref().or(before.as_ref()).expect("a change has a state");
@@ -157,7 +194,7 @@ impl<'a> ChangeSet<'a> {
         let [old, new] = states;
         self.changes.push(json!({
             "id": Uuid::now_v7().simple().to_string(),
-            "owner_id": self.owner,
+            "owner_id": self.author.owner,
             "change_set_id": self.id.simple().to_string(),
             "kind": kind,
             "entity_id": id.simple().to_string(),
@@ -165,7 +202,10 @@ impl<'a> ChangeSet<'a> {
             "before": old,
             "after": new,
             "bytes": bytes,
-            "user_id": user,
+            "user_id": self.author.user,
+            "run_id": self.author.call.map(|call| call.run_id.simple().to_string()),
+            "call_id": self.author.call.map(|call| call.call_id),
+            "number": self.changes.len(),
             "undoes": self.undoes.map(|id| id.simple().to_string()),
             "created_at": text_of(self.now),
         }));
@@ -173,7 +213,7 @@ impl<'a> ChangeSet<'a> {
         self.added.0 += count(after.is_some()) - count(before.is_some());
         self.added.1 += sizes[1] - sizes[0] + bytes;
         match &after {
-            Some(after) => self.stored.entry(kind).or_default().push(after.row(self.owner)),
+            Some(after) => self.stored.entry(kind).or_default().push(after.row(self.author.owner)),
             None => self.removed.entry(kind).or_default().push(id),
         }
         after
@@ -202,12 +242,12 @@ impl<'a> ChangeSet<'a> {
             tx.execute(table(kind).put, args![Value::from(rows)]).await?;
         }
         for (kind, ids) in self.removed {
-            tx.execute(table(kind).remove, args![self.owner, ids]).await?;
+            tx.execute(table(kind).remove, args![self.author.owner, ids]).await?;
         }
         if !self.changes.is_empty() {
             tx.execute(INSERT_CHANGES, args![Value::from(self.changes)]).await?;
         }
-        tx.execute(COUNT, args![self.owner, self.added.0, self.added.1]).await?;
+        tx.execute(COUNT, args![self.author.owner, self.added.0, self.added.1]).await?;
         Ok(None)
     }
 }

@@ -14,14 +14,14 @@ use crate::{
     kind::Kind,
 };
 
-/// A row: id, set, kind, entity, action, the states before and after, user, time.
+/// A row: id, set, kind, entity, action, the states before and after, user, run, time.
 pub type ChangeRow =
-    (Uuid, Uuid, String, Uuid, String, Option<Json<Value>>, Option<Json<Value>>, String, DateTime<Utc>);
+    (Uuid, Uuid, String, Uuid, String, Option<Json<Value>>, Option<Json<Value>>, String, Option<Uuid>, DateTime<Utc>);
 
 holdfast_shared::statements! {
     /// Lists the changes of an owner, of one entity if given, newest first.
     CHANGES = "
-        select id, change_set_id, kind, entity_id, action, before, after, user_id, created_at
+        select id, change_set_id, kind, entity_id, action, before, after, user_id, run_id, created_at
         from onto_changes
         where owner_id = $1
           and (cast($2 as uuid) is null or entity_id = $2)
@@ -51,8 +51,8 @@ impl Workspace {
 
 /// Returns the change of a row; `None` if a later version has written it.
 pub fn change(row: ChangeRow) -> Option<Change> {
-    let (id, change_set_id, kind, entity_id, action, before, after, user_id, created_at) = row;
+    let (id, change_set_id, kind, entity_id, action, before, after, user_id, run_id, created_at) = row;
     let (kind, action): (Kind, Action) = (kind.parse().ok()?, action.parse().ok()?);
     let [before, after] = [before, after].map(|state| state.map(|state| state.0).filter(|state| !state.is_null()));
-    Some(Change { id, change_set_id, kind, entity_id, action, before, after, user_id, created_at })
+    Some(Change { id, change_set_id, kind, entity_id, action, before, after, user_id, run_id, created_at })
 }

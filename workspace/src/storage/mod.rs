@@ -8,40 +8,35 @@ mod tables;
 mod undo;
 
 use holdfast_shared::{
-    database::{Commit, Database, Error, RollBack, Settle, Sql, Tx, args},
+    database::{Commit, Database, Error, RollBack, Sql, Tx, args},
     page::{Page, PageSize},
+    quotas::WorkspaceLimits,
     storage::{BackEnd, Storage},
 };
+use serde_json::Value;
 use uuid::Uuid;
 
 use self::{
-    change_set::ChangeSet,
+    change_set::{Beginning, ChangeSet},
     rows::{EntityRow, entity, read, read_in},
     tables::table,
 };
 use crate::{
+    author::Author,
+    change::Change,
     entity::{Entity, id_of},
     input::{InvalidField, NewEntity, Patch},
     kind::{Form, Kind},
 };
 
 pub use owners::{erase, move_to};
-pub use undo::Undo;
+pub use undo::{Undo, Undone};
 
 /// The workspace of a deployment; cheap to clone.
 #[derive(Clone)]
 pub struct Workspace {
     database: Database,
     limits: WorkspaceLimits,
-}
-
-/// The limits of one owner.
-#[derive(Debug, Clone, Copy)]
-pub struct WorkspaceLimits {
-    /// Most entities, with those deleted in the last 30 days.
-    pub max_entities: usize,
-    /// Most bytes of JSON of the entities and of the changes of the last 30 days, roughly.
-    pub max_bytes: usize,
 }
 
 /// The entities that a list has.
@@ -66,6 +61,8 @@ pub enum Outcome<T> {
     Invalid(InvalidField),
     /// The owner's workspace is full.
     Full(String),
+    /// The attempt does not hold its run any more.
+    Fenced,
 }
 
 impl Workspace {
@@ -95,111 +92,193 @@ impl Workspace {
     }
 
     /// Creates an entity.
-    pub async fn create(&self, owner: &str, user: &str, new: NewEntity) -> Result<Outcome<Entity>, Error> {
-        let create = async |tx: &mut Tx| {
-            let mut set = ChangeSet::begin(tx, owner, self.limits, None).await?;
-            if let Some(project_id) = new.project_id {
-                match read_in(tx, owner, Kind::Project, project_id).await? {
-                    Some(project) if project.deleted_at.is_none() => {}
-                    _ => return Ok(RollBack(Outcome::Invalid(no_such("project_id", Kind::Project)))),
-                }
-            }
-            let created = Entity {
-                kind: new.kind,
-                id: Uuid::now_v7(),
-                project_id: new.project_id,
-                fields: new.fields,
-                version: 0,
-                created_at: set.now,
-                updated_at: set.now,
-                deleted_at: None,
-            };
-            if let Some(missing) = missing_reference(tx, owner, &created).await? {
-                return Ok(RollBack(Outcome::Invalid(missing)));
-            }
-            let created = set.change(user, None, Some(created)).expect("it exists now");
-            settle(tx, set, created).await
+    pub async fn create(&self, author: Author<'_>, new: NewEntity) -> Result<Outcome<Entity>, Error> {
+        let created = self.create_all(author, vec![new]).await?;
+        Ok(created.map(|mut entities| entities.pop().expect("one was created")))
+    }
+
+    /// Creates a project with its first tasks, plans, goals, documents and outputs, in one transaction. Returns the project
+    /// first.
+    pub async fn create_project(
+        &self,
+        author: Author<'_>,
+        project: NewEntity,
+        contents: Vec<NewEntity>,
+    ) -> Result<Outcome<Vec<Entity>>, Error> {
+        self.create_all(author, std::iter::once(project).chain(contents).collect()).await
+    }
+
+    /// Creates entities. One without a project belongs to the project before it.
+    async fn create_all(&self, author: Author<'_>, new: Vec<NewEntity>) -> Result<Outcome<Vec<Entity>>, Error> {
+        let repeated = |changes: Vec<Change>| {
+            let state = |change: Change| Entity::of_state(change.kind, &change.after?);
+            changes.into_iter().filter_map(state).collect()
         };
-        self.database.transact("create an entity", create).await
+        self.change("create entities", author, repeated, async |tx: &mut Tx, set: &mut ChangeSet<'_>| {
+            let mut created = Vec::<Entity>::new();
+            for NewEntity { kind, project_id, fields } in new {
+                let first = created.first().map(|project| project.id);
+                let project_id = project_id.or(first.filter(|_| kind.is_within_project()));
+                if let Some(project_id) = project_id.filter(|id| Some(*id) != first) {
+                    let project = read_in(tx, author.owner, Kind::Project, project_id).await?;
+                    if project.is_none_or(|project| project.deleted_at.is_some()) {
+                        return Ok(Outcome::Invalid(no_such("project_id", Kind::Project)));
+                    }
+                }
+                let (now, id) = (set.now, Uuid::now_v7());
+                let entity = Entity {
+                    kind,
+                    id,
+                    project_id,
+                    fields,
+                    version: 0,
+                    created_at: now,
+                    updated_at: now,
+                    deleted_at: None,
+                };
+                if let Some(missing) = missing_reference(tx, author.owner, &entity).await? {
+                    return Ok(Outcome::Invalid(missing));
+                }
+                created.extend(set.change(None, Some(entity)));
+            }
+            Ok(Outcome::Changed(created))
+        })
+        .await
     }
 
     /// Changes fields of an entity.
-    pub async fn update(&self, owner: &str, user: &str, id: Uuid, patch: Patch) -> Result<Outcome<Entity>, Error> {
-        let update = async |tx: &mut Tx| {
-            let mut set = ChangeSet::begin(tx, owner, self.limits, None).await?;
-            let stored = read_in(tx, owner, patch.kind, id).await?.filter(|entity| entity.deleted_at.is_none());
-            let Some(before) = stored else { return Ok(RollBack(Outcome::NotFound)) };
+    pub async fn update(&self, author: Author<'_>, id: Uuid, patch: Patch) -> Result<Outcome<Entity>, Error> {
+        self.change("change an entity", author, the_entity, async |tx: &mut Tx, set: &mut ChangeSet<'_>| {
+            let Some(before) = live(read_in(tx, author.owner, patch.kind, id).await?) else {
+                return Ok(Outcome::NotFound);
+            };
             if patch.version.is_some_and(|version| version != before.version) {
-                return Ok(RollBack(Outcome::Conflict(before.version)));
+                return Ok(Outcome::Conflict(before.version));
             }
             let mut after = before.clone();
-            after.fields.extend(patch.fields);
+            for (name, value) in patch.fields {
+                let value =
+                    if patch.appends { appended(patch.kind, &name, before.fields.get(&name), value) } else { value };
+                after.fields.insert(name, value);
+            }
             if after == before {
-                return Ok(RollBack(Outcome::Changed(before)));
+                return Ok(Outcome::Changed(Some(before)));
             }
-            if let Some(missing) = missing_reference(tx, owner, &after).await? {
-                return Ok(RollBack(Outcome::Invalid(missing)));
+            if let Some(missing) = missing_reference(tx, author.owner, &after).await? {
+                return Ok(Outcome::Invalid(missing));
             }
-            let after = set.change(user, Some(before), Some(after)).expect("it still exists");
-            settle(tx, set, after).await
-        };
-        self.database.transact("change an entity", update).await
+            Ok(Outcome::Changed(set.change(Some(before), Some(after))))
+        })
+        .await
+        .map(existing)
     }
 
     /// Deletes an entity; a project with everything in it. It can be restored for 30 days.
-    pub async fn delete(&self, owner: &str, user: &str, kind: Kind, id: Uuid) -> Result<Outcome<()>, Error> {
-        let delete = async |tx: &mut Tx| {
-            let mut set = ChangeSet::begin(tx, owner, self.limits, None).await?;
-            let stored = read_in(tx, owner, kind, id).await?.filter(|entity| entity.deleted_at.is_none());
-            let Some(entity) = stored else { return Ok(RollBack(Outcome::NotFound)) };
-            let within = within(tx, owner, &entity).await?;
-            let now = Some(set.now);
+    pub async fn delete(&self, author: Author<'_>, kind: Kind, id: Uuid) -> Result<Outcome<()>, Error> {
+        self.change("delete an entity", author, drop, async |tx: &mut Tx, set: &mut ChangeSet<'_>| {
+            let Some(entity) = live(read_in(tx, author.owner, kind, id).await?) else { return Ok(Outcome::NotFound) };
+            let (within, now) = (within(tx, author.owner, &entity).await?, Some(set.now));
             for before in within.into_iter().filter(|entity| entity.deleted_at.is_none()).chain([entity]) {
                 let after = Entity { deleted_at: now, ..before.clone() };
-                set.change(user, Some(before), Some(after));
+                set.change(Some(before), Some(after));
             }
-            settle(tx, set, ()).await
-        };
-        self.database.transact("delete an entity", delete).await
+            Ok(Outcome::Changed(()))
+        })
+        .await
     }
 
     /// Restores a deleted entity; a project with everything that was deleted with it.
-    pub async fn restore(&self, owner: &str, user: &str, kind: Kind, id: Uuid) -> Result<Outcome<Entity>, Error> {
-        let restore = async |tx: &mut Tx| {
-            let mut set = ChangeSet::begin(tx, owner, self.limits, None).await?;
-            let stored = read_in(tx, owner, kind, id).await?;
+    pub async fn restore(&self, author: Author<'_>, kind: Kind, id: Uuid) -> Result<Outcome<Entity>, Error> {
+        self.change("restore an entity", author, the_entity, async |tx: &mut Tx, set: &mut ChangeSet<'_>| {
+            let stored = read_in(tx, author.owner, kind, id).await?;
             let Some(entity) = stored.filter(|entity| entity.deleted_at.is_none_or(|at| at >= set.horizon())) else {
-                return Ok(RollBack(Outcome::NotFound));
+                return Ok(Outcome::NotFound);
             };
             if entity.deleted_at.is_none() {
-                return Ok(RollBack(Outcome::Changed(entity)));
+                return Ok(Outcome::Changed(Some(entity)));
             }
-            if let Some(project_id) = entity.project_id {
-                let project = read_in(tx, owner, Kind::Project, project_id).await?;
-                if project.is_none_or(|project| project.deleted_at.is_some()) {
-                    return Ok(RollBack(Outcome::Invalid(no_such("project_id", Kind::Project))));
-                }
+            if let Some(project_id) = entity.project_id
+                && live(read_in(tx, author.owner, Kind::Project, project_id).await?).is_none()
+            {
+                return Ok(Outcome::Invalid(no_such("project_id", Kind::Project)));
             }
             let deleted_at = entity.deleted_at;
-            let within = within(tx, owner, &entity).await?;
+            let within = within(tx, author.owner, &entity).await?;
             for before in within.into_iter().filter(|entity| entity.deleted_at == deleted_at) {
                 let after = Entity { deleted_at: None, ..before.clone() };
-                set.change(user, Some(before), Some(after));
+                set.change(Some(before), Some(after));
             }
             let after = Entity { deleted_at: None, ..entity.clone() };
-            let restored = set.change(user, Some(entity), Some(after)).expect("it exists again");
-            settle(tx, set, restored).await
+            Ok(Outcome::Changed(set.change(Some(entity), Some(after))))
+        })
+        .await
+        .map(existing)
+    }
+
+    /// Makes the changes of an author in one transaction. If the author's call has made them before, `repeated` makes the
+    /// result of their records.
+    async fn change<T>(
+        &self,
+        doing: &'static str,
+        author: Author<'_>,
+        repeated: impl FnOnce(Vec<Change>) -> T,
+        body: impl AsyncFnOnce(&mut Tx, &mut ChangeSet<'_>) -> Result<Outcome<T>, Error>,
+    ) -> Result<Outcome<T>, Error> {
+        let change = async |tx: &mut Tx| {
+            let mut set = match ChangeSet::begin(tx, author, self.limits, None).await? {
+                Beginning::Set(set) => set,
+                Beginning::Repeated(changes) => return Ok(RollBack(Outcome::Changed(repeated(changes)))),
+                Beginning::Fenced => return Ok(RollBack(Outcome::Fenced)),
+            };
+            let outcome = body(tx, &mut set).await?;
+            if !matches!(outcome, Outcome::Changed(_)) || set.is_empty() {
+                return Ok(RollBack(outcome));
+            }
+            Ok(match set.store(tx).await? {
+                Some(full) => RollBack(Outcome::Full(full.0)),
+                None => Commit(outcome),
+            })
         };
-        self.database.transact("restore an entity", restore).await
+        self.database.transact(doing, change).await
     }
 }
 
-/// Stores the set, unless the workspace is full.
-async fn settle<T>(tx: &mut Tx, set: ChangeSet<'_>, result: T) -> Result<Settle<Outcome<T>>, Error> {
-    Ok(match set.store(tx).await? {
-        Some(full) => RollBack(Outcome::Full(full.0)),
-        None => Commit(Outcome::Changed(result)),
-    })
+impl<T> Outcome<T> {
+    /// Returns the outcome with another result.
+    pub fn map<U>(self, make: impl FnOnce(T) -> U) -> Outcome<U> {
+        match self {
+            Self::Changed(result) => Outcome::Changed(make(result)),
+            Self::NotFound => Outcome::NotFound,
+            Self::Conflict(version) => Outcome::Conflict(version),
+            Self::Invalid(invalid) => Outcome::Invalid(invalid),
+            Self::Full(limit) => Outcome::Full(limit),
+            Self::Fenced => Outcome::Fenced,
+        }
+    }
+}
+
+/// Returns the entity as the last change has left it.
+fn the_entity(mut changes: Vec<Change>) -> Option<Entity> {
+    let last = changes.pop()?;
+    Entity::of_state(last.kind, &last.after?)
+}
+
+/// Returns the outcome of a change whose entity exists afterwards.
+fn existing(outcome: Outcome<Option<Entity>>) -> Outcome<Entity> {
+    outcome.map(|entity| entity.expect("the entity exists"))
+}
+
+fn live(entity: Option<Entity>) -> Option<Entity> {
+    entity.filter(|entity| entity.deleted_at.is_none())
+}
+
+/// Returns a long text with the new one behind it; the new value of any other field.
+fn appended(kind: Kind, name: &str, before: Option<&Value>, value: Value) -> Value {
+    let is_long = kind.field(name).is_some_and(|field| matches!(field.form, Form::Body(_)) || name == "description");
+    match (before.and_then(Value::as_str).filter(|text| !text.is_empty()), value.as_str()) {
+        (Some(before), Some(text)) if is_long => Value::String(format!("{before}\n\n{text}")),
+        _ => value,
+    }
 }
 
 /// Returns the entities of a project, deleted or not; none for another kind.

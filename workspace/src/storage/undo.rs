@@ -8,27 +8,61 @@ use uuid::Uuid;
 
 use super::{
     Workspace,
-    change_set::ChangeSet,
+    change_set::{Beginning, ChangeSet},
     history::{ChangeRow, change},
     rows::read_in,
     within,
 };
-use crate::{change::Change, entity::Entity, kind::Kind};
+use crate::{author::Author, change::Change, entity::Entity, kind::Kind};
 
 holdfast_shared::statements! {
     /// Returns the changes of a set, in order.
     CHANGES_OF_SET = "
-        select id, change_set_id, kind, entity_id, action, before, after, user_id, created_at
+        select id, change_set_id, kind, entity_id, action, before, after, user_id, run_id, created_at
         from onto_changes
         where owner_id = $1 and change_set_id = $2
         order by id
     ",
-    /// Returns the sets that undo a set.
+    /// Returns the changes of a run and of the runs below it, in order.
+    CHANGES_OF_RUN = "
+        with recursive family as (
+            select id
+            from agent_runs
+            where id = $2
+            union all
+            select r.id
+            from agent_runs r
+            join family f on r.parent_run_id = f.id
+        )
+        select id, change_set_id, kind, entity_id, action, before, after, user_id, run_id, created_at
+        from onto_changes
+        where owner_id = $1
+          and run_id in (select id from family)
+        order by created_at, id
+    ",
+    /// Returns the sets that undo a set or a run.
     UNDOERS = "
         select distinct change_set_id
         from onto_changes
         where owner_id = $1 and undoes = $2
     ",
+}
+
+/// The changes to undo.
+#[derive(Debug, Clone, Copy)]
+pub enum Undone {
+    /// Those of a set.
+    Set(Uuid),
+    /// Those of a run and of the runs below it.
+    Run(Uuid),
+}
+
+impl Undone {
+    const fn id(self) -> Uuid {
+        match self {
+            Self::Set(id) | Self::Run(id) => id,
+        }
+    }
 }
 
 /// The outcome of an undo.
@@ -61,11 +95,18 @@ struct EntityEffect {
 }
 
 impl Workspace {
-    /// Takes back a set of changes. With `force`, entities that were changed again are left out.
-    pub async fn undo(&self, owner: &str, user: &str, set_id: Uuid, force: bool) -> Result<Undo, Error> {
+    /// Takes back the changes of a set or of a run. With `force`, entities that were changed again are left out.
+    pub async fn undo(&self, author: Author<'_>, undone: Undone, force: bool) -> Result<Undo, Error> {
         let undo = async |tx: &mut Tx| {
-            let mut set = ChangeSet::begin(tx, owner, self.limits, Some(set_id)).await?;
-            let rows = tx.fetch_all::<ChangeRow>(CHANGES_OF_SET, args![owner, set_id]).await?;
+            let (owner, set_id) = (author.owner, undone.id());
+            let Beginning::Set(mut set) = ChangeSet::begin(tx, author, self.limits, Some(set_id)).await? else {
+                return Ok(RollBack(Undo::NotFound));
+            };
+            let changes_of = match undone {
+                Undone::Set(_) => CHANGES_OF_SET,
+                Undone::Run(_) => CHANGES_OF_RUN,
+            };
+            let rows = tx.fetch_all::<ChangeRow>(changes_of, args![owner, set_id]).await?;
             let changes: Vec<Change> = rows.into_iter().filter_map(change).collect();
             if changes.first().is_none_or(|change| change.created_at < set.horizon()) {
                 return Ok(RollBack(Undo::NotFound));
@@ -74,7 +115,7 @@ impl Workspace {
                 return Ok(RollBack(Undo::AlreadyUndone));
             }
             let effects = effects_of(changes);
-            let (mut undone, mut left_out) = (Vec::new(), Vec::new());
+            let (mut as_before, mut left_out) = (Vec::new(), Vec::new());
             for (id, effect) in &effects {
                 let current = read_in(tx, owner, effect.kind, *id).await?;
                 if current.is_none() && effect.before.is_none() {
@@ -86,8 +127,8 @@ impl Workspace {
                     left_out.push((effect.kind, *id));
                     continue;
                 }
-                set.change(user, current, effect.before.clone());
-                undone.push((effect.kind, *id));
+                set.change(current, effect.before.clone());
+                as_before.push((effect.kind, *id));
             }
             if !left_out.is_empty() && (!force || set.is_empty()) {
                 return Ok(RollBack(Undo::Conflicts(left_out)));
@@ -95,7 +136,7 @@ impl Workspace {
             let change_set_id = set.id;
             Ok(match set.store(tx).await? {
                 Some(full) => RollBack(Undo::Full(full.0)),
-                None => Commit(Undo::Done { change_set_id, undone, left_out }),
+                None => Commit(Undo::Done { change_set_id, undone: as_before, left_out }),
             })
         };
         self.database.transact("undo changes", undo).await

@@ -4,9 +4,10 @@ use clap::Parser;
 use holdfast_shared::{
     config::StoresConfig,
     page::PageSize,
+    quotas::WorkspaceLimits,
     storage::{self, Storage},
 };
-use holdfast_workspace::{Entity, Filter, Kind, NewEntity, Outcome, Workspace, WorkspaceLimits};
+use holdfast_workspace::{Author, Entity, Filter, Kind, NewEntity, Outcome, Workspace};
 use serde_json::Value;
 use tempfile::TempDir;
 use test_servers::{Postgres, TestDatabase};
@@ -73,7 +74,7 @@ impl TestWorkspace {
     /// Creates an entity of ann.
     pub async fn create(&self, kind: Kind, input: Value) -> Entity {
         let new = NewEntity::read(kind, input.as_object().unwrap().clone()).unwrap();
-        changed(self.workspace.create(ANN, ANN, new).await.unwrap())
+        changed(self.workspace.create(Author::user(ANN), new).await.unwrap())
     }
 
     /// Returns all live entities of an owner, by their ids, without the facts that each change makes new.

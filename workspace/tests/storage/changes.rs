@@ -1,7 +1,7 @@
 //! Entities and their changes.
 
-use holdfast_shared::page::PageSize;
-use holdfast_workspace::{Action, Filter, Kind, NewEntity, Outcome, Patch, Workspace, WorkspaceLimits, erase, move_to};
+use holdfast_shared::{page::PageSize, quotas::WorkspaceLimits};
+use holdfast_workspace::{Action, Author, Filter, Kind, NewEntity, Outcome, Patch, Workspace, erase, move_to};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -28,7 +28,7 @@ async fn project(test: &TestWorkspace, name: &str) -> Uuid {
 
 async fn patch(workspace: &Workspace, kind: Kind, id: Uuid, input: Value) -> Outcome<holdfast_workspace::Entity> {
     let patch = Patch::read(kind, input.as_object().unwrap().clone()).unwrap();
-    workspace.update(ANN, ANN, id, patch).await.unwrap()
+    workspace.update(Author::user(ANN), id, patch).await.unwrap()
 }
 
 async fn an_entity_is_read_as_it_was_written(test: TestWorkspace) {
@@ -71,12 +71,12 @@ async fn an_entity_of_somebody_else_does_not_exist(test: TestWorkspace) {
     let workspace = &test.workspace;
     assert_eq!(workspace.get("bob", Kind::Project, id).await.unwrap(), None);
     let rename = Patch::read(Kind::Project, json!({"name": "x"}).as_object().unwrap().clone()).unwrap();
-    assert_eq!(workspace.update("bob", "bob", id, rename).await.unwrap(), Outcome::NotFound);
-    assert_eq!(workspace.delete("bob", "bob", Kind::Project, id).await.unwrap(), Outcome::NotFound);
-    assert_eq!(workspace.restore("bob", "bob", Kind::Project, id).await.unwrap(), Outcome::NotFound);
+    assert_eq!(workspace.update(Author::user("bob"), id, rename).await.unwrap(), Outcome::NotFound);
+    assert_eq!(workspace.delete(Author::user("bob"), Kind::Project, id).await.unwrap(), Outcome::NotFound);
+    assert_eq!(workspace.restore(Author::user("bob"), Kind::Project, id).await.unwrap(), Outcome::NotFound);
     let task = json!({"title": "t", "project_id": id});
     let task = NewEntity::read(Kind::Task, task.as_object().unwrap().clone()).unwrap();
-    assert!(matches!(workspace.create("bob", "bob", task).await.unwrap(), Outcome::Invalid(_)));
+    assert!(matches!(workspace.create(Author::user("bob"), task).await.unwrap(), Outcome::Invalid(_)));
     assert!(workspace.changes("bob", Some(id), None, PageSize::ALL).await.unwrap().items.is_empty());
     // An id of another kind is none of this kind.
     assert_eq!(workspace.get(ANN, Kind::Task, id).await.unwrap(), None);
@@ -87,12 +87,12 @@ async fn an_entity_names_only_entities_of_its_project(test: TestWorkspace) {
     let goal = test.create(Kind::Goal, json!({"name": "g", "project_id": port})).await.id;
     let task = |project: Uuid| json!({"title": "t", "project_id": project, "goal_id": goal});
     let new = NewEntity::read(Kind::Task, task(harbour).as_object().unwrap().clone()).unwrap();
-    match test.workspace.create(ANN, ANN, new).await.unwrap() {
+    match test.workspace.create(Author::user(ANN), new).await.unwrap() {
         Outcome::Invalid(invalid) => assert_eq!(invalid.to_string(), "goal_id: the project has no such goal"),
         other => panic!("{other:?}"),
     }
     let task = test.create(Kind::Task, task(port)).await;
-    changed(test.workspace.delete(ANN, ANN, Kind::Goal, goal).await.unwrap());
+    changed(test.workspace.delete(Author::user(ANN), Kind::Goal, goal).await.unwrap());
     // A task keeps the goal that it has, until it is changed.
     assert!(matches!(patch(&test.workspace, Kind::Task, task.id, json!({"title": "u"})).await, Outcome::Invalid(_)));
     changed(patch(&test.workspace, Kind::Task, task.id, json!({"goal_id": null})).await);
@@ -102,17 +102,17 @@ async fn a_project_is_deleted_and_restored_with_everything_in_it(test: TestWorks
     let id = project(&test, "Harbour").await;
     let kept = test.create(Kind::Task, json!({"title": "kept", "project_id": id})).await.id;
     let gone = test.create(Kind::Task, json!({"title": "gone", "project_id": id})).await.id;
-    changed(test.workspace.delete(ANN, ANN, Kind::Task, gone).await.unwrap());
+    changed(test.workspace.delete(Author::user(ANN), Kind::Task, gone).await.unwrap());
     let before = test.dump(ANN).await;
-    changed(test.workspace.delete(ANN, ANN, Kind::Project, id).await.unwrap());
+    changed(test.workspace.delete(Author::user(ANN), Kind::Project, id).await.unwrap());
     assert!(test.dump(ANN).await.is_empty());
-    match test.workspace.restore(ANN, ANN, Kind::Task, kept).await.unwrap() {
+    match test.workspace.restore(Author::user(ANN), Kind::Task, kept).await.unwrap() {
         Outcome::Invalid(invalid) => assert_eq!(invalid.to_string(), "project_id: there is no such project"),
         other => panic!("{other:?}"),
     }
-    changed(test.workspace.restore(ANN, ANN, Kind::Project, id).await.unwrap());
+    changed(test.workspace.restore(Author::user(ANN), Kind::Project, id).await.unwrap());
     assert_eq!(test.dump(ANN).await, before, "what was deleted before stays deleted");
-    changed(test.workspace.restore(ANN, ANN, Kind::Task, gone).await.unwrap());
+    changed(test.workspace.restore(Author::user(ANN), Kind::Task, gone).await.unwrap());
     assert_eq!(test.dump(ANN).await.len(), 3);
 }
 
@@ -141,8 +141,8 @@ async fn lists_have_pages_and_filters(test: TestWorkspace) {
 async fn each_change_is_recorded_with_both_states(test: TestWorkspace) {
     let id = project(&test, "Harbour").await;
     changed(patch(&test.workspace, Kind::Project, id, json!({"state": "active"})).await);
-    changed(test.workspace.delete(ANN, ANN, Kind::Project, id).await.unwrap());
-    changed(test.workspace.restore(ANN, ANN, Kind::Project, id).await.unwrap());
+    changed(test.workspace.delete(Author::user(ANN), Kind::Project, id).await.unwrap());
+    changed(test.workspace.restore(Author::user(ANN), Kind::Project, id).await.unwrap());
     let changes = test.workspace.changes(ANN, Some(id), None, PageSize::ALL).await.unwrap().items;
     let actions: Vec<Action> = changes.iter().rev().map(|change| change.action).collect();
     assert_eq!(actions, [Action::Create, Action::Update, Action::Delete, Action::Restore]);
@@ -160,23 +160,23 @@ async fn each_change_is_recorded_with_both_states(test: TestWorkspace) {
 async fn limits_hold_at_their_edge(test: TestWorkspace) {
     let few = test.limited(WorkspaceLimits { max_entities: 2, max_bytes: 1 << 20 });
     let new = |name: &str| NewEntity::read(Kind::Project, json!({"name": name}).as_object().unwrap().clone()).unwrap();
-    let first = changed(few.create(ANN, ANN, new("a")).await.unwrap());
-    changed(few.create(ANN, ANN, new("b")).await.unwrap());
-    assert!(matches!(few.create(ANN, ANN, new("c")).await.unwrap(), Outcome::Full(_)));
-    changed(few.create("bob", "bob", new("c")).await.unwrap());
+    let first = changed(few.create(Author::user(ANN), new("a")).await.unwrap());
+    changed(few.create(Author::user(ANN), new("b")).await.unwrap());
+    assert!(matches!(few.create(Author::user(ANN), new("c")).await.unwrap(), Outcome::Full(_)));
+    changed(few.create(Author::user("bob"), new("c")).await.unwrap());
     // Full is no hindrance for other changes, and a deleted entity still counts.
     changed(patch(&few, Kind::Project, first.id, json!({"state": "active"})).await);
-    changed(few.delete(ANN, ANN, Kind::Project, first.id).await.unwrap());
-    assert!(matches!(few.create(ANN, ANN, new("c")).await.unwrap(), Outcome::Full(_)));
+    changed(few.delete(Author::user(ANN), Kind::Project, first.id).await.unwrap());
+    assert!(matches!(few.create(Author::user(ANN), new("c")).await.unwrap(), Outcome::Full(_)));
 
     let long = "x".repeat(10_000);
     let small = test.limited(WorkspaceLimits { max_entities: 100, max_bytes: 50_000 });
-    let id = changed(small.create("cy", "cy", new("a")).await.unwrap()).id;
+    let id = changed(small.create(Author::user("cy"), new("a")).await.unwrap()).id;
     let describe =
         |text: &str| Patch::read(Kind::Project, json!({"description": text}).as_object().unwrap().clone()).unwrap();
-    changed(small.update("cy", "cy", id, describe(&long)).await.unwrap());
-    changed(small.update("cy", "cy", id, describe(&long.replace('x', "y"))).await.unwrap());
-    match small.update("cy", "cy", id, describe(&long)).await.unwrap() {
+    changed(small.update(Author::user("cy"), id, describe(&long)).await.unwrap());
+    changed(small.update(Author::user("cy"), id, describe(&long.replace('x', "y"))).await.unwrap());
+    match small.update(Author::user("cy"), id, describe(&long)).await.unwrap() {
         Outcome::Full(limit) => assert!(limit.contains("50000 bytes"), "{limit}"),
         other => panic!("{other:?}"),
     }

@@ -1,7 +1,7 @@
 //! The undo of changes, and of undoes.
 
 use holdfast_shared::page::PageSize;
-use holdfast_workspace::{Kind, Patch, Undo};
+use holdfast_workspace::{Author, Kind, Patch, Undo, Undone};
 use proptest::{
     prelude::{Just, Strategy, prop_oneof},
     strategy::ValueTree,
@@ -28,12 +28,12 @@ async fn newest_set(test: &TestWorkspace) -> Uuid {
 }
 
 async fn undo(test: &TestWorkspace, set: Uuid, force: bool) -> Undo {
-    test.workspace.undo(ANN, ANN, set, force).await.unwrap()
+    test.workspace.undo(Author::user(ANN), Undone::Set(set), force).await.unwrap()
 }
 
 async fn update(test: &TestWorkspace, kind: Kind, id: Uuid, input: Value) {
     let patch = Patch::read(kind, input.as_object().unwrap().clone()).unwrap();
-    changed(test.workspace.update(ANN, ANN, id, patch).await.unwrap());
+    changed(test.workspace.update(Author::user(ANN), id, patch).await.unwrap());
 }
 
 fn done(undo: Undo) -> Uuid {
@@ -47,7 +47,7 @@ async fn an_undo_and_its_undo_restore_what_was(test: TestWorkspace) {
     let id = test.create(Kind::Project, json!({"name": "Harbour"})).await.id;
     test.create(Kind::Task, json!({"title": "t", "project_id": id})).await;
     let whole = test.dump(ANN).await;
-    changed(test.workspace.delete(ANN, ANN, Kind::Project, id).await.unwrap());
+    changed(test.workspace.delete(Author::user(ANN), Kind::Project, id).await.unwrap());
     let deletion = newest_set(&test).await;
     let first = done(undo(&test, deletion, false).await);
     assert_eq!(test.dump(ANN).await, whole);
@@ -58,18 +58,18 @@ async fn an_undo_and_its_undo_restore_what_was(test: TestWorkspace) {
     done(undo(&test, deletion, false).await);
     assert_eq!(test.dump(ANN).await, whole);
     assert_eq!(undo(&test, Uuid::now_v7(), false).await, Undo::NotFound);
-    assert_eq!(test.workspace.undo("bob", "bob", deletion, false).await.unwrap(), Undo::NotFound);
+    assert_eq!(test.workspace.undo(Author::user("bob"), Undone::Set(deletion), false).await.unwrap(), Undo::NotFound);
 }
 
 async fn an_entity_that_was_changed_again_is_a_conflict(test: TestWorkspace) {
     let id = test.create(Kind::Project, json!({"name": "Harbour"})).await.id;
     let task = test.create(Kind::Task, json!({"title": "t", "project_id": id})).await.id;
-    changed(test.workspace.delete(ANN, ANN, Kind::Project, id).await.unwrap());
+    changed(test.workspace.delete(Author::user(ANN), Kind::Project, id).await.unwrap());
     let deletion = newest_set(&test).await;
     done(undo(&test, deletion, false).await);
-    changed(test.workspace.delete(ANN, ANN, Kind::Project, id).await.unwrap());
+    changed(test.workspace.delete(Author::user(ANN), Kind::Project, id).await.unwrap());
     let deletion = newest_set(&test).await;
-    changed(test.workspace.restore(ANN, ANN, Kind::Project, id).await.unwrap());
+    changed(test.workspace.restore(Author::user(ANN), Kind::Project, id).await.unwrap());
     let before = test.dump(ANN).await;
     let conflicts = undo(&test, deletion, false).await;
     assert!(matches!(&conflicts, Undo::Conflicts(entities) if entities.len() == 2), "{conflicts:?}");
@@ -84,10 +84,10 @@ async fn an_entity_that_was_changed_again_is_a_conflict(test: TestWorkspace) {
         Undo::Conflicts(vec![(Kind::Project, id)]),
         "nothing is left to undo"
     );
-    changed(test.workspace.delete(ANN, ANN, Kind::Project, id).await.unwrap());
+    changed(test.workspace.delete(Author::user(ANN), Kind::Project, id).await.unwrap());
     let deletion = newest_set(&test).await;
-    changed(test.workspace.restore(ANN, ANN, Kind::Project, id).await.unwrap());
-    changed(test.workspace.delete(ANN, ANN, Kind::Task, task).await.unwrap());
+    changed(test.workspace.restore(Author::user(ANN), Kind::Project, id).await.unwrap());
+    changed(test.workspace.delete(Author::user(ANN), Kind::Task, task).await.unwrap());
     assert!(matches!(undo(&test, deletion, false).await, Undo::Conflicts(_)));
 }
 
@@ -174,16 +174,16 @@ async fn apply(test: &TestWorkspace, mutation: &Mutation) {
             let (kind, id, _) = live[place % live.len()];
             let input = json!({kind.title_field(): format!("v{value}"), "props": {"value": value}});
             let patch = Patch::read(kind, input.as_object().unwrap().clone()).unwrap();
-            changed(workspace.update(ANN, ANN, id, patch).await.unwrap());
+            changed(workspace.update(Author::user(ANN), id, patch).await.unwrap());
         }
         Mutation::Delete(place) if !live.is_empty() => {
             let (kind, id, _) = live[place % live.len()];
-            changed(workspace.delete(ANN, ANN, kind, id).await.unwrap());
+            changed(workspace.delete(Author::user(ANN), kind, id).await.unwrap());
         }
         Mutation::Restore(place) if !all.is_empty() => {
             let (kind, id) = all[place % all.len()];
             // Its project may be deleted.
-            workspace.restore(ANN, ANN, kind, id).await.unwrap();
+            workspace.restore(Author::user(ANN), kind, id).await.unwrap();
         }
         _ => {}
     }

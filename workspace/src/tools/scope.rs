@@ -1,0 +1,82 @@
+//! The tools of a context.
+
+use super::{Operation, WorkspaceTool};
+use crate::kind::Kind;
+
+/// The context of a turn, which decides the tools.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// No project in particular.
+    Global,
+    /// A project is to be created.
+    ProjectCreate,
+    /// A project.
+    Project,
+    /// A project is judged or foretold: nothing changes it.
+    ProjectReview,
+}
+
+/// Kinds whose entities agents list and change, beside projects.
+const WITHIN: [Kind; 4] = [Kind::Task, Kind::Goal, Kind::Plan, Kind::Document];
+
+impl Scope {
+    /// Returns the scope of a context type; `None` for one that is not the workspace's.
+    pub fn of(context_type: &str) -> Option<Self> {
+        match context_type {
+            "global" => Some(Self::Global),
+            "project_create" => Some(Self::ProjectCreate),
+            "project" => Some(Self::Project),
+            "project_audit" | "project_forecast" => Some(Self::ProjectReview),
+            _ => None,
+        }
+    }
+
+    /// Returns the tools of the scope. Where the context has a project, the tools need no `project_id`.
+    pub fn tools(self, has_project: bool) -> Vec<WorkspaceTool> {
+        let utilities = [Operation::FieldInfo, Operation::Overview, Operation::UsageGuide];
+        let reads = std::iter::once(Kind::Project).chain(WITHIN);
+        let reads = reads.flat_map(|kind| [Operation::List(kind), Operation::Details(kind)]);
+        let changes = WITHIN
+            .into_iter()
+            .flat_map(|kind| [Operation::Create(kind), Operation::Update(kind), Operation::Delete(kind)]);
+        let operations: Vec<Operation> = match self {
+            Self::Global => utilities.into_iter().chain(reads).chain([Operation::Create(Kind::Project)]).collect(),
+            Self::ProjectCreate => utilities.into_iter().chain([Operation::Create(Kind::Project)]).collect(),
+            Self::Project => {
+                utilities.into_iter().chain(reads).chain(changes).chain([Operation::Update(Kind::Project)]).collect()
+            }
+            Self::ProjectReview => utilities.into_iter().chain(reads).collect(),
+        };
+        operations.into_iter().map(|operation| WorkspaceTool::new(operation, has_project)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use holdfast_shared::tool::Effect;
+
+    use super::*;
+
+    fn names(scope: Scope) -> Vec<String> {
+        scope.tools(false).into_iter().map(|tool| tool.name).collect()
+    }
+
+    #[test]
+    fn a_review_changes_nothing() {
+        for context_type in ["project_audit", "project_forecast"] {
+            let tools = Scope::of(context_type).unwrap().tools(true);
+            assert!(tools.len() > 10 && tools.iter().all(|tool| tool.effect == Effect::ReadOnly));
+        }
+    }
+
+    #[test]
+    fn each_scope_has_the_tools_of_its_work() {
+        assert!(names(Scope::Global).contains(&"create_onto_project".to_owned()));
+        assert!(!names(Scope::Project).contains(&"create_onto_project".to_owned()));
+        assert!(names(Scope::Project).contains(&"update_onto_task".to_owned()));
+        assert!(names(Scope::Global).contains(&"get_onto_project_details".to_owned()));
+        assert!(!names(Scope::Global).contains(&"create_onto_task".to_owned()));
+        assert_eq!(names(Scope::ProjectCreate).len(), 4);
+        assert_eq!(Scope::of("sea"), None);
+    }
+}
