@@ -187,6 +187,9 @@ async fn each_call_changes_the_workspace_once_whatever_dies(deployment: Deployme
         assert_eq!(run["status"], "completed", "{run}");
         let asked = client.get(&format!("/v1/runs/{run_id}/approvals")).await.unwrap();
         assert_eq!(asked["items"], json!([]), "a human was asked");
+        let calls = client.get(&format!("/v1/runs/{run_id}/tool_calls")).await.unwrap();
+        let calls = calls["items"].as_array().unwrap();
+        assert!(calls.len() == CALLS && calls.iter().all(|call| call["error"].is_null()), "{calls:#?}");
     }
     let mut titles: Vec<String> =
         tasks(&client).await.iter().map(|task| task["title"].as_str().unwrap().to_owned()).collect();

@@ -18,4 +18,4 @@ pub use entity::Entity;
 pub use input::{InvalidField, NewEntity, Patch};
 pub use kind::{Field, Form, Kind};
 pub use storage::{Filter, Outcome, Undo, Undone, Workspace, erase, move_to, statement_texts};
-pub use tools::{Scope, ToolOutput, WorkspaceTool};
+pub use tools::{ToolOutput, ToolScope, WorkspaceTool};

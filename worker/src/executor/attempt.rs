@@ -15,7 +15,7 @@ use holdfast_shared::{
     trace::{Node, TraceRole},
     usage::Usage,
 };
-use holdfast_workspace::{Scope, Workspace};
+use holdfast_workspace::{ToolScope, Workspace};
 use tokio::time::Sleep;
 use uuid::Uuid;
 
@@ -259,9 +259,9 @@ impl<'a> Attempt<'a> {
         let Some(planner) = &self.planner else { return };
         let context = AgentContext::of(&self.memory.metadata);
         let scope = match (&planner.tools, &context) {
-            (Some(_), _) => Some(Scope::Project),
-            (None, Some(context)) => Scope::of(&context.context_type),
-            (None, None) => Some(Scope::Global),
+            (Some(_), _) => Some(ToolScope::Project),
+            (None, Some(context)) => ToolScope::of(&context.context_type),
+            (None, None) => Some(ToolScope::Global),
         };
         let project = context.and_then(|context| context.project_id()?.parse().ok());
         if let Some(scope) = scope {

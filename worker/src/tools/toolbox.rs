@@ -18,7 +18,7 @@ use holdfast_shared::{
     subagent,
     tool::{ApprovalPolicy, ClientTool, Effect, ToolError, ToolPolicy},
 };
-use holdfast_workspace::{Author, AuthorCall, Scope, Workspace, WorkspaceTool};
+use holdfast_workspace::{Author, AuthorCall, ToolScope, Workspace, WorkspaceTool};
 use serde_json::Value;
 use tokio::sync::OnceCell;
 use uuid::Uuid;
@@ -166,7 +166,7 @@ impl Toolbox {
     }
 
     /// Adds the workspace's tools of a scope.
-    pub fn add_workspace_tools(&mut self, scope: Scope, of_run: WorkspaceOfRun) {
+    pub fn add_workspace_tools(&mut self, scope: ToolScope, of_run: WorkspaceOfRun) {
         let of_run = Arc::new(of_run);
         for tool in scope.tools(of_run.project.is_some()) {
             let WorkspaceTool { name, description, input_schema, effect, .. } = tool.clone();

@@ -1,4 +1,4 @@
-//! What agents read about the workspace: its kinds, its fields, and when to create a task.
+//! Texts for agents about the workspace: its kinds, its fields, and when to create a task.
 
 use holdfast_shared::tool::ToolError;
 use serde_json::{Map, Value};

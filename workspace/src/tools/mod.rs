@@ -22,7 +22,7 @@ use crate::{
     storage::{Filter, Outcome, Workspace},
 };
 
-pub use scope::Scope;
+pub use scope::ToolScope;
 
 /// A tool of the workspace.
 #[derive(Debug, Clone)]

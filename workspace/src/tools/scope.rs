@@ -5,7 +5,7 @@ use crate::kind::Kind;
 
 /// The context of a turn, which decides the tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scope {
+pub enum ToolScope {
     /// No project in particular.
     Global,
     /// A project is to be created.
@@ -19,7 +19,7 @@ pub enum Scope {
 /// Kinds whose entities agents list and change, beside projects.
 const WITHIN: [Kind; 4] = [Kind::Task, Kind::Goal, Kind::Plan, Kind::Document];
 
-impl Scope {
+impl ToolScope {
     /// Returns the scope of a context type; `None` for one that is not the workspace's.
     pub fn of(context_type: &str) -> Option<Self> {
         match context_type {
@@ -57,26 +57,26 @@ mod tests {
 
     use super::*;
 
-    fn names(scope: Scope) -> Vec<String> {
+    fn names(scope: ToolScope) -> Vec<String> {
         scope.tools(false).into_iter().map(|tool| tool.name).collect()
     }
 
     #[test]
     fn a_review_changes_nothing() {
         for context_type in ["project_audit", "project_forecast"] {
-            let tools = Scope::of(context_type).unwrap().tools(true);
+            let tools = ToolScope::of(context_type).unwrap().tools(true);
             assert!(tools.len() > 10 && tools.iter().all(|tool| tool.effect == Effect::ReadOnly));
         }
     }
 
     #[test]
     fn each_scope_has_the_tools_of_its_work() {
-        assert!(names(Scope::Global).contains(&"create_onto_project".to_owned()));
-        assert!(!names(Scope::Project).contains(&"create_onto_project".to_owned()));
-        assert!(names(Scope::Project).contains(&"update_onto_task".to_owned()));
-        assert!(names(Scope::Global).contains(&"get_onto_project_details".to_owned()));
-        assert!(!names(Scope::Global).contains(&"create_onto_task".to_owned()));
-        assert_eq!(names(Scope::ProjectCreate).len(), 4);
-        assert_eq!(Scope::of("sea"), None);
+        assert!(names(ToolScope::Global).contains(&"create_onto_project".to_owned()));
+        assert!(!names(ToolScope::Project).contains(&"create_onto_project".to_owned()));
+        assert!(names(ToolScope::Project).contains(&"update_onto_task".to_owned()));
+        assert!(names(ToolScope::Global).contains(&"get_onto_project_details".to_owned()));
+        assert!(!names(ToolScope::Global).contains(&"create_onto_task".to_owned()));
+        assert_eq!(names(ToolScope::ProjectCreate).len(), 4);
+        assert_eq!(ToolScope::of("sea"), None);
     }
 }

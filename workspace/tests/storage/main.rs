@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod backends;
+mod calls;
 mod changes;
 mod statements;
 mod undo;
