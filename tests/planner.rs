@@ -19,6 +19,7 @@ in_both_modes!(
 
 in_either_mode!(
     a_planner_reads_the_users_profile,
+    a_planner_reads_the_project_of_its_context,
     the_program_has_a_planner_that_no_client_can_change,
     a_model_judges_a_project_whose_words_decide_nothing,
     questions_are_counted_and_kept_with_the_history,
@@ -259,4 +260,31 @@ async fn questions_are_counted_and_kept_with_the_history(mut deployment: Deploym
     let parts = history[1]["parts"].as_array().unwrap().clone();
     let asked = parts.iter().find(|part| part["type"] == "data-questions").unwrap();
     assert_eq!(asked["data"], json!({"questions": ["Which ship?", "Which tide?"], "round": 1}));
+}
+
+async fn a_planner_reads_the_project_of_its_context(_: Deployment) {
+    let upstream = TestUpstream::start(&["ok"]).await;
+    let mut deployment = asking(Deployment::embedded(), &upstream);
+    let client = deployment.client();
+    let project = client.post("/v1/workspace/projects", json!({"name": "Harbour"})).await.unwrap();
+    let task = json!({"project_id": project["id"], "title": "Call the harbour master", "priority": 5});
+    client.post("/v1/workspace/tasks", task).await.unwrap();
+    let agent_id = agent(&client, json!([]), json!({"name": "plans", "kind": "planner"})).await;
+    for context in [
+        json!({"context_type": "project", "entity_id": project["id"]}),
+        json!({"context_type": "project_audit", "projectFocus":
+            {"focusType": "project-wide", "projectId": project["id"], "projectName": "Harbour"}}),
+    ] {
+        let body = json!({"agent_id": agent_id, "input": "what is next?", "context": context});
+        let run = client.post("/v1/runs", body).await.unwrap();
+        client.wait_for_run(run["run"]["id"].as_str().unwrap()).await;
+        let asked = instructions(&upstream).pop().unwrap();
+        assert!(asked.contains("Call the harbour master (todo, priority 5)"), "{asked}");
+    }
+    // Somebody else's project is none.
+    let body = json!({"agent_id": agent_id, "input": "hi", "context": {"context_type": "project", "entity_id": project["id"]}});
+    let bob = client.user("bob");
+    let run = bob.post("/v1/runs", body).await.unwrap();
+    bob.wait_for_run(run["run"]["id"].as_str().unwrap()).await;
+    assert!(!instructions(&upstream).pop().unwrap().contains("harbour master"));
 }

@@ -152,6 +152,7 @@ const STORAGE: &[&str] = &[
     "newest_first",
     "stored_definition",
     "user_profiles",
+    "workspace_rows",
     "plans",
     "run",
 ];

@@ -42,7 +42,6 @@ async fn forget_owner(shared: &WorkerState, owner: &str, absence: Duration) -> R
             );
         }
         if erased.is_done {
-            holdfast_workspace::erase(&shared.worker.storage, owner).await?;
             return Ok(true);
         }
     }

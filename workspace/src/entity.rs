@@ -94,7 +94,8 @@ impl Serialize for Entity {
         if self.kind.is_within_project() {
             map.serialize_entry("project_id", &self.project_id)?;
         }
-        for (name, value) in &self.fields {
+        let names = self.kind.fields().iter().map(|field| field.name).chain(["props"]);
+        for (name, value) in names.filter_map(|name| self.fields.get_key_value(name)) {
             map.serialize_entry(name, value)?;
         }
         map.serialize_entry("version", &self.version)?;

@@ -1,6 +1,6 @@
 //! The fields of an entity as a caller writes them, checked against the fields of its kind.
 
-use chrono::{NaiveDate, NaiveTime};
+use chrono::{Datelike, NaiveDate, NaiveTime, Timelike};
 use holdfast_shared::storable::{MAX_DEPTH, is_too_deep, storable, storable_json};
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
@@ -101,7 +101,7 @@ fn read_fields(kind: Kind, input: Map<String, Value>) -> Result<Map<String, Valu
     let mut fields = Map::new();
     for (name, value) in input {
         let read = match kind.field(&name) {
-            Some(field) => read(field, value)?,
+            Some(field) => read_value(field, value)?,
             None if name == "props" => read_props(value)?,
             None => {
                 let names: Vec<&str> = kind.fields().iter().map(|field| field.name).collect();
@@ -115,7 +115,7 @@ fn read_fields(kind: Kind, input: Map<String, Value>) -> Result<Map<String, Valu
 }
 
 /// Reads a value of a field. Null takes the value away.
-fn read(field: &Field, value: Value) -> Result<Value, InvalidField> {
+pub(crate) fn read_value(field: &Field, value: Value) -> Result<Value, InvalidField> {
     let refuse = |wanted: String| {
         let example = field.form.example();
         Err(invalid(field.name, format!("{wanted}, such as {example}")))
@@ -140,7 +140,7 @@ fn read(field: &Field, value: Value) -> Result<Value, InvalidField> {
             Some(number) if (least..=most).contains(&number) => Ok(value),
             _ => refuse(format!("a whole number from {least} to {most}")),
         },
-        Form::Time => match time_of(&value).or_else(|| midnight_of(&value)) {
+        Form::Time => match time_of(&value).or_else(|| midnight_of(&value)).filter(is_storable_time) {
             Some(at) => Ok(json!(text_of(at))),
             None => refuse("a time or a day".to_owned()),
         },
@@ -155,6 +155,11 @@ fn read(field: &Field, value: Value) -> Result<Value, InvalidField> {
 fn midnight_of(value: &Value) -> Option<chrono::DateTime<chrono::Utc>> {
     let day: NaiveDate = value.as_str()?.parse().ok()?;
     Some(day.and_time(NaiveTime::MIN).and_utc())
+}
+
+/// Returns whether both databases store the time as it is: the years 1 to 9999, and no leap second.
+fn is_storable_time(at: &chrono::DateTime<chrono::Utc>) -> bool {
+    (1..=9999).contains(&at.year()) && at.nanosecond() < 1_000_000_000
 }
 
 fn read_props(value: Value) -> Result<Value, InvalidField> {
@@ -215,6 +220,9 @@ mod tests {
             ("state", json!("started"), "state: one of todo, in_progress, blocked, done, cancelled, such as \"todo\""),
             ("priority", json!(6), "priority: a whole number from 1 to 5, such as 1"),
             ("due_at", json!("soon"), "due_at: a time or a day, such as \"2026-12-01T09:00:00Z\""),
+            ("due_at", json!("+12345-06-07"), "due_at: a time or a day"),
+            ("due_at", json!("0000-01-01"), "due_at: a time or a day"),
+            ("due_at", json!("2026-12-31T23:59:60Z"), "due_at: a time or a day"),
             ("plan_id", json!("p"), "plan_id: the id of a plan"),
             ("colour", json!("red"), "colour: a task has no such field; it has title,"),
             ("props", json!([]), "props: a JSON object of at most 16384 bytes"),

@@ -165,6 +165,13 @@ impl Kind {
     pub const ALL: &'static [Self] = <Self as strum::VariantArray>::VARIANTS;
 }
 
+impl Field {
+    /// Returns whether the field has a text of any length, which grows rather than changes.
+    pub fn is_long(&self) -> bool {
+        matches!(self.form, Form::Body(_)) || self.form == DESCRIPTION
+    }
+}
+
 impl Form {
     /// Returns the value of a new entity that its author leaves out.
     pub const fn default(self) -> Option<&'static str> {

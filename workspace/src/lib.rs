@@ -17,5 +17,5 @@ pub use change::{Action, Change};
 pub use entity::Entity;
 pub use input::{InvalidField, NewEntity, Patch};
 pub use kind::{Field, Form, Kind};
-pub use storage::{Filter, Outcome, Undo, Undone, Workspace, erase, move_to, statement_texts};
-pub use tools::{ToolOutput, ToolScope, WorkspaceTool};
+pub use storage::{Filter, Outcome, Undo, Undone, Workspace, statement_texts};
+pub use tools::{ToolFailure, ToolOutput, ToolScope, WorkspaceTool};

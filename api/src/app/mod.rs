@@ -80,6 +80,7 @@ pub struct App {
     unread_answers: UnreadAnswers,
     search_limit: SearchLimit,
     restores: Turns,
+    workspace_changes: Turns,
     metrics: Metrics,
     /// Tasks that must finish although no request waits for them.
     pending: TaskTracker,
@@ -138,6 +139,7 @@ impl App {
             unread_answers,
             search_limit,
             restores: Turns::new(versions::RESTORES),
+            workspace_changes: Turns::new(workspace::CHANGES),
             metrics,
             pending: TaskTracker::new(),
         })

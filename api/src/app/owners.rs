@@ -35,7 +35,6 @@ impl App {
                 let is_done = erased.is_done;
                 app.publish_erasure(erased).await;
                 if is_done {
-                    holdfast_workspace::erase(&app.storage, &user).await?;
                     app.anonymous_activity.forget(&user);
                     return Ok(());
                 }
@@ -50,7 +49,6 @@ impl App {
         let (app, from, to) = (Arc::clone(self), from.to_owned(), to.to_owned());
         self.to_completion(async move {
             let moved = app.storage.move_owner(&from, &to, &app.quotas).await?;
-            holdfast_workspace::move_to(&app.storage, &from, &to).await?;
             app.relay.move_owner(&from, &to);
             app.anonymous_activity.forget(&from);
             Ok(moved)

@@ -1,11 +1,20 @@
 //! Changes of a caller's workspace. The caller is the owner and the author.
 
+use std::time::Duration;
+
+use holdfast_shared::turns::{NoTurn, TurnPermit};
 use holdfast_workspace::{Author, Entity, Kind, NewEntity, Outcome, Patch, Undo, Undone, Workspace};
 use serde::Serialize;
 use uuid::Uuid;
 
 use super::App;
-use crate::problem::Problem;
+use crate::{auth::Caller, in_flight::LimitKey, problem::Problem};
+
+/// Changes of workspaces that this process makes at a time, one for each caller. A deletion may be of a whole project.
+pub(super) const CHANGES: usize = 4;
+
+/// Time-out of a change that waits for others.
+const TURN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The effect of an undo.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
@@ -30,34 +39,50 @@ impl App {
         &self.workspace
     }
 
-    pub async fn create_entity(&self, owner: &str, new: NewEntity) -> Result<Entity, Problem> {
+    pub async fn create_entity(&self, caller: &Caller, new: NewEntity) -> Result<Entity, Problem> {
+        let _turn = self.turn(caller).await?;
         let kind = new.kind;
-        changed(self.workspace.create(Author::user(owner), new).await?, kind, Uuid::nil())
+        changed(self.workspace.create(Author::user(&caller.owner), new).await?, kind, Uuid::nil())
     }
 
-    pub async fn change_entity(&self, owner: &str, id: Uuid, patch: Patch) -> Result<Entity, Problem> {
+    pub async fn change_entity(&self, caller: &Caller, id: Uuid, patch: Patch) -> Result<Entity, Problem> {
+        let _turn = self.turn(caller).await?;
         let kind = patch.kind;
-        changed(self.workspace.update(Author::user(owner), id, patch).await?, kind, id)
+        changed(self.workspace.update(Author::user(&caller.owner), id, patch).await?, kind, id)
     }
 
-    pub async fn delete_entity(&self, owner: &str, kind: Kind, id: Uuid) -> Result<(), Problem> {
-        changed(self.workspace.delete(Author::user(owner), kind, id).await?, kind, id)
+    pub async fn delete_entity(&self, caller: &Caller, kind: Kind, id: Uuid) -> Result<(), Problem> {
+        let _turn = self.turn(caller).await?;
+        changed(self.workspace.delete(Author::user(&caller.owner), kind, id).await?, kind, id)
     }
 
-    pub async fn restore_entity(&self, owner: &str, kind: Kind, id: Uuid) -> Result<Entity, Problem> {
-        changed(self.workspace.restore(Author::user(owner), kind, id).await?, kind, id)
+    pub async fn restore_entity(&self, caller: &Caller, kind: Kind, id: Uuid) -> Result<Entity, Problem> {
+        let _turn = self.turn(caller).await?;
+        changed(self.workspace.restore(Author::user(&caller.owner), kind, id).await?, kind, id)
     }
 
-    pub async fn undo_changes(&self, owner: &str, undone: Undone, force: bool) -> Result<UndoneChanges, Problem> {
-        match self.workspace.undo(Author::user(owner), undone, force).await? {
+    pub async fn undo_changes(&self, caller: &Caller, undone: Undone, force: bool) -> Result<UndoneChanges, Problem> {
+        let _turn = self.turn(caller).await?;
+        match self.workspace.undo(Author::user(&caller.owner), undone, force).await? {
             Undo::Done { change_set_id, undone, left_out } => {
                 Ok(UndoneChanges { change_set_id, undone: named(undone), left_out: named(left_out) })
             }
             Undo::Conflicts(entities) => Err(Problem::changed_since(&entities)),
+            Undo::Live => Err(Problem::run_live()),
             Undo::AlreadyUndone => Err(Problem::already_undone()),
             Undo::NotFound => Err(Problem::nothing_to_undo()),
             Undo::Full(limit) => Err(Problem::workspace_full(&limit)),
         }
+    }
+
+    /// Waits for the caller's turn. Order matters: the database orders the changes of an owner too, but a request that waits
+    /// there holds a connection.
+    async fn turn(&self, caller: &Caller) -> Result<TurnPermit, Problem> {
+        let turn = self.workspace_changes.take(&LimitKey::of(caller).to_string(), TURN_TIMEOUT).await;
+        turn.map_err(|no_turn| match no_turn {
+            NoTurn::OfCaller => Problem::too_many_changes(),
+            NoTurn::OfAll => Problem::workspace_busy(),
+        })
     }
 }
 

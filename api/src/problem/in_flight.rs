@@ -46,6 +46,16 @@ impl Problem {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "restore_busy", detail)
     }
 
+    pub fn too_many_changes() -> Self {
+        let detail = "This request waited for another change of this caller's workspace; wait for its answer first.";
+        Self::new(StatusCode::TOO_MANY_REQUESTS, "too_many_changes", detail)
+    }
+
+    pub fn workspace_busy() -> Self {
+        let detail = "This request waited for changes of other callers' workspaces; try again.";
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "workspace_busy", detail)
+    }
+
     pub fn too_many_searches() -> Self {
         let detail = "Your other searches are still running; try again in a moment.";
         Self::new(StatusCode::TOO_MANY_REQUESTS, "too_many_searches", detail)

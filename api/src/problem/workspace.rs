@@ -51,8 +51,9 @@ impl Problem {
         Self::new(StatusCode::NOT_FOUND, "change_set_not_found", detail)
     }
 
-    pub fn run_live(id: Uuid) -> Self {
-        let detail = format!("Run {id} has not ended; cancel it, or wait for its end, before you undo its changes.");
+    pub fn run_live() -> Self {
+        let detail =
+            "The run, or one below it, has not ended; cancel it, or wait for its end, before you undo its changes.";
         Self::new(StatusCode::CONFLICT, "run_live", detail)
     }
 

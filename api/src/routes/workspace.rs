@@ -9,7 +9,7 @@ use axum::{
     response::IntoResponse,
 };
 use holdfast_shared::page::Page;
-use holdfast_workspace::{Change, Entity, Filter, Kind, NewEntity, Patch, Undone};
+use holdfast_workspace::{Change, Entity, Filter, Form, Kind, NewEntity, Patch, Undone};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use uuid::Uuid;
@@ -54,7 +54,7 @@ pub struct EntityQuery {
 #[derive(Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
 pub struct ChangesQuery {
-    /// Most items of the page, which has at most 20; 50 by default.
+    /// Most items of the page; 20 by default, and at most.
     limit: Option<usize>,
     /// `next` of the previous page.
     cursor: Option<Uuid>,
@@ -80,6 +80,11 @@ pub async fn list(
     Query(query): Query<EntityQuery>,
 ) -> Result<Json<Page<Entity>>, Problem> {
     let size = page_size(&app, query.limit)?;
+    if let (Some(state), Some(Form::Word(states))) = (&query.state, kind.field("state").map(|field| field.form))
+        && !states.contains(&state.as_str())
+    {
+        return Err(Problem::invalid_query(format!("state is one of {}.", states.join(", "))));
+    }
     let filter = Filter { project_id: query.project_id, state: query.state };
     let _assembled = app.unread_answers().assemble(&caller, app.config().max_page_bytes)?;
     Ok(Json(app.workspace().list(&caller.owner, kind, &filter, query.cursor, size).await?))
@@ -99,7 +104,7 @@ pub async fn create(
     JsonBody(input): JsonBody<Map<String, Value>>,
 ) -> Result<impl IntoResponse, Problem> {
     let new = NewEntity::read(kind, input).map_err(|invalid| Problem::invalid_entity(&invalid))?;
-    let entity = app.create_entity(&caller.owner, new).await?;
+    let entity = app.create_entity(&caller, new).await?;
     let location = format!("/v1/workspace/{}/{}", kind.plural(), entity.id);
     Ok((StatusCode::CREATED, [(header::LOCATION, location)], Json(entity)))
 }
@@ -132,7 +137,7 @@ pub async fn change(
     JsonBody(input): JsonBody<Map<String, Value>>,
 ) -> Result<Json<Entity>, Problem> {
     let patch = Patch::read(kind, input).map_err(|invalid| Problem::invalid_entity(&invalid))?;
-    app.change_entity(&caller.owner, id, patch).await.map(Json)
+    app.change_entity(&caller, id, patch).await.map(Json)
 }
 
 /// Delete an entity; a project with everything in it. It can be restored for 30 days.
@@ -144,7 +149,7 @@ pub async fn delete(
     AdmittedWriter(caller): AdmittedWriter,
     EntityInPath(kind, id): EntityInPath,
 ) -> Result<StatusCode, Problem> {
-    app.delete_entity(&caller.owner, kind, id).await.map(|()| StatusCode::NO_CONTENT)
+    app.delete_entity(&caller, kind, id).await.map(|()| StatusCode::NO_CONTENT)
 }
 
 /// Restore a deleted entity; a project with everything that was deleted with it.
@@ -158,7 +163,7 @@ pub async fn restore(
     AdmittedWriter(caller): AdmittedWriter,
     EntityInPath(kind, id): EntityInPath,
 ) -> Result<Json<Entity>, Problem> {
-    app.restore_entity(&caller.owner, kind, id).await.map(Json)
+    app.restore_entity(&caller, kind, id).await.map(Json)
 }
 
 /// List the changes of an entity, newest first, at most 20 a page.
@@ -171,7 +176,7 @@ pub async fn changes_of(
     EntityInPath(kind, id): EntityInPath,
     Query(query): Query<ChangesQuery>,
 ) -> Result<Json<Page<Change>>, Problem> {
-    let page = changes_page(&app, &caller, Some(id), &query).await?;
+    let page = changes_page(&app, &caller, Some((kind, id)), &query).await?;
     if page.items.is_empty() && query.cursor.is_none() {
         return Err(Problem::entity_not_found(kind, id));
     }
@@ -201,7 +206,7 @@ pub async fn undo(
     Query(query): Query<UndoQuery>,
 ) -> Result<Json<UndoneChanges>, Problem> {
     let set = id.parse().map_err(|_| Problem::change_set_not_found(&id))?;
-    app.undo_changes(&caller.owner, Undone::Set(set), query.force).await.map(Json)
+    app.undo_changes(&caller, Undone::Set(set), query.force).await.map(Json)
 }
 
 /// Undo all that a run and the runs below it have changed in the workspace, as for a set of changes.
@@ -217,17 +222,14 @@ pub async fn undo_run(
     Query(query): Query<UndoQuery>,
 ) -> Result<Json<UndoneChanges>, Problem> {
     let run = app.storage().run_without_answer(&caller.owner, id).await?;
-    let run = run.ok_or_else(|| Problem::run_not_found(id))?;
-    if !run.status.is_terminal() {
-        return Err(Problem::run_live(id));
-    }
-    app.undo_changes(&caller.owner, Undone::Run(id), query.force).await.map(Json)
+    run.ok_or_else(|| Problem::run_not_found(id))?;
+    app.undo_changes(&caller, Undone::Run(id), query.force).await.map(Json)
 }
 
 async fn changes_page(
     app: &App,
     caller: &Caller,
-    entity: Option<Uuid>,
+    entity: Option<(Kind, Uuid)>,
     query: &ChangesQuery,
 ) -> Result<Page<Change>, Problem> {
     let size = page_size(app, query.limit)?;

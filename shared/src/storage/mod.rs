@@ -39,6 +39,7 @@ mod stored_definition;
 mod trace;
 mod user_profiles;
 mod versions;
+mod workspace_rows;
 
 pub use access::AskedRun;
 pub use agents::{AgentChange, FoundAgent};

@@ -10,6 +10,7 @@ use super::{
     run::{cancel_in_conversation, unfinished_runs},
     sql::{Commit, Tx, args, statements},
     user_profiles::{delete_profile, move_profile},
+    workspace_rows::{delete_workspace, lock_workspaces, move_workspace},
 };
 use crate::{approval::ApprovalStatus, quotas::Quotas};
 
@@ -289,6 +290,7 @@ impl Storage {
 
     async fn try_move(&self, from: &str, to: &str, quotas: &Quotas) -> Result<usize, Error> {
         let move_all = async |tx: &mut Tx| {
+            lock_workspaces(tx, vec![from, to]).await?;
             lock_rows(tx, from).await?;
             let quotas = quotas_of_move(tx, from, to, quotas).await?;
             let shown = move_rows(tx, from, to).await?;
@@ -331,11 +333,13 @@ async fn move_rows(tx: &mut Tx, from: &str, to: &str) -> Result<usize, Error> {
     tx.execute(MOVE_BRIEFINGS, args![from, to]).await?;
     tx.execute(MOVE_AUTHORSHIP, args![from, to]).await?;
     move_profile(tx, from, to).await?;
+    move_workspace(tx, from, to).await?;
     tx.execute(FORGET_WITHOUT_CONVERSATIONS, args![from]).await?;
     Ok(shown)
 }
 
 async fn erase(tx: &mut Tx, owner: &str, erasure: Erasure) -> Result<ErasureStep, Error> {
+    lock_workspaces(tx, vec![owner]).await?;
     // Order matters: a move to another owner also locks this row first, so the two cannot deadlock.
     let absence = match erasure {
         Erasure::Wanted => None,
@@ -382,6 +386,7 @@ async fn remove_rest(tx: &mut Tx, owner: &str) -> Result<bool, Error> {
     }
     tx.execute(CLEAR_AUTHORSHIP, args![owner]).await?;
     delete_profile(tx, owner).await?;
+    delete_workspace(tx, owner).await?;
     tx.execute(FORGET, args![owner]).await?;
     Ok(true)
 }

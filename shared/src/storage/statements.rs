@@ -4,7 +4,7 @@ use super::{
     BackEnd, access, agents, approvals, archive, briefings, checkpoints, conversations, deployment, history, messages,
     owners, plans, position, profiles, quota, rows, run, runs, sessions,
     sql::{self, FencedTexts, Sql},
-    trace, user_profiles, versions,
+    trace, user_profiles, versions, workspace_rows,
 };
 
 /// The statements of each file. `run` and `sql` have lists of their own.
@@ -30,6 +30,7 @@ const FILES: &[&[Sql]] = &[
     trace::STATEMENTS,
     user_profiles::STATEMENTS,
     versions::STATEMENTS,
+    workspace_rows::STATEMENTS,
 ];
 
 /// Returns the name of each statement, with a text that the back end must be able to prepare. For PostgreSQL, the text of

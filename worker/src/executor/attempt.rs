@@ -15,7 +15,7 @@ use holdfast_shared::{
     trace::{Node, TraceRole},
     usage::Usage,
 };
-use holdfast_workspace::{ToolScope, Workspace};
+use holdfast_workspace::{Kind, ToolScope, Workspace};
 use tokio::time::Sleep;
 use uuid::Uuid;
 
@@ -243,8 +243,8 @@ impl<'a> Attempt<'a> {
         if self.chosen_model.choice().provider == Provider::Scripted {
             self.toolbox.add_scripted(self.shared.worker.tools.tool_timeout);
         }
+        self.add_workspace_tools().await?;
         self.toolbox.add_client_tools(client_tools);
-        self.add_workspace_tools();
         if let Some(planner) = &self.planner {
             match &planner.tools {
                 Some(tools) => self.toolbox.keep_only(tools),
@@ -255,28 +255,25 @@ impl<'a> Attempt<'a> {
     }
 
     /// Adds the tools of the workspace, for a planner by the context of its run. An executor has those of its step.
-    fn add_workspace_tools(&mut self) {
-        let Some(planner) = &self.planner else { return };
+    async fn add_workspace_tools(&mut self) -> Result<(), Stop> {
+        let Some(planner) = &mut self.planner else { return Ok(()) };
         let context = AgentContext::of(&self.memory.metadata);
         let scope = match (&planner.tools, &context) {
-            (Some(_), _) => Some(ToolScope::Project),
+            (Some(_), _) => Some(ToolScope::Step),
             (None, Some(context)) => ToolScope::of(&context.context_type),
             (None, None) => Some(ToolScope::Global),
         };
+        let Some(scope) = scope else { return Ok(()) };
         let project = context.and_then(|context| context.project_id()?.parse().ok());
-        if let Some(scope) = scope {
-            let (shared, claim) = (&self.shared.worker, self.claim);
-            self.toolbox.add_workspace_tools(
-                scope,
-                WorkspaceOfRun {
-                    workspace: Workspace::new(&shared.storage, shared.workspace_limits),
-                    owner: claim.owner_id.clone(),
-                    run_id: claim.run_id,
-                    attempt: claim.attempt,
-                    project,
-                },
-            );
+        let (shared, claim) = (&self.shared.worker, self.claim);
+        let workspace = Workspace::new(&shared.storage, shared.workspace_limits);
+        if let (Some(project), None) = (project, &planner.tools) {
+            let read = || workspace.details(&claim.owner_id, Kind::Project, project);
+            planner.project = retry_query(self.lease, self.recorder, read).await?.map(|details| details.text);
         }
+        let (owner, run_id, attempt) = (claim.owner_id.clone(), claim.run_id, claim.attempt);
+        self.toolbox.add_workspace_tools(scope, WorkspaceOfRun { workspace, owner, run_id, attempt, project });
+        Ok(())
     }
 
     /// Adds a tool for each subagent of the definition.

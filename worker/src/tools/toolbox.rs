@@ -18,7 +18,7 @@ use holdfast_shared::{
     subagent,
     tool::{ApprovalPolicy, ClientTool, Effect, ToolError, ToolPolicy},
 };
-use holdfast_workspace::{Author, AuthorCall, ToolScope, Workspace, WorkspaceTool};
+use holdfast_workspace::{Author, AuthorCall, ToolFailure, ToolScope, Workspace, WorkspaceTool};
 use serde_json::Value;
 use tokio::sync::OnceCell;
 use uuid::Uuid;
@@ -266,12 +266,38 @@ impl Toolbox {
     }
 }
 
+/// Pause before a call of the workspace is repeated.
+const WORKSPACE_PAUSE: Duration = Duration::from_millis(250);
+
 impl WorkspaceOfRun {
-    /// Calls a tool of the workspace; its changes are made once under the key.
+    /// Calls a tool of the workspace. While the database is away, the call is repeated under its key, so its changes are made
+    /// once; the lease and the deadline of the run bound it.
     async fn call(&self, tool: &WorkspaceTool, key: &str, input: Value) -> Result<String, ToolError> {
         let call = AuthorCall { run_id: self.run_id, attempt: self.attempt, call_id: key };
         let author = Author { owner: &self.owner, user: &self.owner, call: Some(call) };
-        tool.call(&self.workspace, author, self.project, input).await.map(|output| output.text)
+        loop {
+            match tool.call(&self.workspace, author, self.project, input.clone()).await {
+                Ok(output) => return Ok(output.text),
+                Err(ToolFailure::Refused(error)) => return Err(error),
+                Err(ToolFailure::Storage(error)) if error.is_away() || error.is_conflict() => {
+                    tracing::warn!(
+                        tool.name = tool.name,
+                        error = &error as &dyn std::error::Error,
+                        "failed to reach the workspace; trying again"
+                    );
+                    tokio::time::sleep(WORKSPACE_PAUSE).await;
+                }
+                Err(ToolFailure::Storage(error)) => {
+                    tracing::error!(
+                        tool.name = tool.name,
+                        error = &error as &dyn std::error::Error,
+                        "failed to call a tool of the workspace"
+                    );
+                    let problem = "the workspace failed, and this call changed nothing; the worker's log says why";
+                    return Err(ToolError::new("workspace_failed", problem));
+                }
+            }
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! The changes of one transaction: they lock the owner, and are stored with what they change.
 //!
 //! Each owner has a row that counts their entities and bytes. Its lock orders all changes of the owner, so no two transactions
-//! of one owner wait for each other, and versions have no gaps.
+//! of one owner can deadlock.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -41,7 +41,7 @@ holdfast_shared::statements! {
     HOLD = "
         select id
         from agent_runs
-        where id = $1 and attempt = $2 and status = 'running'
+        where id = $1 and attempt = $2 and owner_id = $3 and status = 'running'
         {for update}
     ",
     /// Returns the changes that a call has made, in order.
@@ -78,7 +78,7 @@ holdfast_shared::statements! {
             select id
             from onto_changes
             where owner_id = $1 and created_at < $2
-            order by id
+            order by created_at
             limit 100
         )
         returning bytes
@@ -103,6 +103,8 @@ pub struct ChangeSet<'a> {
     /// The entities and bytes that the changes add.
     added: (i64, i64),
     changes: Vec<Value>,
+    /// Whether all changes are deletions, or undo others.
+    only_takes_away: bool,
     stored: BTreeMap<Kind, Vec<Value>>,
     removed: BTreeMap<Kind, Vec<Uuid>>,
 }
@@ -133,7 +135,7 @@ impl<'a> ChangeSet<'a> {
         tx.execute(MAKE_OWNER, args![owner]).await?;
         let (entities, bytes, now) = tx.fetch_one::<(i64, i64, DateTime<Utc>)>(LOCK_OWNER, args![owner]).await?;
         if let Some(AuthorCall { run_id, attempt, call_id }) = author.call {
-            if tx.fetch_optional::<(Uuid,)>(HOLD, args![run_id, attempt]).await?.is_none() {
+            if tx.fetch_optional::<(Uuid,)>(HOLD, args![run_id, attempt, owner]).await?.is_none() {
                 return Ok(Beginning::Fenced);
             }
             let rows = tx.fetch_all::<ChangeRow>(CHANGES_OF_CALL, args![owner, run_id, call_id]).await?;
@@ -151,6 +153,7 @@ impl<'a> ChangeSet<'a> {
             bytes,
             added: (0, 0),
             changes: Vec::new(),
+            only_takes_away: true,
             stored: BTreeMap::new(),
             removed: BTreeMap::new(),
         };
@@ -171,10 +174,14 @@ impl<'a> ChangeSet<'a> {
         self.added.1 -= freed.into_iter().map(|row| row.0).sum::<i64>();
         for kind in Kind::ALL {
             let expired = tx.fetch_all::<EntityRow>(table(*kind).expired, args![self.author.owner, horizon]).await?;
+            let mut ids = Vec::new();
             for row in expired {
                 let gone = entity(*kind, row);
                 self.added = (self.added.0 - 1, self.added.1 - size(&gone.state()));
-                self.removed.entry(*kind).or_default().push(gone.id);
+                ids.push(gone.id);
+            }
+            if !ids.is_empty() {
+                tx.execute(table(*kind).remove, args![self.author.owner, ids]).await?;
             }
         }
         Ok(())
@@ -188,6 +195,7 @@ impl<'a> ChangeSet<'a> {
         let (kind, id) = (entity.kind, entity.id);
         let is_deleted = |entity: &Entity| entity.deleted_at.is_some();
         let action = Action::between(before.as_ref().map(is_deleted), after.as_ref().map(is_deleted));
+        self.only_takes_away &= self.undoes.is_some() || action == Action::Delete;
         let states = [before.as_ref().map(Entity::state), after.as_ref().map(Entity::state)];
         let sizes = states.each_ref().map(|state| state.as_ref().map_or(0, size));
         let bytes = sizes[0] + sizes[1];
@@ -233,6 +241,8 @@ impl<'a> ChangeSet<'a> {
                 "a workspace has at most {max_entities} entities, with deleted ones of the last 30 days"
             ))));
         }
+        // A full workspace can still be emptied and put in order.
+        let max_bytes = if self.only_takes_away { max_bytes * 2 } else { max_bytes };
         if self.added.1 > 0 && bytes > max_bytes as i64 {
             return Ok(Some(Full(format!(
                 "a workspace keeps at most {max_bytes} bytes, with the changes of the last 30 days"

@@ -2,7 +2,6 @@
 
 mod change_set;
 mod history;
-mod owners;
 mod rows;
 mod tables;
 mod undo;
@@ -13,7 +12,7 @@ use holdfast_shared::{
     quotas::WorkspaceLimits,
     storage::{BackEnd, Storage},
 };
-use serde_json::Value;
+use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use self::{
@@ -25,11 +24,10 @@ use crate::{
     author::Author,
     change::Change,
     entity::{Entity, id_of},
-    input::{InvalidField, NewEntity, Patch},
+    input::{InvalidField, NewEntity, Patch, read_value},
     kind::{Form, Kind},
 };
 
-pub use owners::{erase, move_to};
 pub use undo::{Undo, Undone};
 
 /// The workspace of a deployment; cheap to clone.
@@ -88,7 +86,7 @@ impl Workspace {
         let args = args![owner, filter.project_id, filter.state.clone(), cursor, size.items + 1];
         let rows = self.database.fetch_all::<EntityRow>("list entities", table(kind).list, args).await?;
         let entities = rows.into_iter().map(|row| entity(kind, row)).collect();
-        Ok(Page::of(entities, size.items, |last: &Entity| last.id.to_string()))
+        Ok(page_of(entities, size, |entity| entity.state().to_string().len(), |last| last.id.to_string()))
     }
 
     /// Creates an entity.
@@ -136,7 +134,7 @@ impl Workspace {
                     updated_at: now,
                     deleted_at: None,
                 };
-                if let Some(missing) = missing_reference(tx, author.owner, &entity).await? {
+                if let Some(missing) = missing_reference(tx, author.owner, None, &entity).await? {
                     return Ok(Outcome::Invalid(missing));
                 }
                 created.extend(set.change(None, Some(entity)));
@@ -156,15 +154,15 @@ impl Workspace {
                 return Ok(Outcome::Conflict(before.version));
             }
             let mut after = before.clone();
-            for (name, value) in patch.fields {
-                let value =
-                    if patch.appends { appended(patch.kind, &name, before.fields.get(&name), value) } else { value };
-                after.fields.insert(name, value);
+            let fields = if patch.appends { appended(&before, patch.fields) } else { Ok(patch.fields) };
+            match fields {
+                Ok(fields) => after.fields.extend(fields),
+                Err(invalid) => return Ok(Outcome::Invalid(invalid)),
             }
             if after == before {
                 return Ok(Outcome::Changed(Some(before)));
             }
-            if let Some(missing) = missing_reference(tx, author.owner, &after).await? {
+            if let Some(missing) = missing_reference(tx, author.owner, Some(&before), &after).await? {
                 return Ok(Outcome::Invalid(missing));
             }
             Ok(Outcome::Changed(set.change(Some(before), Some(after))))
@@ -191,7 +189,9 @@ impl Workspace {
     pub async fn restore(&self, author: Author<'_>, kind: Kind, id: Uuid) -> Result<Outcome<Entity>, Error> {
         self.change("restore an entity", author, the_entity, async |tx: &mut Tx, set: &mut ChangeSet<'_>| {
             let stored = read_in(tx, author.owner, kind, id).await?;
-            let Some(entity) = stored.filter(|entity| entity.deleted_at.is_none_or(|at| at >= set.horizon())) else {
+            let Some(entity) =
+                stored.filter(|entity| entity.deleted_at.is_none() || entity.updated_at >= set.horizon())
+            else {
                 return Ok(Outcome::NotFound);
             };
             if entity.deleted_at.is_none() {
@@ -272,13 +272,18 @@ fn live(entity: Option<Entity>) -> Option<Entity> {
     entity.filter(|entity| entity.deleted_at.is_none())
 }
 
-/// Returns a long text with the new one behind it; the new value of any other field.
-fn appended(kind: Kind, name: &str, before: Option<&Value>, value: Value) -> Value {
-    let is_long = kind.field(name).is_some_and(|field| matches!(field.form, Form::Body(_)) || name == "description");
-    match (before.and_then(Value::as_str).filter(|text| !text.is_empty()), value.as_str()) {
-        (Some(before), Some(text)) if is_long => Value::String(format!("{before}\n\n{text}")),
-        _ => value,
-    }
+/// Returns the new values, each long text behind the one that the entity has.
+fn appended(before: &Entity, new: Map<String, Value>) -> Result<Map<String, Value>, InvalidField> {
+    let append = |(name, value): (String, Value)| {
+        let Some(field) = before.kind.field(&name).filter(|field| field.is_long()) else { return Ok((name, value)) };
+        let stored = before.fields.get(&name).and_then(Value::as_str).filter(|text| !text.is_empty());
+        let joined = match (stored, value.as_str()) {
+            (Some(stored), Some(text)) => Value::String(format!("{stored}\n\n{text}")),
+            _ => value,
+        };
+        read_value(field, joined).map(|joined| (name, joined))
+    };
+    new.into_iter().map(append).collect()
 }
 
 /// Returns the entities of a project, deleted or not; none for another kind.
@@ -293,10 +298,18 @@ async fn within(tx: &mut Tx, owner: &str, project: &Entity) -> Result<Vec<Entity
     Ok(entities)
 }
 
-/// Returns the first field that names an entity which the project does not have.
-async fn missing_reference(tx: &mut Tx, owner: &str, entity: &Entity) -> Result<Option<InvalidField>, Error> {
+/// Returns the first changed field that names an entity which the project does not have.
+async fn missing_reference(
+    tx: &mut Tx,
+    owner: &str,
+    before: Option<&Entity>,
+    entity: &Entity,
+) -> Result<Option<InvalidField>, Error> {
     for field in entity.kind.fields() {
         let Form::Id(kind) = field.form else { continue };
+        if before.is_some_and(|before| before.fields.get(field.name) == entity.fields.get(field.name)) {
+            continue;
+        }
         let Some(id) = entity.fields.get(field.name).and_then(id_of) else { continue };
         let is_there = |named: &Entity| named.deleted_at.is_none() && named.project_id == entity.project_id;
         if !read_in(tx, owner, kind, id).await?.as_ref().is_some_and(is_there) {
@@ -314,9 +327,26 @@ fn no_such(field: &str, kind: Kind) -> InvalidField {
     InvalidField { field: field.to_owned(), problem }
 }
 
+/// Returns a page of a query for one item more than the page has at most. It ends after the item that fills its bytes.
+fn page_of<T>(
+    items: Vec<T>,
+    size: PageSize,
+    bytes_of: impl Fn(&T) -> usize,
+    cursor: impl FnOnce(&T) -> String,
+) -> Page<T> {
+    let mut bytes = 0;
+    let fits = |item: &&T| {
+        let has_room = bytes < size.bytes;
+        bytes += bytes_of(item);
+        has_room
+    };
+    let fitting = items.iter().take_while(fits).count();
+    Page::of(items, size.items.min(fitting.max(1)), cursor)
+}
+
 /// Returns the name of each statement of the workspace, with its text, for the test that prepares them.
 pub fn statement_texts(back_end: BackEnd) -> Vec<(&'static str, String)> {
-    let files = [change_set::STATEMENTS, history::STATEMENTS, owners::STATEMENTS, undo::STATEMENTS];
+    let files = [change_set::STATEMENTS, history::STATEMENTS, undo::STATEMENTS];
     let all = files.iter().chain(tables::STATEMENTS).copied().flatten();
     let text = |sql: &Sql| match back_end {
         BackEnd::Postgres => sql.for_postgres(),

@@ -12,11 +12,13 @@ pub struct Table {
     pub list: Sql,
     /// Returns the owner's entities of the project `$2`.
     pub of_project: Sql,
+    /// Returns the ids of the owner's live entities of the project `$2`.
+    pub live_ids: Sql,
     /// Stores entities with their current state.
     pub put: Sql,
     /// Removes entities of the owner `$1` with the ids `$2`.
     pub remove: Sql,
-    /// Returns entities of the owner `$1` that were deleted before the time `$2`.
+    /// Returns entities of the owner `$1` that were deleted, and changed last, before the time `$2`.
     pub expired: Sql,
 }
 
@@ -95,6 +97,12 @@ macro_rules! table {
                     from ", $table, " e
                     where e.owner_id = $1 and ", $is_of_project, "
                 "),
+                /// Returns the ids of the live entities of a project.
+                LIVE_IDS = concat!("
+                    select e.id
+                    from ", $table, " e
+                    where e.owner_id = $1 and ", $is_of_project, " and e.deleted_at is null
+                "),
                 /// Stores entities with their current state.
                 PUT = concat!("
                     insert into ", $table, " (
@@ -124,7 +132,7 @@ macro_rules! table {
                         {object}('props', {json:e.props}", $(read!($column $form)),+, ") as fields,
                         e.version, e.created_at, e.updated_at, e.deleted_at
                     from ", $table, " e
-                    where e.owner_id = $1 and e.deleted_at < $2
+                    where e.owner_id = $1 and e.deleted_at < $2 and e.updated_at < $2
                     limit 100
                 "),
             }
@@ -133,6 +141,7 @@ macro_rules! table {
                 get: GET,
                 list: LIST,
                 of_project: OF_PROJECT,
+                live_ids: LIVE_IDS,
                 put: PUT,
                 remove: REMOVE,
                 expired: EXPIRED,

@@ -11,7 +11,7 @@ use super::{
     change_set::{Beginning, ChangeSet},
     history::{ChangeRow, change},
     rows::read_in,
-    within,
+    tables::table,
 };
 use crate::{author::Author, change::Change, entity::Entity, kind::Kind};
 
@@ -39,6 +39,21 @@ holdfast_shared::statements! {
         where owner_id = $1
           and run_id in (select id from family)
         order by created_at, id
+    ",
+    /// Counts the unfinished runs among a run and those below it.
+    UNFINISHED = "
+        with recursive family as (
+            select id, finished_at
+            from agent_runs
+            where id = $1
+            union all
+            select r.id, r.finished_at
+            from agent_runs r
+            join family f on r.parent_run_id = f.id
+        )
+        select count(*)
+        from family
+        where finished_at is null
     ",
     /// Returns the sets that undo a set or a run.
     UNDOERS = "
@@ -81,6 +96,8 @@ pub enum Undo {
     Conflicts(Vec<(Kind, Uuid)>),
     /// The set is undone already.
     AlreadyUndone,
+    /// The run, or one below it, has not ended.
+    Live,
     /// The owner has no such set, or it is older than 30 days.
     NotFound,
     /// The owner's workspace is full.
@@ -111,27 +128,35 @@ impl Workspace {
             if changes.first().is_none_or(|change| change.created_at < set.horizon()) {
                 return Ok(RollBack(Undo::NotFound));
             }
+            if let Undone::Run(run_id) = undone
+                && tx.fetch_one::<(i64,)>(UNFINISHED, args![run_id]).await?.0 > 0
+            {
+                return Ok(RollBack(Undo::Live));
+            }
             if is_undone(tx, owner, set_id).await? {
                 return Ok(RollBack(Undo::AlreadyUndone));
             }
             let effects = effects_of(changes);
-            let (mut as_before, mut left_out) = (Vec::new(), Vec::new());
+            let mut current = BTreeMap::new();
             for (id, effect) in &effects {
-                let current = read_in(tx, owner, effect.kind, *id).await?;
-                if current.is_none() && effect.before.is_none() {
-                    continue;
+                current.insert(*id, read_in(tx, owner, effect.kind, *id).await?);
+            }
+            let kept = kept_entities(tx, owner, &effects, &current).await?;
+            let (mut as_before, mut left_out) = (Vec::new(), Vec::new());
+            for (id, effect) in effects {
+                let current = current.remove(&id).flatten();
+                if kept.contains(&id) {
+                    left_out.push((effect.kind, id));
+                } else if current.is_some() || effect.before.is_some() {
+                    set.change(current, effect.before);
+                    as_before.push((effect.kind, id));
                 }
-                if !is_same(current.as_ref(), effect.after.as_ref())
-                    || would_orphan(tx, owner, effect, current.as_ref(), &effects).await?
-                {
-                    left_out.push((effect.kind, *id));
-                    continue;
-                }
-                set.change(current, effect.before.clone());
-                as_before.push((effect.kind, *id));
             }
             if !left_out.is_empty() && (!force || set.is_empty()) {
                 return Ok(RollBack(Undo::Conflicts(left_out)));
+            }
+            if set.is_empty() {
+                return Ok(RollBack(Undo::AlreadyUndone));
             }
             let change_set_id = set.id;
             Ok(match set.store(tx).await? {
@@ -179,25 +204,60 @@ fn effects_of(changes: Vec<Change>) -> BTreeMap<Uuid, EntityEffect> {
     effects
 }
 
-/// Returns whether entities would be without their project, because the undo removes or deletes it, and they were made by
-/// somebody else; or because the undo restores them, and their project is gone.
-async fn would_orphan(
+/// Returns the entities that the undo must leave as they are: those that somebody has changed again, and those that would be
+/// without their project, or leave others without theirs.
+async fn kept_entities(
     tx: &mut Tx,
     owner: &str,
-    effect: &EntityEffect,
-    current: Option<&Entity>,
     effects: &BTreeMap<Uuid, EntityEffect>,
-) -> Result<bool, Error> {
-    let is_live = |entity: &Entity| entity.deleted_at.is_none();
-    let target = effect.before.as_ref().filter(|entity| is_live(entity));
-    if let (Some(project), None) = (current.filter(|entity| is_live(entity) && entity.kind == Kind::Project), target) {
-        let others = within(tx, owner, project).await?;
-        return Ok(others.iter().any(|other| is_live(other) && !effects.contains_key(&other.id)));
+    current: &BTreeMap<Uuid, Option<Entity>>,
+) -> Result<BTreeSet<Uuid>, Error> {
+    let is_kept = |(id, effect): &(&Uuid, &EntityEffect)| !is_same(current[*id].as_ref(), effect.after.as_ref());
+    let mut kept: BTreeSet<Uuid> = effects.iter().filter(is_kept).map(|(id, _)| *id).collect();
+    // A kept entity may need its project, so this is repeated until nothing more is kept.
+    loop {
+        let mut more = BTreeSet::new();
+        for (id, effect) in effects.iter().filter(|(id, _)| !kept.contains(id)) {
+            if must_stay(tx, owner, (*id, effect), effects, current, &kept).await? {
+                more.insert(*id);
+            }
+        }
+        if more.is_empty() {
+            return Ok(kept);
+        }
+        kept.extend(more);
     }
-    let Some(project_id) = target.and_then(|entity| entity.project_id) else { return Ok(false) };
-    if effects.contains_key(&project_id) {
+}
+
+async fn must_stay(
+    tx: &mut Tx,
+    owner: &str,
+    (id, effect): (Uuid, &EntityEffect),
+    effects: &BTreeMap<Uuid, EntityEffect>,
+    current: &BTreeMap<Uuid, Option<Entity>>,
+    kept: &BTreeSet<Uuid>,
+) -> Result<bool, Error> {
+    let is_live = |entity: Option<&Entity>| entity.is_some_and(|entity| entity.deleted_at.is_none());
+    let will_live = |id: &Uuid, effect: &EntityEffect| {
+        is_live(if kept.contains(id) { current[id].as_ref() } else { effect.before.as_ref() })
+    };
+    if effect.kind == Kind::Project && is_live(current[&id].as_ref()) && !is_live(effect.before.as_ref()) {
+        for kind in Kind::ALL.iter().filter(|kind| kind.is_within_project()) {
+            let live = tx.fetch_all::<(Uuid,)>(table(*kind).live_ids, args![owner, id]).await?;
+            let stays = |child: &Uuid| effects.get(child).is_none_or(|effect| will_live(child, effect));
+            if live.iter().any(|(child,)| stays(child)) {
+                return Ok(true);
+            }
+        }
         return Ok(false);
     }
-    let project = read_in(tx, owner, Kind::Project, project_id).await?;
-    Ok(!project.as_ref().is_some_and(is_live))
+    let Some(project_id) =
+        effect.before.as_ref().filter(|entity| is_live(Some(entity))).and_then(|entity| entity.project_id)
+    else {
+        return Ok(false);
+    };
+    match effects.get(&project_id) {
+        Some(effect) => Ok(!will_live(&project_id, effect)),
+        None => Ok(!is_live(read_in(tx, owner, Kind::Project, project_id).await?.as_ref())),
+    }
 }

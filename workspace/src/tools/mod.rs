@@ -51,6 +51,27 @@ enum Operation {
     UsageGuide,
 }
 
+/// The reason why a call has no result.
+#[derive(Debug)]
+pub enum ToolFailure {
+    /// The model reads why.
+    Refused(ToolError),
+    /// The database failed. The call may be repeated: a change that was made is not made again.
+    Storage(Error),
+}
+
+impl From<ToolError> for ToolFailure {
+    fn from(error: ToolError) -> Self {
+        Self::Refused(error)
+    }
+}
+
+impl From<Error> for ToolFailure {
+    fn from(error: Error) -> Self {
+        Self::Storage(error)
+    }
+}
+
 /// The result of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolOutput {
@@ -81,9 +102,9 @@ impl WorkspaceTool {
         author: Author<'_>,
         project: Option<Uuid>,
         input: Value,
-    ) -> Result<ToolOutput, ToolError> {
+    ) -> Result<ToolOutput, ToolFailure> {
         let Value::Object(input) = input else {
-            return Err(ToolError::new("invalid_arguments", "the arguments are no JSON object"));
+            return Err(refused("invalid_arguments", "the arguments are no JSON object"));
         };
         let call = Call { workspace, author, project };
         match self.operation {
@@ -93,10 +114,25 @@ impl WorkspaceTool {
             Operation::Create(kind) => call.create(kind, input).await,
             Operation::Update(kind) => call.update(kind, input).await,
             Operation::Delete(kind) => call.delete(kind, &input).await,
-            Operation::FieldInfo => guide::field_info(&input),
+            Operation::FieldInfo => Ok(guide::field_info(&input)?),
             Operation::Overview => call.overview().await,
             Operation::UsageGuide => Ok(ToolOutput { text: guide::USAGE.to_owned(), entities: Vec::new() }),
         }
+    }
+}
+
+impl Workspace {
+    /// Words an entity with all its fields, and a project with the newest entities in it; `None` if there is no such entity.
+    pub async fn details(&self, owner: &str, kind: Kind, id: Uuid) -> Result<Option<ToolOutput>, Error> {
+        let Some(entity) = self.get(owner, kind, id).await? else { return Ok(None) };
+        let mut within = Vec::new();
+        if kind == Kind::Project {
+            for kind in Kind::ALL.iter().filter(|kind| kind.is_within_project()) {
+                let filter = Filter { project_id: Some(id), state: None };
+                within.push((*kind, self.list(owner, *kind, &filter, None, PageSize::from(USUAL_ITEMS)).await?));
+            }
+        }
+        Ok(Some(text::of_details(&entity, &within)))
     }
 }
 
@@ -108,34 +144,23 @@ struct Call<'a> {
 }
 
 impl Call<'_> {
-    async fn list(&self, kind: Kind, input: &Map<String, Value>) -> Result<ToolOutput, ToolError> {
+    async fn list(&self, kind: Kind, input: &Map<String, Value>) -> Result<ToolOutput, ToolFailure> {
         let project_id =
             if kind.is_within_project() { optional_id(input, "project_id")?.or(self.project) } else { None };
         let filter = Filter { project_id, state: input.get("state").and_then(Value::as_str).map(str::to_owned) };
         let most = input.get("limit").and_then(Value::as_u64).map_or(USUAL_ITEMS, |limit| limit as usize);
         let size = PageSize::from(most.clamp(1, MAX_ITEMS));
         let cursor = optional_id(input, "cursor")?;
-        let page = self.workspace.list(self.author.owner, kind, &filter, cursor, size).await.map_err(away)?;
+        let page = self.workspace.list(self.author.owner, kind, &filter, cursor, size).await?;
         Ok(text::of_list(kind, &page))
     }
 
-    async fn details(&self, kind: Kind, input: &Map<String, Value>) -> Result<ToolOutput, ToolError> {
+    async fn details(&self, kind: Kind, input: &Map<String, Value>) -> Result<ToolOutput, ToolFailure> {
         let id = self.id(kind, input)?;
-        let entity = self.workspace.get(self.author.owner, kind, id).await.map_err(away)?;
-        let entity = entity.ok_or_else(|| not_found(kind, id))?;
-        let mut within = Vec::new();
-        if kind == Kind::Project {
-            for kind in Kind::ALL.iter().filter(|kind| kind.is_within_project()) {
-                let filter = Filter { project_id: Some(id), state: None };
-                let size = PageSize::from(USUAL_ITEMS);
-                let page = self.workspace.list(self.author.owner, *kind, &filter, None, size).await.map_err(away)?;
-                within.push((*kind, page));
-            }
-        }
-        Ok(text::of_details(&entity, &within))
+        self.workspace.details(self.author.owner, kind, id).await?.ok_or_else(|| not_found(kind, id))
     }
 
-    async fn create(&self, kind: Kind, mut input: Map<String, Value>) -> Result<ToolOutput, ToolError> {
+    async fn create(&self, kind: Kind, mut input: Map<String, Value>) -> Result<ToolOutput, ToolFailure> {
         if let (Some(project), None) = (self.project, input.get("project_id")) {
             input.insert("project_id".to_owned(), Value::String(project.to_string()));
         }
@@ -145,7 +170,7 @@ impl Call<'_> {
     }
 
     /// Creates a project with the goals, plans, tasks, documents and outputs that the call names.
-    async fn create_project(&self, mut input: Map<String, Value>) -> Result<ToolOutput, ToolError> {
+    async fn create_project(&self, mut input: Map<String, Value>) -> Result<ToolOutput, ToolFailure> {
         let mut contents = Vec::new();
         for kind in Kind::ALL.iter().copied().filter(|kind| kind.is_within_project()) {
             let items = match input.remove(kind.plural()) {
@@ -153,7 +178,7 @@ impl Call<'_> {
                 Some(Value::Array(items)) if items.len() <= schema::MAX_CONTENTS => items,
                 Some(_) => {
                     let problem = format!("{}: a list of at most {} objects", kind.plural(), schema::MAX_CONTENTS);
-                    return Err(ToolError::new("invalid_arguments", problem));
+                    return Err(refused("invalid_arguments", problem));
                 }
             };
             for (index, item) in items.into_iter().enumerate() {
@@ -171,80 +196,78 @@ impl Call<'_> {
         Ok(text::of_change("Created", &result(created, Kind::Project, Uuid::nil())?))
     }
 
-    async fn update(&self, kind: Kind, mut input: Map<String, Value>) -> Result<ToolOutput, ToolError> {
+    async fn update(&self, kind: Kind, mut input: Map<String, Value>) -> Result<ToolOutput, ToolFailure> {
         let id = self.id(kind, &input)?;
         input.remove(&schema::id_field(kind));
         let appends = match input.remove("update_strategy").as_ref().and_then(Value::as_str) {
             None | Some("replace") => false,
             Some("append") => true,
-            Some(_) => return Err(ToolError::new("invalid_arguments", "update_strategy: replace or append")),
+            Some(_) => return Err(refused("invalid_arguments", "update_strategy: replace or append")),
         };
         let patch = Patch::read(kind, input).map_err(|invalid| invalid_arguments(&invalid))?;
         let updated = self.workspace.update(self.author, id, Patch { appends, ..patch }).await;
         Ok(text::of_change("Updated", &[result(updated, kind, id)?]))
     }
 
-    async fn delete(&self, kind: Kind, input: &Map<String, Value>) -> Result<ToolOutput, ToolError> {
+    async fn delete(&self, kind: Kind, input: &Map<String, Value>) -> Result<ToolOutput, ToolFailure> {
         let id = self.id(kind, input)?;
         result(self.workspace.delete(self.author, kind, id).await, kind, id)?;
         let text = format!("Deleted the {} {id}. It can be restored for 30 days.", kind.as_str());
         Ok(ToolOutput { text, entities: vec![(kind, id, String::new())] })
     }
 
-    async fn overview(&self) -> Result<ToolOutput, ToolError> {
+    async fn overview(&self) -> Result<ToolOutput, ToolFailure> {
         let size = PageSize::from(USUAL_ITEMS);
         let projects = self.workspace.list(self.author.owner, Kind::Project, &Filter::default(), None, size).await;
-        let mut overview = text::of_list(Kind::Project, &projects.map_err(away)?);
+        let mut overview = text::of_list(Kind::Project, &projects?);
         overview.text = text::bounded(format!("{}\n\n{}", guide::OVERVIEW, overview.text));
         Ok(overview)
     }
 
     /// Returns the entity that the call names; for a project, that of the context by default.
-    fn id(&self, kind: Kind, input: &Map<String, Value>) -> Result<Uuid, ToolError> {
+    fn id(&self, kind: Kind, input: &Map<String, Value>) -> Result<Uuid, ToolFailure> {
         let field = schema::id_field(kind);
         let id = optional_id(input, &field)?.or(self.project.filter(|_| kind == Kind::Project));
-        id.ok_or_else(|| {
-            ToolError::new("invalid_arguments", format!("{field}: the id of a {} is needed", kind.as_str()))
-        })
+        id.ok_or_else(|| refused("invalid_arguments", format!("{field}: the id of a {} is needed", kind.as_str())))
     }
 }
 
-fn optional_id(input: &Map<String, Value>, field: &str) -> Result<Option<Uuid>, ToolError> {
+fn optional_id(input: &Map<String, Value>, field: &str) -> Result<Option<Uuid>, ToolFailure> {
     match input.get(field) {
         None | Some(Value::Null) => Ok(None),
         Some(value) => id_of(value).map(Some).ok_or_else(|| {
             let example = "\"01a20131-6243-7797-8616-20e98be7ff86\"";
-            ToolError::new("invalid_arguments", format!("{field}: an id, such as {example}, not {value}"))
+            refused("invalid_arguments", format!("{field}: an id, such as {example}, not {value}"))
         }),
     }
 }
 
 /// Returns the result of a change, or the error that the model reads.
-fn result<T>(outcome: Result<Outcome<T>, Error>, kind: Kind, id: Uuid) -> Result<T, ToolError> {
-    match outcome.map_err(away)? {
+fn result<T>(outcome: Result<Outcome<T>, Error>, kind: Kind, id: Uuid) -> Result<T, ToolFailure> {
+    match outcome? {
         Outcome::Changed(result) => Ok(result),
         Outcome::NotFound => Err(not_found(kind, id)),
         Outcome::Conflict(version) => {
             let problem =
                 format!("the {} was changed meanwhile and has the version {version}; read it again", kind.as_str());
-            Err(ToolError::new("version_conflict", problem))
+            Err(refused("version_conflict", problem))
         }
         Outcome::Invalid(invalid) => Err(invalid_arguments(&invalid)),
-        Outcome::Full(limit) => Err(ToolError::new("workspace_full", limit)),
-        Outcome::Fenced => Err(ToolError::new("fenced", "another worker executes this run now")),
+        Outcome::Full(limit) => Err(refused("workspace_full", limit)),
+        Outcome::Fenced => Err(refused("fenced", "another worker executes this run now")),
     }
 }
 
-fn not_found(kind: Kind, id: Uuid) -> ToolError {
-    ToolError::new("not_found", format!("there is no {} {id}", kind.as_str()))
+fn not_found(kind: Kind, id: Uuid) -> ToolFailure {
+    refused("not_found", format!("there is no {} {id}", kind.as_str()))
 }
 
-fn invalid_arguments(invalid: &InvalidField) -> ToolError {
-    ToolError::new("invalid_arguments", invalid.to_string())
+fn invalid_arguments(invalid: &InvalidField) -> ToolFailure {
+    refused("invalid_arguments", invalid.to_string())
 }
 
-fn away(error: Error) -> ToolError {
-    ToolError::new("workspace_away", format!("the workspace cannot be reached now: {error}"))
+fn refused(code: &str, message: impl Into<String>) -> ToolFailure {
+    ToolFailure::Refused(ToolError::new(code, message))
 }
 
 /// Returns the short reference of an entity.

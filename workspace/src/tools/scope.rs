@@ -14,6 +14,8 @@ pub enum ToolScope {
     Project,
     /// A project is judged or foretold: nothing changes it.
     ProjectReview,
+    /// A step of a plan, which names its tools among those of its planner.
+    Step,
 }
 
 /// Kinds whose entities agents list and change, beside projects.
@@ -46,6 +48,10 @@ impl ToolScope {
                 utilities.into_iter().chain(reads).chain(changes).chain([Operation::Update(Kind::Project)]).collect()
             }
             Self::ProjectReview => utilities.into_iter().chain(reads).collect(),
+            Self::Step => {
+                let of_project = [Operation::Create(Kind::Project), Operation::Update(Kind::Project)];
+                utilities.into_iter().chain(reads).chain(changes).chain(of_project).collect()
+            }
         };
         operations.into_iter().map(|operation| WorkspaceTool::new(operation, has_project)).collect()
     }
@@ -53,7 +59,7 @@ impl ToolScope {
 
 #[cfg(test)]
 mod tests {
-    use holdfast_shared::tool::Effect;
+    use holdfast_shared::{tokens::estimate, tool::Effect};
 
     use super::*;
 
@@ -67,6 +73,14 @@ mod tests {
             let tools = ToolScope::of(context_type).unwrap().tools(true);
             assert!(tools.len() > 10 && tools.iter().all(|tool| tool.effect == Effect::ReadOnly));
         }
+    }
+
+    #[test]
+    fn the_tools_of_a_project_cost_the_model_at_most_4500_tokens() {
+        let cost =
+            |tool: &WorkspaceTool| estimate(&format!("{} {} {}", tool.name, tool.description, tool.input_schema));
+        let tokens: u32 = ToolScope::Project.tools(false).iter().map(cost).sum();
+        assert!(tokens <= 4500, "{tokens} tokens");
     }
 
     #[test]

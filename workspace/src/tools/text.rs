@@ -12,6 +12,12 @@ use crate::{
 /// Longest result, in characters.
 const MAX_CHARS: usize = 4000;
 
+/// Characters that the line with the next cursor takes at most.
+const NEXT_CHARS: usize = 100;
+
+/// Characters of the entities of one kind in a project.
+const KIND_CHARS: usize = 600;
+
 /// Returns the name of a tool, and its description for the model.
 pub fn of_tool(operation: Operation) -> (String, String) {
     match operation {
@@ -57,15 +63,33 @@ pub fn bounded(text: String) -> String {
     excerpt::chars(&text, MAX_CHARS)
 }
 
-/// Words a page of a list.
+/// Words a page of a list: as many lines as fit, and how to get the rest.
 pub fn of_list(kind: Kind, page: &Page<Entity>) -> ToolOutput {
-    let entities = page.items.iter().map(reference).collect();
     if page.items.is_empty() {
-        return ToolOutput { text: format!("There are no {}.", kind.plural()), entities };
+        return ToolOutput { text: format!("There are no {}.", kind.plural()), entities: Vec::new() };
     }
-    let mut lines: Vec<String> = page.items.iter().map(line).collect();
-    lines.extend(page.next.as_ref().map(|next| format!("There are more: call again with \"cursor\": \"{next}\".")));
-    ToolOutput { text: bounded(lines.join("\n")), entities }
+    let (shown, mut text) = fitting(&page.items, MAX_CHARS - NEXT_CHARS);
+    let next = match shown.last() {
+        Some(last) if shown.len() < page.items.len() => Some(last.id.to_string()),
+        _ => page.next.clone(),
+    };
+    if let Some(next) = next {
+        text += &format!("\nThere are more: call again with \"cursor\": \"{next}\".");
+    }
+    ToolOutput { text, entities: shown.iter().map(reference).collect() }
+}
+
+/// Returns the first entities whose lines have at most this many characters together, with these lines; at least one.
+fn fitting(entities: &[Entity], most: usize) -> (&[Entity], String) {
+    let mut text = String::new();
+    for (place, entity) in entities.iter().enumerate() {
+        let line = line(entity);
+        if place > 0 && text.chars().count() + line.chars().count() + 1 > most {
+            return (&entities[..place], text);
+        }
+        text += &format!("{}{line}", if place > 0 { "\n" } else { "" });
+    }
+    (entities, text)
 }
 
 /// Words an entity with all its fields, and what is in a project.
@@ -79,14 +103,15 @@ pub fn of_details(entity: &Entity, within: &[(Kind, Page<Entity>)]) -> ToolOutpu
     lines.extend(short.into_iter().map(word));
     let mut entities = vec![reference(entity)];
     for (kind, page) in within.iter().filter(|(_, page)| !page.items.is_empty()) {
-        let more = if page.next.is_some() {
-            format!(", the newest; list_onto_{} has the rest", kind.plural())
-        } else {
-            String::new()
+        let (shown, text) = fitting(&page.items, KIND_CHARS);
+        let is_whole = shown.len() == page.items.len() && page.next.is_none();
+        let more = match (is_whole, kind) {
+            (true, _) => String::new(),
+            (false, Kind::Output) => ", the newest".to_owned(),
+            (false, kind) => format!(", the newest; list_onto_{} has the rest", kind.plural()),
         };
-        lines.push(format!("{}{more}:", kind.plural()));
-        lines.extend(page.items.iter().map(line));
-        entities.extend(page.items.iter().map(reference));
+        lines.push(format!("{}{more}:\n{text}", kind.plural()));
+        entities.extend(shown.iter().map(reference));
     }
     lines.extend(long.into_iter().map(word));
     ToolOutput { text: bounded(lines.join("\n")), entities }
@@ -114,4 +139,41 @@ fn line(entity: &Entity) -> String {
 
 fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use uuid::Uuid;
+
+    use super::*;
+
+    fn task(number: u128) -> Entity {
+        let title = format!("{number} {}", "x".repeat(110));
+        let state = json!({
+            "id": Uuid::from_u128(number), "project_id": null, "title": title, "state": "todo", "version": 1,
+            "created_at": "2026-12-01T09:00:00.000Z", "updated_at": "2026-12-01T09:00:00.000Z"
+        });
+        Entity::of_state(Kind::Task, &state).unwrap()
+    }
+
+    #[test]
+    fn a_list_that_does_not_fit_says_how_to_get_the_rest() {
+        let items: Vec<Entity> = (1..=50).map(task).collect();
+        let listed = of_list(Kind::Task, &Page { items, next: None });
+        let last = listed.entities.last().unwrap().1;
+        assert!(listed.entities.len() > 10 && listed.text.chars().count() <= MAX_CHARS);
+        assert!(listed.text.ends_with(&format!("\"cursor\": \"{last}\".")), "{}", listed.text);
+        let few = of_list(Kind::Task, &Page { items: vec![task(1)], next: Some("c".into()) });
+        assert!(few.text.ends_with("\"cursor\": \"c\"."));
+    }
+
+    #[test]
+    fn a_project_shows_each_kind_within_its_bounds() {
+        let page = || Page { items: (1..=20).map(task).collect(), next: None };
+        let within = [(Kind::Task, page()), (Kind::Output, page())];
+        let details = of_details(&task(1), &within);
+        assert!(details.text.contains("tasks, the newest; list_onto_tasks has the rest:\n- task"));
+        assert!(details.text.contains("outputs, the newest:\n") && details.text.chars().count() <= MAX_CHARS);
+    }
 }

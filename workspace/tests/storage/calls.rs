@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use holdfast_shared::{
+    ending::Ending,
     page::PageSize,
     quotas::Quotas,
-    storage::{Claim, ClaimTerms, Holder, MessageInput, NewRun, Target},
+    storage::{Answer, Claim, ClaimTerms, Holder, MessageInput, NewRun, Target},
 };
 use holdfast_workspace::{Author, AuthorCall, Entity, Kind, NewEntity, Outcome, Patch, Undo, Undone};
 use serde_json::json;
@@ -91,6 +92,13 @@ async fn a_run_is_undone_from_its_first_change_to_its_last(test: TestWorkspace) 
     changed(test.workspace.update(author("call_2"), before.id, renaming("Newer")).await.unwrap());
     changed(test.workspace.update(author("call_3"), before.id, renaming("Newest")).await.unwrap());
     changed(test.workspace.update(Author::user(ANN), created.id, renaming("Mine")).await.unwrap());
+    assert_eq!(
+        test.workspace.undo(Author::user(ANN), Undone::Run(claim.run_id), true).await.unwrap(),
+        Undo::Live,
+        "the run has not ended"
+    );
+    let answer = Answer::default();
+    test.storage.finish(&claim, None, claim.started.id, &answer, &Ending::Completed).await.unwrap();
     let undo = |force| test.workspace.undo(Author::user(ANN), Undone::Run(claim.run_id), force);
     assert_eq!(undo(false).await.unwrap(), Undo::Conflicts(vec![(Kind::Project, created.id)]));
     match undo(true).await.unwrap() {

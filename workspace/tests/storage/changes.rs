@@ -1,7 +1,13 @@
 //! Entities and their changes.
 
-use holdfast_shared::{page::PageSize, quotas::WorkspaceLimits};
-use holdfast_workspace::{Action, Author, Filter, Kind, NewEntity, Outcome, Patch, Workspace, erase, move_to};
+use std::time::Duration;
+
+use holdfast_shared::{
+    page::PageSize,
+    quotas::{Quotas, WorkspaceLimits},
+    storage::Erasure,
+};
+use holdfast_workspace::{Action, Author, Filter, Kind, NewEntity, Outcome, Patch, Workspace};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -77,7 +83,7 @@ async fn an_entity_of_somebody_else_does_not_exist(test: TestWorkspace) {
     let task = json!({"title": "t", "project_id": id});
     let task = NewEntity::read(Kind::Task, task.as_object().unwrap().clone()).unwrap();
     assert!(matches!(workspace.create(Author::user("bob"), task).await.unwrap(), Outcome::Invalid(_)));
-    assert!(workspace.changes("bob", Some(id), None, PageSize::ALL).await.unwrap().items.is_empty());
+    assert!(workspace.changes("bob", Some((Kind::Project, id)), None, PageSize::ALL).await.unwrap().items.is_empty());
     // An id of another kind is none of this kind.
     assert_eq!(workspace.get(ANN, Kind::Task, id).await.unwrap(), None);
 }
@@ -93,8 +99,12 @@ async fn an_entity_names_only_entities_of_its_project(test: TestWorkspace) {
     }
     let task = test.create(Kind::Task, task(port)).await;
     changed(test.workspace.delete(Author::user(ANN), Kind::Goal, goal).await.unwrap());
-    // A task keeps the goal that it has, until it is changed.
-    assert!(matches!(patch(&test.workspace, Kind::Task, task.id, json!({"title": "u"})).await, Outcome::Invalid(_)));
+    // A task keeps a goal that is gone.
+    changed(patch(&test.workspace, Kind::Task, task.id, json!({"title": "u"})).await);
+    assert!(matches!(
+        patch(&test.workspace, Kind::Task, task.id, json!({"goal_id": Uuid::now_v7()})).await,
+        Outcome::Invalid(_)
+    ));
     changed(patch(&test.workspace, Kind::Task, task.id, json!({"goal_id": null})).await);
 }
 
@@ -143,13 +153,15 @@ async fn each_change_is_recorded_with_both_states(test: TestWorkspace) {
     changed(patch(&test.workspace, Kind::Project, id, json!({"state": "active"})).await);
     changed(test.workspace.delete(Author::user(ANN), Kind::Project, id).await.unwrap());
     changed(test.workspace.restore(Author::user(ANN), Kind::Project, id).await.unwrap());
-    let changes = test.workspace.changes(ANN, Some(id), None, PageSize::ALL).await.unwrap().items;
+    let changes = test.workspace.changes(ANN, Some((Kind::Project, id)), None, PageSize::ALL).await.unwrap().items;
     let actions: Vec<Action> = changes.iter().rev().map(|change| change.action).collect();
     assert_eq!(actions, [Action::Create, Action::Update, Action::Delete, Action::Restore]);
     let update = &changes[2];
     let state = |state: &Option<Value>| state.as_ref().unwrap()["state"].clone();
     assert_eq!((state(&update.before), state(&update.after)), (json!("planning"), json!("active")));
     assert_eq!((update.user_id.as_str(), &changes[3].before), (ANN, &None));
+    let small = PageSize { items: 20, bytes: 1 };
+    assert_eq!(test.workspace.changes(ANN, None, None, small).await.unwrap().items.len(), 1, "a page has a size");
     // Each state is the one before it.
     assert!(changes.windows(2).all(|pair| pair[0].before == pair[1].after));
     let first = test.workspace.changes(ANN, None, None, PageSize::from(3)).await.unwrap();
@@ -180,17 +192,29 @@ async fn limits_hold_at_their_edge(test: TestWorkspace) {
         Outcome::Full(limit) => assert!(limit.contains("50000 bytes"), "{limit}"),
         other => panic!("{other:?}"),
     }
+    // A full workspace can be emptied.
+    changed(small.delete(Author::user("cy"), Kind::Project, id).await.unwrap());
+    let appends = |text: &str| Patch { appends: true, ..describe(text) };
+    let id = changed(few.create(Author::user("dee"), new("a")).await.unwrap()).id;
+    changed(few.update(Author::user("dee"), id, appends(&"x".repeat(9_000))).await.unwrap());
+    let joined = changed(few.update(Author::user("dee"), id, appends(&"y".repeat(998))).await.unwrap());
+    assert_eq!(joined.fields["description"].as_str().unwrap().len(), 10_000);
+    assert!(matches!(few.update(Author::user("dee"), id, appends("z")).await.unwrap(), Outcome::Invalid(_)));
 }
 
 async fn an_owners_workspace_moves_and_is_erased(test: TestWorkspace) {
     let id = project(&test, "Harbour").await;
     test.create(Kind::Task, json!({"title": "t", "project_id": id})).await;
     let before = test.dump(ANN).await;
-    move_to(&test.storage, ANN, "bob").await.unwrap();
+    test.storage.move_owner(ANN, "bob", &Quotas::default()).await.unwrap();
     assert_eq!((test.dump("bob").await, test.dump(ANN).await.len()), (before, 0));
     let changes = test.workspace.changes("bob", None, None, PageSize::ALL).await.unwrap().items;
     assert!(changes.len() == 2 && changes.iter().all(|change| change.user_id == "bob"));
-    erase(&test.storage, "bob").await.unwrap();
+    // The sweeper does not erase a user who is there again, or is none that can be absent.
+    let absent = Erasure::Forgotten(Duration::ZERO);
+    assert!(test.storage.erase_some("bob", absent).await.unwrap().is_done);
+    assert_eq!(test.dump("bob").await.len(), 2);
+    assert!(test.storage.erase_some("bob", Erasure::Wanted).await.unwrap().is_done);
     assert!(test.dump("bob").await.is_empty());
     assert!(test.workspace.changes("bob", None, None, PageSize::ALL).await.unwrap().items.is_empty());
 }

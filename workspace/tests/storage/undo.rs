@@ -1,7 +1,7 @@
 //! The undo of changes, and of undoes.
 
 use holdfast_shared::page::PageSize;
-use holdfast_workspace::{Author, Kind, Patch, Undo, Undone};
+use holdfast_workspace::{Author, Kind, NewEntity, Patch, Undo, Undone};
 use proptest::{
     prelude::{Just, Strategy, prop_oneof},
     strategy::ValueTree,
@@ -18,6 +18,7 @@ use crate::{
 on_both_databases!(
     an_undo_and_its_undo_restore_what_was,
     an_entity_that_was_changed_again_is_a_conflict,
+    a_forced_undo_leaves_nothing_without_its_project,
     the_creation_of_a_project_stays_if_others_put_something_into_it,
     random_changes_are_undone_to_the_first_state,
 );
@@ -103,13 +104,40 @@ async fn the_creation_of_a_project_stays_if_others_put_something_into_it(test: T
     assert!(test.dump(ANN).await.is_empty());
     // The task cannot come back without its project.
     let task_removal = {
-        let changes = test.workspace.changes(ANN, Some(task), None, PageSize::ALL).await.unwrap().items;
+        let changes = test.workspace.changes(ANN, Some((Kind::Task, task)), None, PageSize::ALL).await.unwrap().items;
         changes[0].change_set_id
     };
     assert_eq!(undo(&test, task_removal, false).await, Undo::Conflicts(vec![(Kind::Task, task)]));
     done(undo(&test, removal, false).await);
     done(undo(&test, task_removal, false).await);
     assert_eq!(test.dump(ANN).await.len(), 2);
+}
+
+async fn a_forced_undo_leaves_nothing_without_its_project(test: TestWorkspace) {
+    let new = |kind: Kind, input: Value| NewEntity::read_within(kind, input.as_object().unwrap().clone()).unwrap();
+    let tasks = ["a", "b"].map(|title| new(Kind::Task, json!({"title": title})));
+    let project = new(Kind::Project, json!({"name": "Harbour"}));
+    let created = changed(test.workspace.create_project(Author::user(ANN), project, tasks.into()).await.unwrap());
+    let creation = newest_set(&test).await;
+    let (project, edited, other) = (created[0].id, created[1].id, created[2].id);
+    update(&test, Kind::Task, edited, json!({"state": "done"})).await;
+    // The edited task stays, and so does its project.
+    match undo(&test, creation, true).await {
+        Undo::Done { change_set_id, undone, left_out } => {
+            assert_eq!(undone, [(Kind::Task, other)]);
+            assert_eq!(left_out, [(Kind::Project, project), (Kind::Task, edited)]);
+            done(undo(&test, change_set_id, false).await);
+        }
+        refused => panic!("{refused:?}"),
+    }
+    assert_eq!(test.dump(ANN).await.len(), 3);
+    // A deleted task does not come back without the project that somebody has changed.
+    changed(test.workspace.delete(Author::user(ANN), Kind::Project, project).await.unwrap());
+    let deletion = newest_set(&test).await;
+    changed(test.workspace.restore(Author::user(ANN), Kind::Project, project).await.unwrap());
+    changed(test.workspace.delete(Author::user(ANN), Kind::Project, project).await.unwrap());
+    let conflicts = undo(&test, deletion, true).await;
+    assert!(matches!(&conflicts, Undo::Conflicts(entities) if entities.len() == 3), "{conflicts:?}");
 }
 
 /// A random change. A number chooses among the entities that exist.

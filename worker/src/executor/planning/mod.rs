@@ -48,6 +48,8 @@ pub struct Planner {
     pub tools: Option<Vec<String>>,
     /// The newest plan of the conversation.
     pub newest_plan: Option<Plan>,
+    /// The project of the context in words, as of the beginning of the attempt.
+    pub project: Option<String>,
     /// The text that the user has written about themselves, for a run that the user has started.
     profile: Option<String>,
     /// The model that writes the answer after a plan, if the deployment has one for that.
@@ -75,7 +77,7 @@ impl Planner {
             retry_query(lease, recorder, || storage.user_profile(&claim.owner_id)).await?
         };
         let StoredRole { role, tools } = stored.unwrap_or(StoredRole { role: ModelRole::Planner, tools: None });
-        Ok(Some(Self { role, tools, newest_plan, profile, synthesizer: None }))
+        Ok(Some(Self { role, tools, newest_plan, project: None, profile, synthesizer: None }))
     }
 
     /// Returns the definition for the role: its instructions before the agent's own, and its budget.
@@ -182,10 +184,11 @@ impl Attempt<'_> {
             return Vec::new();
         };
         let place = AgentContext::of(&self.memory.metadata).map(|context| prompts::place(&context));
+        let project = planner.project.as_ref().map(|project| format!("The user looks at this project:\n{project}"));
         let profile = planner.profile.as_ref().map(|profile| format!("The user writes about themselves: {profile}"));
         let tools = prompts::tools(&self.tool_specs());
         let of_earlier_run = planner.newest_plan.as_ref().filter(|plan| plan.is_open());
         let plan = self.memory.plan.as_ref().or(of_earlier_run).map(prompts::plan);
-        place.into_iter().chain(profile).chain(tools).chain(plan).collect()
+        place.into_iter().chain(project).chain(profile).chain(tools).chain(plan).collect()
     }
 }
