@@ -281,7 +281,7 @@ async fn a_planner_reads_the_project_of_its_context(_: Deployment) {
         let asked = instructions(&upstream).pop().unwrap();
         assert!(asked.contains("Call the harbour master (todo, priority 5)"), "{asked}");
     }
-    // Somebody else's project is none.
+    // Another user's project is not read.
     let body = json!({"agent_id": agent_id, "input": "hi", "context": {"context_type": "project", "entity_id": project["id"]}});
     let bob = client.user("bob");
     let run = bob.post("/v1/runs", body).await.unwrap();

@@ -10,7 +10,7 @@ use crate::{
 
 in_both_modes!(a_project_lives_from_its_creation_to_its_undo);
 in_either_mode!(
-    what_belongs_to_somebody_else_does_not_exist,
+    an_entity_of_another_user_does_not_exist,
     bad_input_is_refused_with_its_field,
     an_erased_user_has_no_workspace,
 );
@@ -64,7 +64,7 @@ async fn a_project_lives_from_its_creation_to_its_undo(mut deployment: Deploymen
 }
 
 /// Each route, for an entity of another user.
-async fn what_belongs_to_somebody_else_does_not_exist(mut deployment: Deployment) {
+async fn an_entity_of_another_user_does_not_exist(mut deployment: Deployment) {
     let ann = deployment.client().user("ann");
     let bob = ann.user("bob");
     let project = create(&ann, "projects", json!({"name": "Harbour"})).await;

@@ -20,8 +20,9 @@ async fn questions_that_end_a_run_are_answered_with_the_next_message() {
     let (_, client, _deployment) =
         Visit::begin(Deployment::embedded(), "answers_the_questions_of_a_run").await.ends().await;
     let runs = client.get("/v1/runs").await.unwrap();
-    let inputs = runs["items"].as_array().unwrap().len();
-    assert_eq!(inputs, 4);
+    let statuses: Vec<&str> =
+        runs["items"].as_array().unwrap().iter().map(|run| run["status"].as_str().unwrap()).collect();
+    assert_eq!(statuses, ["completed"; 4], "two questions and two replies");
 }
 
 #[tokio::test]

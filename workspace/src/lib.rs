@@ -1,8 +1,8 @@
-//! The workspace: what people and agents work on together.
+//! The workspace of a user: the projects that people and agents work on.
 //!
 //! Reading order: [`kind`] lists the kinds of entities with their fields, [`entity`] is one of them, and [`input`] reads what
 //! a caller writes about it. [`change`] is a record of one change by an [`author`]. [`storage`] keeps all of it, for one owner
-//! at a time. [`tools`] are what agents do with it. Nothing here knows HTTP.
+//! at a time. [`tools`] are those of agents. Nothing here knows HTTP.
 
 mod author;
 mod change;

@@ -177,7 +177,8 @@ pub async fn changes_of(
     Query(query): Query<ChangesQuery>,
 ) -> Result<Json<Page<Change>>, Problem> {
     let page = changes_page(&app, &caller, Some((kind, id)), &query).await?;
-    if page.items.is_empty() && query.cursor.is_none() {
+    // The changes of an entity are forgotten before the entity.
+    if page.items.is_empty() && app.workspace().get(&caller.owner, kind, id).await?.is_none() {
         return Err(Problem::entity_not_found(kind, id));
     }
     Ok(Json(page))

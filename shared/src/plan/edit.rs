@@ -46,7 +46,7 @@ impl PlanEdit {
         for step in &mut self.steps {
             let number = step.step_number;
             if !named.insert(number) {
-                return Err(refused(format!("step {number} stands here twice")));
+                return Err(refused(format!("step {number} is named twice")));
             }
             step.description = step.description.take().map(storable);
             if let Some(needed) = &mut step.depends_on {
@@ -177,7 +177,7 @@ mod tests {
         let many = |count: u32| Value::from((1..=count).map(|n| json!({"step_number": n})).collect::<Vec<_>>());
         assert!(refused(many(20)).contains("step 5 does not exist"));
         assert!(refused(many(21)).contains("1 to 20 steps, not 21"));
-        assert!(refused(json!([{"step_number": 1}, {"step_number": 1}])).contains("step 1 stands here twice"));
+        assert!(refused(json!([{"step_number": 1}, {"step_number": 1}])).contains("step 1 is named twice"));
         let needed =
             |count: u32| json!([{"step_number": 1, "depends_on": (2..2 + count).chain([2]).collect::<Vec<_>>()}]);
         assert!(refused(needed(20)).contains("which does not exist"));

@@ -96,7 +96,7 @@ statements! {
             user_id = case when user_id = $1 then $2 else user_id end
         where owner_id = $1
     ",
-    /// Adds what an owner keeps to what another one keeps.
+    /// Adds the counts of an owner to those of another one.
     MOVE_COUNT = "
         insert into onto_owners (owner_id, entities, bytes)
         select $2, entities, bytes

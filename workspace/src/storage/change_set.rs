@@ -1,4 +1,4 @@
-//! The changes of one transaction: they lock the owner, and are stored with what they change.
+//! The changes of one transaction: they lock the owner, and storage writes them with their effects.
 //!
 //! Each owner has a row that counts their entities and bytes. Its lock orders all changes of the owner, so no two transactions
 //! of one owner can deadlock.
@@ -51,7 +51,7 @@ holdfast_shared::statements! {
         where owner_id = $1 and run_id = $2 and call_id = $3
         order by number
     ",
-    /// Counts what an owner keeps.
+    /// Counts the entities and bytes of an owner.
     COUNT = "
         update onto_owners
         set entities = entities + $2,
@@ -124,7 +124,7 @@ pub enum Beginning<'a> {
 }
 
 impl<'a> ChangeSet<'a> {
-    /// Locks the owner and the run of a call, and forgets what is kept no longer.
+    /// Locks the owner and the run of a call, and removes expired records.
     pub async fn begin(
         tx: &mut Tx,
         author: Author<'a>,
@@ -166,8 +166,8 @@ impl<'a> ChangeSet<'a> {
         self.now - TimeDelta::from_std(KEPT).expect("30 days fit")
     }
 
-    /// Removes at most 100 old changes, and as many entities of each kind that were deleted long ago. So each change of an
-    /// owner pays for what earlier ones have left.
+    /// Removes at most 100 old changes, and as many entities of each kind that were deleted long ago. Each change of an
+    /// owner removes some records of earlier ones.
     async fn forget(&mut self, tx: &mut Tx) -> Result<(), Error> {
         let horizon = Some(self.horizon());
         let freed = tx.fetch_all::<(i64,)>(FORGET_CHANGES, args![self.author.owner, horizon]).await?;

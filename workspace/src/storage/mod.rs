@@ -1,4 +1,4 @@
-//! The workspace in the database. Every function works for one owner: an entity of somebody else does not exist for it.
+//! The workspace in the database. Every function works for one owner, and finds no entity of another owner.
 
 mod change_set;
 mod history;
@@ -175,7 +175,11 @@ impl Workspace {
     pub async fn delete(&self, author: Author<'_>, kind: Kind, id: Uuid) -> Result<Outcome<()>, Error> {
         self.change("delete an entity", author, drop, async |tx: &mut Tx, set: &mut ChangeSet<'_>| {
             let Some(entity) = live(read_in(tx, author.owner, kind, id).await?) else { return Ok(Outcome::NotFound) };
-            let (within, now) = (within(tx, author.owner, &entity).await?, Some(set.now));
+            let now = Some(set.now);
+            let within = match within(tx, author.owner, &entity, self.most_at_once()).await? {
+                Ok(within) => within,
+                Err(limit) => return Ok(Outcome::Full(limit)),
+            };
             for before in within.into_iter().filter(|entity| entity.deleted_at.is_none()).chain([entity]) {
                 let after = Entity { deleted_at: now, ..before.clone() };
                 set.change(Some(before), Some(after));
@@ -203,7 +207,10 @@ impl Workspace {
                 return Ok(Outcome::Invalid(no_such("project_id", Kind::Project)));
             }
             let deleted_at = entity.deleted_at;
-            let within = within(tx, author.owner, &entity).await?;
+            let within = match within(tx, author.owner, &entity, self.most_at_once()).await? {
+                Ok(within) => within,
+                Err(limit) => return Ok(Outcome::Full(limit)),
+            };
             for before in within.into_iter().filter(|entity| entity.deleted_at == deleted_at) {
                 let after = Entity { deleted_at: None, ..before.clone() };
                 set.change(Some(before), Some(after));
@@ -213,6 +220,12 @@ impl Workspace {
         })
         .await
         .map(existing)
+    }
+
+    /// Returns the most bytes of entities that one change may be about: a quarter of those that a workspace keeps. A change has
+    /// them in memory, some times over.
+    const fn most_at_once(&self) -> usize {
+        self.limits.max_bytes / 4
     }
 
     /// Makes the changes of an author in one transaction. If the author's call has made them before, `repeated` makes the
@@ -286,16 +299,28 @@ fn appended(before: &Entity, new: Map<String, Value>) -> Result<Map<String, Valu
     new.into_iter().map(append).collect()
 }
 
-/// Returns the entities of a project, deleted or not; none for another kind.
-async fn within(tx: &mut Tx, owner: &str, project: &Entity) -> Result<Vec<Entity>, Error> {
-    let mut entities = Vec::new();
-    if project.kind == Kind::Project {
-        for kind in Kind::ALL.iter().filter(|kind| kind.is_within_project()) {
-            let rows = tx.fetch_all::<EntityRow>(table(*kind).of_project, args![owner, project.id]).await?;
-            entities.extend(rows.into_iter().map(|row| entity(*kind, row)));
-        }
+/// Returns the entities of a project, deleted or not; none for another kind. Returns the limit if they have more bytes.
+async fn within(tx: &mut Tx, owner: &str, project: &Entity, most: usize) -> Result<Result<Vec<Entity>, String>, Error> {
+    let kinds = || Kind::ALL.iter().filter(|kind| project.kind == Kind::Project && kind.is_within_project());
+    let mut bytes = 0;
+    for kind in kinds() {
+        bytes += tx.fetch_one::<(i64,)>(table(*kind).bytes_of_project, args![owner, project.id]).await?.0;
     }
-    Ok(entities)
+    if bytes > most as i64 {
+        return Ok(Err(too_much(most)));
+    }
+    let mut entities = Vec::new();
+    for kind in kinds() {
+        let rows = tx.fetch_all::<EntityRow>(table(*kind).of_project, args![owner, project.id]).await?;
+        entities.extend(rows.into_iter().map(|row| entity(*kind, row)));
+    }
+    Ok(Ok(entities))
+}
+
+fn too_much(most: usize) -> String {
+    format!(
+        "one change is about at most {most} bytes of entities, a quarter of a workspace; delete documents one by one first"
+    )
 }
 
 /// Returns the first changed field that names an entity which the project does not have.

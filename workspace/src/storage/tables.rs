@@ -12,6 +12,8 @@ pub struct Table {
     pub list: Sql,
     /// Returns the owner's entities of the project `$2`.
     pub of_project: Sql,
+    /// Returns the bytes of JSON of the owner's entities of the project `$2`, roughly.
+    pub bytes_of_project: Sql,
     /// Returns the ids of the owner's live entities of the project `$2`.
     pub live_ids: Sql,
     /// Stores entities with their current state.
@@ -97,6 +99,15 @@ macro_rules! table {
                     from ", $table, " e
                     where e.owner_id = $1 and ", $is_of_project, "
                 "),
+                /// Returns the bytes of the entities of a project.
+                BYTES_OF_PROJECT = concat!("
+                    select cast(
+                            coalesce(sum(octet_length(cast({object}('props', {json:e.props}", $(read!($column $form)),+, ") as text))), 0)
+                            as bigint
+                        )
+                    from ", $table, " e
+                    where e.owner_id = $1 and ", $is_of_project, "
+                "),
                 /// Returns the ids of the live entities of a project.
                 LIVE_IDS = concat!("
                     select e.id
@@ -141,6 +152,7 @@ macro_rules! table {
                 get: GET,
                 list: LIST,
                 of_project: OF_PROJECT,
+                bytes_of_project: BYTES_OF_PROJECT,
                 live_ids: LIVE_IDS,
                 put: PUT,
                 remove: REMOVE,

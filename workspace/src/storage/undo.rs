@@ -10,8 +10,9 @@ use super::{
     Workspace,
     change_set::{Beginning, ChangeSet},
     history::{ChangeRow, change},
-    rows::read_in,
+    rows::{EntityRow, entity, read_in},
     tables::table,
+    too_much,
 };
 use crate::{author::Author, change::Change, entity::Entity, kind::Kind};
 
@@ -22,6 +23,28 @@ holdfast_shared::statements! {
         from onto_changes
         where owner_id = $1 and change_set_id = $2
         order by id
+    ",
+    /// Returns the bytes of the changes of a set.
+    BYTES_OF_SET = "
+        select cast(coalesce(sum(bytes), 0) as bigint)
+        from onto_changes
+        where owner_id = $1 and change_set_id = $2
+    ",
+    /// Returns the bytes of the changes of a run and of the runs below it.
+    BYTES_OF_RUN = "
+        with recursive family as (
+            select id
+            from agent_runs
+            where id = $2
+            union all
+            select r.id
+            from agent_runs r
+            join family f on r.parent_run_id = f.id
+        )
+        select cast(coalesce(sum(bytes), 0) as bigint)
+        from onto_changes
+        where owner_id = $1
+          and run_id in (select id from family)
     ",
     /// Returns the changes of a run and of the runs below it, in order.
     CHANGES_OF_RUN = "
@@ -89,10 +112,10 @@ pub enum Undo {
         change_set_id: Uuid,
         /// The entities that are as before.
         undone: Vec<(Kind, Uuid)>,
-        /// The entities that somebody changed again, which stay as they are.
+        /// The entities that were changed again since, which stay as they are.
         left_out: Vec<(Kind, Uuid)>,
     },
-    /// Somebody changed these entities again, and the caller does not want to leave them out.
+    /// These entities were changed again since, and the caller does not leave them out.
     Conflicts(Vec<(Kind, Uuid)>),
     /// The set is undone already.
     AlreadyUndone,
@@ -119,10 +142,15 @@ impl Workspace {
             let Beginning::Set(mut set) = ChangeSet::begin(tx, author, self.limits, Some(set_id)).await? else {
                 return Ok(RollBack(Undo::NotFound));
             };
-            let changes_of = match undone {
-                Undone::Set(_) => CHANGES_OF_SET,
-                Undone::Run(_) => CHANGES_OF_RUN,
+            let (bytes_of, changes_of) = match undone {
+                Undone::Set(_) => (BYTES_OF_SET, CHANGES_OF_SET),
+                Undone::Run(_) => (BYTES_OF_RUN, CHANGES_OF_RUN),
             };
+            // Each change has two states.
+            let most = self.most_at_once();
+            if tx.fetch_one::<(i64,)>(bytes_of, args![owner, set_id]).await?.0 / 2 > most as i64 {
+                return Ok(RollBack(Undo::Full(too_much(most))));
+            }
             let rows = tx.fetch_all::<ChangeRow>(changes_of, args![owner, set_id]).await?;
             let changes: Vec<Change> = rows.into_iter().filter_map(change).collect();
             if changes.first().is_none_or(|change| change.created_at < set.horizon()) {
@@ -137,9 +165,15 @@ impl Workspace {
                 return Ok(RollBack(Undo::AlreadyUndone));
             }
             let effects = effects_of(changes);
-            let mut current = BTreeMap::new();
-            for (id, effect) in &effects {
-                current.insert(*id, read_in(tx, owner, effect.kind, *id).await?);
+            let mut current: BTreeMap<Uuid, Option<Entity>> = effects.keys().map(|id| (*id, None)).collect();
+            for kind in Kind::ALL {
+                let of_kind = effects.iter().filter(|(_, effect)| effect.kind == *kind).map(|(id, _)| *id);
+                for row in
+                    tx.fetch_all::<EntityRow>(table(*kind).get, args![owner, of_kind.collect::<Vec<_>>()]).await?
+                {
+                    let found = entity(*kind, row);
+                    current.insert(found.id, Some(found));
+                }
             }
             let kept = kept_entities(tx, owner, &effects, &current).await?;
             let (mut as_before, mut left_out) = (Vec::new(), Vec::new());
@@ -170,7 +204,7 @@ impl Workspace {
 
 /// Returns whether a set that undoes this one is not undone itself.
 async fn is_undone(tx: &mut Tx, owner: &str, set_id: Uuid) -> Result<bool, Error> {
-    // The newest chain of undoes alternates; its length says who has the last word.
+    // Each undo in the newest chain reverses the one before it.
     let (mut of, mut is_undone, mut seen) = (set_id, false, BTreeSet::new());
     while seen.insert(of) {
         let undoers = tx.fetch_all::<(Uuid,)>(UNDOERS, args![owner, of]).await?;
@@ -204,7 +238,7 @@ fn effects_of(changes: Vec<Change>) -> BTreeMap<Uuid, EntityEffect> {
     effects
 }
 
-/// Returns the entities that the undo must leave as they are: those that somebody has changed again, and those that would be
+/// Returns the entities that the undo must leave as they are: those that were changed again since, and those that would be
 /// without their project, or leave others without theirs.
 async fn kept_entities(
     tx: &mut Tx,

@@ -7,7 +7,7 @@ use holdfast_shared::{
     quotas::{Quotas, WorkspaceLimits},
     storage::Erasure,
 };
-use holdfast_workspace::{Action, Author, Filter, Kind, NewEntity, Outcome, Patch, Workspace};
+use holdfast_workspace::{Action, Author, Filter, Kind, NewEntity, Outcome, Patch, Undo, Undone, Workspace};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -19,12 +19,13 @@ use crate::{
 on_both_databases!(
     an_entity_is_read_as_it_was_written,
     a_change_of_another_version_is_refused,
-    an_entity_of_somebody_else_does_not_exist,
+    an_entity_of_another_owner_does_not_exist,
     an_entity_names_only_entities_of_its_project,
     a_project_is_deleted_and_restored_with_everything_in_it,
     lists_have_pages_and_filters,
     each_change_is_recorded_with_both_states,
     limits_hold_at_their_edge,
+    one_change_is_about_a_quarter_of_a_workspace,
     an_owners_workspace_moves_and_is_erased,
 );
 
@@ -72,7 +73,7 @@ async fn a_change_of_another_version_is_refused(test: TestWorkspace) {
     assert_eq!(same.version, 2);
 }
 
-async fn an_entity_of_somebody_else_does_not_exist(test: TestWorkspace) {
+async fn an_entity_of_another_owner_does_not_exist(test: TestWorkspace) {
     let id = project(&test, "Harbour").await;
     let workspace = &test.workspace;
     assert_eq!(workspace.get("bob", Kind::Project, id).await.unwrap(), None);
@@ -200,6 +201,27 @@ async fn limits_hold_at_their_edge(test: TestWorkspace) {
     let joined = changed(few.update(Author::user("dee"), id, appends(&"y".repeat(998))).await.unwrap());
     assert_eq!(joined.fields["description"].as_str().unwrap().len(), 10_000);
     assert!(matches!(few.update(Author::user("dee"), id, appends("z")).await.unwrap(), Outcome::Invalid(_)));
+}
+
+async fn one_change_is_about_a_quarter_of_a_workspace(test: TestWorkspace) {
+    let id = project(&test, "Harbour").await;
+    let mut documents = Vec::new();
+    for _ in 0..4 {
+        let body = "x".repeat(1024 * 1024 - 1000);
+        let document = json!({"title": "Log", "project_id": id, "body": body});
+        documents.push(test.create(Kind::Document, document).await.id);
+    }
+    // Four documents with their fields have just less than a quarter of 16 MiB.
+    let deleted = test.workspace.delete(Author::user(ANN), Kind::Project, id).await.unwrap();
+    changed(deleted);
+    let deletion = test.workspace.changes(ANN, None, None, PageSize::from(1)).await.unwrap().items[0].change_set_id;
+    let small = test.limited(WorkspaceLimits { max_entities: 100, max_bytes: 15 << 20 });
+    match small.restore(Author::user(ANN), Kind::Project, id).await.unwrap() {
+        Outcome::Full(limit) => assert!(limit.contains("a quarter of a workspace"), "{limit}"),
+        other => panic!("{other:?}"),
+    }
+    let undone = small.undo(Author::user(ANN), Undone::Set(deletion), false).await.unwrap();
+    assert!(matches!(undone, Undo::Full(_)), "{undone:?}");
 }
 
 async fn an_owners_workspace_moves_and_is_erased(test: TestWorkspace) {
