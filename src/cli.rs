@@ -9,7 +9,7 @@ use clap::{
 };
 use holdfast_shared::config::{
     ApiConfig, ModelConfig, PlannerConfig, QuotasConfig, RunConfig, SECRET_FILE_SUFFIX, StoresConfig, ToolsConfig,
-    UsersConfig,
+    UsersConfig, WebSearchConfig,
 };
 
 use crate::{chat::ChatArgs, doctor::DoctorArgs, healthcheck::HealthcheckArgs, secret_files};
@@ -70,6 +70,8 @@ pub struct ServerSettings {
     pub tools: ToolsConfig,
     #[command(flatten)]
     pub planner: PlannerConfig,
+    #[command(flatten)]
+    pub web_search: WebSearchConfig,
     #[command(flatten)]
     pub logging: LoggingConfig,
 }

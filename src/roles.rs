@@ -223,6 +223,7 @@ fn make_worker(
         archive_retention: settings.stores.archive_retention,
         quotas,
         workspace_limits: settings.quotas.workspace(),
+        web_search: settings.web_search.clone(),
         forgotten_after: settings.quotas.forgotten_after(),
     }
 }

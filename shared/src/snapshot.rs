@@ -156,6 +156,11 @@ impl SnapshotBuilder {
             | EventBody::PlanStepStarted(_)
             | EventBody::PlanStepCompleted(_)
             | EventBody::QuestionAsked(_)
+            | EventBody::ContextShifted(_)
+            | EventBody::FocusChanged(_)
+            | EventBody::OntologyLoaded(_)
+            | EventBody::TemplateRequested(_)
+            | EventBody::TemplateSuggested(_)
             | EventBody::SubagentCompleted(_)
             | EventBody::MessageSteered(_)
             | EventBody::Unknown => {}
@@ -317,6 +322,11 @@ impl Snapshot {
             | EventBody::PlanStepStarted(_)
             | EventBody::PlanStepCompleted(_)
             | EventBody::QuestionAsked(_)
+            | EventBody::ContextShifted(_)
+            | EventBody::FocusChanged(_)
+            | EventBody::OntologyLoaded(_)
+            | EventBody::TemplateRequested(_)
+            | EventBody::TemplateSuggested(_)
             | EventBody::SubagentCompleted(_)
             | EventBody::MessageSteered(_)
             | EventBody::Unknown => {}

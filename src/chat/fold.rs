@@ -96,6 +96,13 @@ impl Fold {
                 let notice = format!("{} works on it, as run {}", visible(&child.agent), child.child_run_id);
                 vec![DisplayItem::Notice(notice)]
             }
+            EventBody::ContextShifted(shifted) => vec![DisplayItem::Notice(visible(&shifted.message).into_owned())],
+            EventBody::TemplateRequested(requested) => {
+                vec![DisplayItem::Notice(format!("template requested: {}", visible(&requested.kind)))]
+            }
+            EventBody::TemplateSuggested(suggested) => {
+                vec![DisplayItem::Notice(format!("template suggested: {}", visible(&suggested.name)))]
+            }
             EventBody::PlanCreated(created) => vec![DisplayItem::Notice(plan::made(&created.plan))],
             EventBody::PlanUpdated(updated) => {
                 plan::changed(&updated.plan).map(DisplayItem::Notice).into_iter().collect()
@@ -148,6 +155,8 @@ impl Fold {
             | EventBody::ContextUsage(_)
             | EventBody::SubagentCompleted(_)
             | EventBody::QuestionAsked(_)
+            | EventBody::FocusChanged(_)
+            | EventBody::OntologyLoaded(_)
             | EventBody::Unknown => vec![],
         }
     }

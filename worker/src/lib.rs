@@ -21,13 +21,14 @@ mod tools;
 use std::{sync::Arc, time::Duration};
 
 use holdfast_shared::{
-    config::{PlannerConfig, RunConfig, ToolsConfig},
+    config::{PlannerConfig, RunConfig, ToolsConfig, WebSearchConfig},
     queue::Queue,
     quotas::{Quotas, WorkspaceLimits},
     run_log::RunLog,
     schema::SchemaChecks,
     storage::{ClaimTerms, Holder, Storage},
 };
+use holdfast_workspace::WebSearch;
 use tokio_util::sync::CancellationToken;
 
 use agents::Agents;
@@ -54,6 +55,8 @@ pub struct Worker {
     pub quotas: Quotas,
     /// The limits of one owner's workspace, which runs change.
     pub workspace_limits: WorkspaceLimits,
+    /// The provider of web searches.
+    pub web_search: WebSearchConfig,
     /// An anonymous user who is absent for longer is removed; `None` keeps all of them.
     pub forgotten_after: Option<Duration>,
 }
@@ -66,6 +69,7 @@ struct WorkerState {
     agents: Agents,
     mcp: Arc<Mcp>,
     schemas: SchemaChecks,
+    web_search: Option<WebSearch>,
 }
 
 impl WorkerState {
@@ -86,6 +90,7 @@ impl Worker {
             agents: Agents::default(),
             mcp: Mcp::new(&self.tools, Arc::clone(&self.children)),
             schemas: SchemaChecks::new(&self.tools),
+            web_search: WebSearch::new(&self.web_search),
             worker: self,
         });
         tracing::info!(

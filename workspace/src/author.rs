@@ -11,6 +11,8 @@ pub struct Author<'a> {
     pub user: &'a str,
     /// The call, if a run makes the changes.
     pub call: Option<AuthorCall<'a>>,
+    /// Whether the user is an operator, who may publish templates.
+    pub is_operator: bool,
 }
 
 /// A call of a tool by an attempt at a run. Its changes are made once, however often it is repeated.
@@ -27,6 +29,11 @@ pub struct AuthorCall<'a> {
 impl<'a> Author<'a> {
     /// Returns a user as the author of changes of their own workspace.
     pub const fn user(owner: &'a str) -> Self {
-        Self { owner, user: owner, call: None }
+        Self { owner, user: owner, call: None, is_operator: false }
+    }
+
+    /// Returns an operator as the author of changes of an owner's workspace.
+    pub const fn operator(owner: &'a str, user: &'a str) -> Self {
+        Self { owner, user, call: None, is_operator: true }
     }
 }

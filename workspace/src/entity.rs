@@ -34,6 +34,31 @@ impl Entity {
         self.fields.get(self.kind.title_field()).and_then(Value::as_str).unwrap_or_default()
     }
 
+    /// Returns the id in a field.
+    pub fn id_in(&self, field: &str) -> Option<Uuid> {
+        self.fields.get(field).and_then(id_of)
+    }
+
+    /// Returns the kind in a field.
+    pub fn kind_in(&self, field: &str) -> Option<Kind> {
+        self.fields.get(field)?.as_str()?.parse().ok()
+    }
+
+    /// Returns whether the entity is not deleted.
+    pub const fn is_live(&self) -> bool {
+        self.deleted_at.is_none()
+    }
+
+    /// Returns the entities without which this one cannot be: its project, and the ends of a relation.
+    pub fn needs(&self) -> Vec<(Kind, Uuid)> {
+        let project = self.project_id.map(|id| (Kind::Project, id));
+        let ends = self.kind.fields().iter().filter_map(|field| match field.form {
+            Form::IdOf(kind) => Some((self.kind_in(kind)?, self.id_in(field.name)?)),
+            _ => None,
+        });
+        project.into_iter().chain(ends).collect()
+    }
+
     /// Returns the entity as a change keeps it.
     pub fn state(&self) -> Value {
         json!(self)
@@ -60,12 +85,13 @@ impl Entity {
     pub fn row(&self, owner: &str) -> Value {
         let mut row = self.fields.clone();
         for field in self.kind.fields() {
-            if let (Form::Id(_), Some(id)) = (field.form, row.get(field.name).and_then(id_of)) {
+            if let (Form::Id(_) | Form::IdOf(_), Some(id)) = (field.form, row.get(field.name).and_then(id_of)) {
                 row.insert(field.name.to_owned(), json!(id.simple().to_string()));
             }
         }
         row.insert("id".to_owned(), json!(self.id.simple().to_string()));
         row.insert("owner_id".to_owned(), json!(owner));
+        row.insert("folded".to_owned(), json!(folded(self.title())));
         row.insert("project_id".to_owned(), json!(self.project_id.map(|id| id.simple().to_string())));
         row.insert("version".to_owned(), json!(self.version));
         row.insert("created_at".to_owned(), json!(text_of(self.created_at)));
@@ -79,7 +105,7 @@ impl Entity {
         for field in self.kind.fields() {
             let Some(value) = self.fields.get_mut(field.name) else { continue };
             match field.form {
-                Form::Id(_) => *value = json!(id_of(value)),
+                Form::Id(_) | Form::IdOf(_) => *value = json!(id_of(value)),
                 Form::Time => *value = json!(time_of(value).map(text_of)),
                 _ => {}
             }
@@ -104,6 +130,11 @@ impl Serialize for Entity {
         map.serialize_entry("deleted_at", &self.deleted_at.map(text_of))?;
         map.end()
     }
+}
+
+/// Returns a name as the search compares it, in small letters.
+pub fn folded(name: &str) -> String {
+    name.to_lowercase()
 }
 
 /// Returns a time as JSON has it.

@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
 use crate::{
+    contents::read_contents,
     entity::{id_of, text_of, time_of},
     kind::{Field, Form, Kind},
 };
@@ -16,6 +17,8 @@ const MAX_PROPS: usize = 16 * 1024;
 /// A new entity.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewEntity {
+    /// UUIDv7.
+    pub id: Uuid,
     /// Its kind.
     pub kind: Kind,
     /// The project that it belongs to.
@@ -62,7 +65,7 @@ impl NewEntity {
         let project_id = match (kind.is_within_project(), input.remove("project_id").unwrap_or_default()) {
             (_, Value::Null) => None,
             (true, given) => Some(id_of(&given).ok_or_else(|| wants_id("project_id"))?),
-            (false, _) => return Err(invalid("project_id", "a project belongs to no project")),
+            (false, _) => return Err(invalid("project_id", format!("a {} belongs to no project", kind.as_str()))),
         };
         let mut fields = read_fields(kind, input)?;
         for field in kind.fields() {
@@ -73,7 +76,10 @@ impl NewEntity {
             check_required(field, value)?;
         }
         fields.entry("props").or_insert_with(|| json!({}));
-        Ok(Self { kind, project_id, fields })
+        check_body(kind, &fields)?;
+        let new = Self { id: Uuid::now_v7(), kind, project_id, fields };
+        check_ends(kind, &new.fields)?;
+        Ok(new)
     }
 }
 
@@ -87,12 +93,16 @@ impl Patch {
         if input.contains_key("project_id") {
             return Err(invalid("project_id", "an entity stays in its project"));
         }
+        if kind == Kind::Edge && input.keys().any(|name| name != "props") {
+            return Err(invalid("relation", "an edge stays as it is; delete it and create another one"));
+        }
         let fields = read_fields(kind, input)?;
         for (name, value) in &fields {
             if let Some(field) = kind.field(name) {
                 check_required(field, value)?;
             }
         }
+        check_body(kind, &fields)?;
         Ok(Self { kind, fields, version, appends: false })
     }
 }
@@ -132,7 +142,7 @@ pub(crate) fn read_value(field: &Field, value: Value) -> Result<Value, InvalidFi
             Value::String(text) if text.len() <= most => Ok(json!(storable(text))),
             _ => refuse(format!("a text of at most {most} bytes")),
         },
-        Form::Word(words) => match value.as_str() {
+        Form::Word(words) | Form::State(words) => match value.as_str() {
             Some(word) if words.contains(&word) => Ok(value),
             _ => refuse(format!("one of {}", words.join(", "))),
         },
@@ -143,6 +153,16 @@ pub(crate) fn read_value(field: &Field, value: Value) -> Result<Value, InvalidFi
         Form::Time => match time_of(&value).or_else(|| midnight_of(&value)).filter(is_storable_time) {
             Some(at) => Ok(json!(text_of(at))),
             None => refuse("a time or a day".to_owned()),
+        },
+        Form::Object(most) => match value {
+            value if value.is_object() && !is_too_deep(&value) && value.to_string().len() <= most => {
+                Ok(storable_json(value))
+            }
+            _ => refuse(format!("a JSON object of at most {most} bytes and {MAX_DEPTH} levels")),
+        },
+        Form::IdOf(kind) => match id_of(&value) {
+            Some(id) => Ok(json!(id)),
+            None => refuse(format!("the id of an entity of the kind in {kind}")),
         },
         Form::Id(kind) => match id_of(&value) {
             Some(id) => Ok(json!(id)),
@@ -179,11 +199,25 @@ fn check_required(field: &Field, value: &Value) -> Result<(), InvalidField> {
     Ok(())
 }
 
+/// Refuses a template of which no project can be made.
+fn check_body(kind: Kind, fields: &Map<String, Value>) -> Result<(), InvalidField> {
+    match fields.get("body") {
+        Some(Value::Object(body)) if kind == Kind::Template => read_contents("body", body).map(drop),
+        _ => Ok(()),
+    }
+}
+
+/// Refuses a relation of an entity to itself.
+fn check_ends(kind: Kind, fields: &Map<String, Value>) -> Result<(), InvalidField> {
+    let is_loop = kind == Kind::Edge && fields["from_id"] == fields["to_id"];
+    if is_loop { Err(invalid("to_id", "an entity has no relation to itself")) } else { Ok(()) }
+}
+
 fn wants_id(field: &str) -> InvalidField {
     invalid(field, "the id of a project is needed, such as \"01a20131-6243-7797-8616-20e98be7ff86\"")
 }
 
-fn invalid(field: &str, problem: impl Into<String>) -> InvalidField {
+pub(crate) fn invalid(field: &str, problem: impl Into<String>) -> InvalidField {
     InvalidField { field: field.to_owned(), problem: problem.into() }
 }
 

@@ -20,6 +20,10 @@ pub enum Kind {
     Document,
     /// Something that a project produces.
     Output,
+    /// A relation between two entities of a project.
+    Edge,
+    /// The contents that new projects of a sort begin with.
+    Template,
 }
 
 /// A field of a kind.
@@ -40,14 +44,20 @@ pub enum Form {
     Text(usize),
     /// A long text of at most this many bytes, which lists leave out.
     Body(usize),
-    /// One of these words; the first is that of a new entity.
+    /// One of these words.
     Word(&'static [&'static str]),
+    /// One of these words; the first is that of a new entity.
+    State(&'static [&'static str]),
     /// A whole number in this range, inclusive.
     Number(i64, i64),
     /// A point in time, RFC 3339.
     Time,
     /// The id of an entity of this kind in the same project.
     Id(Kind),
+    /// The id of an entity in the same project, or of the project, whose kind is the value of this field.
+    IdOf(&'static str),
+    /// A JSON object of at most this many bytes.
+    Object(usize),
 }
 
 /// Longest name or title, and longest description, in characters.
@@ -57,8 +67,13 @@ const DESCRIPTION: Form = Form::Text(10_000);
 const WORD: Form = Form::Text(100);
 /// Longest body, in bytes.
 const BODY: Form = Form::Body(1024 * 1024);
-const PHASES: Form = Form::Word(&["draft", "active", "done"]);
-const TEXT_STATES: Form = Form::Word(&["draft", "in_review", "published"]);
+/// Longest contents of a template, in bytes of JSON.
+const CONTENTS: Form = Form::Object(64 * 1024);
+const PHASES: Form = Form::State(&["draft", "active", "done"]);
+const TEXT_STATES: Form = Form::State(&["draft", "in_review", "published"]);
+
+/// Kinds that relations connect.
+const ENDS: Form = Form::Word(&["project", "task", "plan", "goal", "document", "output"]);
 
 const fn required(name: &'static str, form: Form) -> Field {
     Field { name, form, is_required: true }
@@ -72,7 +87,7 @@ const PROJECT: &[Field] = &[
     required("name", NAME),
     optional("description", DESCRIPTION),
     optional("type_key", WORD),
-    required("state", Form::Word(&["planning", "active", "paused", "done", "archived"])),
+    required("state", Form::State(&["planning", "active", "paused", "done", "archived"])),
     optional("start_at", Form::Time),
     optional("end_at", Form::Time),
 ];
@@ -80,7 +95,7 @@ const PROJECT: &[Field] = &[
 const TASK: &[Field] = &[
     required("title", NAME),
     optional("description", DESCRIPTION),
-    required("state", Form::Word(&["todo", "in_progress", "blocked", "done", "cancelled"])),
+    required("state", Form::State(&["todo", "in_progress", "blocked", "done", "cancelled"])),
     optional("priority", Form::Number(1, 5)),
     optional("due_at", Form::Time),
     optional("plan_id", Form::Id(Kind::Plan)),
@@ -98,7 +113,7 @@ const PLAN: &[Field] = &[
 const GOAL: &[Field] = &[
     required("name", NAME),
     optional("description", DESCRIPTION),
-    required("state", Form::Word(&["open", "achieved", "dropped"])),
+    required("state", Form::State(&["open", "achieved", "dropped"])),
     optional("target_date", Form::Time),
 ];
 
@@ -107,6 +122,26 @@ const DOCUMENT: &[Field] =
 
 const OUTPUT: &[Field] =
     &[required("name", NAME), optional("kind", WORD), optional("body", BODY), required("state", TEXT_STATES)];
+
+const EDGE: &[Field] = &[
+    required("from_kind", ENDS),
+    required("from_id", Form::IdOf("from_kind")),
+    required("relation", Form::Word(RELATIONS)),
+    required("to_kind", ENDS),
+    required("to_id", Form::IdOf("to_kind")),
+];
+
+/// The relations, each of its first end to its second one.
+pub const RELATIONS: &[&str] = &["has", "supports", "depends_on", "blocks", "documents", "produces", "relates_to"];
+
+const TEMPLATE: &[Field] = &[
+    required("name", NAME),
+    optional("key", WORD),
+    optional("kind", WORD),
+    optional("description", DESCRIPTION),
+    optional("body", CONTENTS),
+    required("state", Form::State(&["requested", "draft", "published"])),
+];
 
 impl Kind {
     /// Returns the fields of the kind, without those that all kinds have.
@@ -118,6 +153,8 @@ impl Kind {
             Self::Goal => GOAL,
             Self::Document => DOCUMENT,
             Self::Output => OUTPUT,
+            Self::Edge => EDGE,
+            Self::Template => TEMPLATE,
         }
     }
 
@@ -128,13 +165,14 @@ impl Kind {
 
     /// Returns whether entities of the kind belong to a project.
     pub const fn is_within_project(self) -> bool {
-        !matches!(self, Self::Project)
+        !matches!(self, Self::Project | Self::Template)
     }
 
     /// Returns the name of the field by which people know an entity.
     pub const fn title_field(self) -> &'static str {
         match self {
             Self::Task | Self::Document => "title",
+            Self::Edge => "relation",
             _ => "name",
         }
     }
@@ -148,6 +186,8 @@ impl Kind {
             Self::Goal => "goals",
             Self::Document => "documents",
             Self::Output => "outputs",
+            Self::Edge => "edges",
+            Self::Template => "templates",
         }
     }
 
@@ -163,6 +203,12 @@ impl Kind {
 
     /// All kinds.
     pub const ALL: &'static [Self] = <Self as strum::VariantArray>::VARIANTS;
+
+    /// The kinds of what a project has, without the relations between them.
+    pub const CONTENTS: [Self; 5] = [Self::Goal, Self::Plan, Self::Task, Self::Document, Self::Output];
+
+    /// The kinds that people look for by name.
+    pub const SEARCHED: [Self; 6] = [Self::Project, Self::Goal, Self::Plan, Self::Task, Self::Document, Self::Output];
 }
 
 impl Field {
@@ -176,7 +222,7 @@ impl Form {
     /// Returns the value of a new entity that its author leaves out.
     pub const fn default(self) -> Option<&'static str> {
         match self {
-            Self::Word(words) => Some(words[0]),
+            Self::State(words) => Some(words[0]),
             _ => None,
         }
     }
@@ -185,10 +231,11 @@ impl Form {
     pub fn example(self) -> String {
         match self {
             Self::Text(_) | Self::Body(_) => "\"Call the harbour master\"".to_owned(),
-            Self::Word(words) => format!("{:?}", words[0]),
+            Self::Word(words) | Self::State(words) => format!("{:?}", words[0]),
             Self::Number(least, _) => least.to_string(),
             Self::Time => "\"2026-12-01T09:00:00Z\"".to_owned(),
-            Self::Id(_) => "\"01a20131-6243-7797-8616-20e98be7ff86\"".to_owned(),
+            Self::Object(_) => "{}".to_owned(),
+            Self::Id(_) | Self::IdOf(_) => "\"01a20131-6243-7797-8616-20e98be7ff86\"".to_owned(),
         }
     }
 }

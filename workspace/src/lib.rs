@@ -6,6 +6,7 @@
 
 mod author;
 mod change;
+mod contents;
 mod entity;
 mod input;
 mod kind;
@@ -17,5 +18,8 @@ pub use change::{Action, Change};
 pub use entity::Entity;
 pub use input::{InvalidField, NewEntity, Patch};
 pub use kind::{Field, Form, Kind};
-pub use storage::{Filter, Outcome, Undo, Undone, Workspace, statement_texts};
-pub use tools::{ToolFailure, ToolOutput, ToolScope, WorkspaceTool};
+pub use storage::{Filter, Found, Outcome, Search, Undo, Undone, Workspace, filter_name, statement_texts};
+pub use tools::{
+    Call, Category, EntityReference, Merge, Merger, Notice, ProjectContents, TASKS, ToolFailure, ToolOutput, ToolScope,
+    WebSearch, WorkspaceTool, is_help,
+};

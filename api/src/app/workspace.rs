@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use holdfast_shared::turns::{NoTurn, TurnPermit};
-use holdfast_workspace::{Author, Entity, Kind, NewEntity, Outcome, Patch, Undo, Undone, Workspace};
+use holdfast_workspace::{Author, Entity, Found, Kind, NewEntity, Outcome, Patch, Search, Undo, Undone, Workspace};
 use serde::Serialize;
 use uuid::Uuid;
 
@@ -73,6 +73,21 @@ impl App {
             Undo::NotFound => Err(Problem::nothing_to_undo()),
             Undo::Full(limit) => Err(Problem::workspace_full(&limit)),
         }
+    }
+
+    /// Publishes a template of any owner, for an operator.
+    pub async fn publish_template(&self, operator: &Caller, id: Uuid, patch: Patch) -> Result<Entity, Problem> {
+        let _turn = self.turn(operator).await?;
+        let not_found = || Problem::entity_not_found(Kind::Template, id);
+        let owner = self.workspace.owner_of_template(id).await?.ok_or_else(not_found)?;
+        let author = Author::operator(&owner, &operator.owner);
+        changed(self.workspace.update(author, id, patch).await?, Kind::Template, id)
+    }
+
+    /// Finds entities of the caller. A search takes a turn too, because it reads all names of a workspace.
+    pub async fn search_workspace(&self, caller: &Caller, search: Search<'_>) -> Result<Vec<Found>, Problem> {
+        let _turn = self.turn(caller).await?;
+        Ok(self.workspace.search(&caller.owner, search).await?)
     }
 
     /// Waits for the caller's turn. Order matters: the database orders the changes of an owner too, but a request that waits

@@ -254,6 +254,11 @@ const fn is_output(kind: EventKind) -> bool {
         | EventKind::AgentState
         | EventKind::ContextUsage
         | EventKind::WarningRaised
+        | EventKind::ContextShifted
+        | EventKind::FocusChanged
+        | EventKind::OntologyLoaded
+        | EventKind::TemplateRequested
+        | EventKind::TemplateSuggested
         | EventKind::RunCompleted
         | EventKind::RunFailed
         | EventKind::RunCancelled

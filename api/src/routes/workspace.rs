@@ -9,19 +9,24 @@ use axum::{
     response::IntoResponse,
 };
 use holdfast_shared::page::Page;
-use holdfast_workspace::{Change, Entity, Filter, Form, Kind, NewEntity, Patch, Undone};
+use holdfast_workspace::{Change, Entity, Filter, Found, Kind, NewEntity, Patch, Search, Undone};
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
 use super::page_size;
 use crate::{
     anonymous_limits::AdmittedWriter,
     app::{App, UndoneChanges},
-    auth::Caller,
+    auth::{Caller, Operator},
     extract::{JsonBody, Query, RunId},
     problem::Problem,
 };
+
+/// Longest words of a search, in characters, and its results.
+const MAX_QUERY: usize = 200;
+const USUAL_RESULTS: usize = 20;
+const MAX_RESULTS: usize = 50;
 
 /// An entity: the fields of its kind, and `id`, `project_id` (except of a project), `props`, `version`, `created_at`,
 /// `updated_at` and `deleted_at`.
@@ -42,12 +47,65 @@ pub struct EntityInPath(Kind, Uuid);
 pub struct EntityQuery {
     /// Those of this project.
     project_id: Option<Uuid>,
+    /// Of edges: those that have this entity as an end.
+    entity_id: Option<Uuid>,
     /// Those in this state.
     state: Option<String>,
+    /// Of tasks: those of this priority.
+    priority: Option<i64>,
+    /// Of tasks: those that are due before this time.
+    due_before: Option<String>,
+    /// Of tasks: those of this plan.
+    plan_id: Option<Uuid>,
+    /// Of tasks: those of this goal.
+    goal_id: Option<Uuid>,
+    /// Of documents: those of this type.
+    #[serde(rename = "type")]
+    document_type: Option<String>,
+    /// Of projects: those of this type.
+    type_key: Option<String>,
+    /// Of outputs: those of this kind.
+    kind: Option<String>,
+    /// Of edges: those of this relation.
+    relation: Option<String>,
+    /// Of templates: the one with this key.
+    key: Option<String>,
     /// Most items of the page; 50 by default.
     limit: Option<usize>,
     /// `next` of the previous page.
     cursor: Option<Uuid>,
+}
+
+/// The words to look for.
+#[derive(Deserialize, utoipa::IntoParams)]
+#[serde(deny_unknown_fields)]
+pub struct WorkspaceSearchQuery {
+    /// Words of names, at most 200 characters.
+    q: String,
+    /// Kinds, separated by commas; all by default.
+    types: Option<String>,
+    /// Only entities of this project.
+    project_id: Option<Uuid>,
+    /// Only entities in this state.
+    state: Option<String>,
+    /// Most results; 20 by default, at most 50.
+    limit: Option<usize>,
+}
+
+/// The page of requested templates that an operator reads.
+#[derive(Deserialize, utoipa::IntoParams)]
+#[serde(deny_unknown_fields)]
+pub struct TemplatesQuery {
+    /// Most items of the page; 50 by default.
+    limit: Option<usize>,
+    /// `next` of the previous page.
+    cursor: Option<Uuid>,
+}
+
+/// The results of a search, best first.
+#[derive(Serialize, utoipa::ToSchema)]
+pub struct FoundEntities {
+    items: Vec<Found>,
 }
 
 /// The page of changes that the client requests.
@@ -70,7 +128,7 @@ pub struct UndoQuery {
 }
 
 /// List entities of a kind, newest first. Bodies of documents and outputs are left out.
-#[utoipa::path(get, path = "/v1/workspace/{kind}", operation_id = "list_entities", tag = "workspace", params(("kind" = String, Path, pattern = "^(projects|tasks|plans|goals|documents|outputs)$"), EntityQuery), responses(
+#[utoipa::path(get, path = "/v1/workspace/{kind}", operation_id = "list_entities", tag = "workspace", params(("kind" = String, Path, pattern = "^(projects|tasks|plans|goals|documents|outputs|edges|templates)$"), EntityQuery), responses(
     (status = 200, body = Page<WorkspaceEntity>), (status = 404, body = Problem, description = "kind_not_found")
 ))]
 pub async fn list(
@@ -80,18 +138,77 @@ pub async fn list(
     Query(query): Query<EntityQuery>,
 ) -> Result<Json<Page<Entity>>, Problem> {
     let size = page_size(&app, query.limit)?;
-    if let (Some(state), Some(Form::Word(states))) = (&query.state, kind.field("state").map(|field| field.form))
-        && !states.contains(&state.as_str())
-    {
-        return Err(Problem::invalid_query(format!("state is one of {}.", states.join(", "))));
-    }
-    let filter = Filter { project_id: query.project_id, state: query.state };
+    let filter = query.filter(kind)?;
     let _assembled = app.unread_answers().assemble(&caller, app.config().max_page_bytes)?;
-    Ok(Json(app.workspace().list(&caller.owner, kind, &filter, query.cursor, size).await?))
+    let workspace = app.workspace();
+    if kind == Kind::Template {
+        let (state, key) = (query.state.as_deref(), query.key.as_deref());
+        return Ok(Json(workspace.templates(&caller.owner, state, key, query.cursor, size).await?));
+    }
+    Ok(Json(workspace.list(&caller.owner, kind, &filter, query.cursor, size).await?))
+}
+
+/// Find entities by words of their names, also with typing errors, best first.
+#[utoipa::path(get, path = "/v1/workspace/search", operation_id = "search_workspace", tag = "workspace", params(WorkspaceSearchQuery), responses(
+    (status = 200, body = FoundEntities),
+    (status = 400, body = Problem, description = "invalid_query"),
+    (status = 429, body = Problem, description = "too_many_changes: another search or change of this caller is under way")
+))]
+pub async fn search(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Query(query): Query<WorkspaceSearchQuery>,
+) -> Result<Json<FoundEntities>, Problem> {
+    if query.q.trim().is_empty() || query.q.chars().count() > MAX_QUERY {
+        return Err(Problem::invalid_query(format!("q has 1 to {MAX_QUERY} characters")));
+    }
+    let limit = query.limit.unwrap_or(USUAL_RESULTS);
+    if !(1..=MAX_RESULTS).contains(&limit) {
+        return Err(Problem::invalid_query(format!("limit is from 1 to {MAX_RESULTS}")));
+    }
+    let kinds = kinds_of(query.types.as_deref())?;
+    let search =
+        Search { query: &query.q, kinds: &kinds, project_id: query.project_id, state: query.state.as_deref(), limit };
+    Ok(Json(FoundEntities { items: app.search_workspace(&caller, search).await? }))
+}
+
+/// List the templates that users have requested, newest first, for operators.
+#[utoipa::path(get, path = "/v1/workspace/template_requests", operation_id = "list_template_requests", tag = "workspace", params(TemplatesQuery), responses(
+    (status = 200, body = Page<WorkspaceEntity>), (status = 403, body = Problem, description = "operator_needed")
+))]
+pub async fn template_requests(
+    State(app): State<Arc<App>>,
+    _: Operator,
+    caller: Caller,
+    Query(query): Query<TemplatesQuery>,
+) -> Result<Json<Page<Entity>>, Problem> {
+    let size = page_size(&app, query.limit)?;
+    let _assembled = app.unread_answers().assemble(&caller, app.config().max_page_bytes)?;
+    Ok(Json(app.workspace().requested_templates(query.cursor, size).await?))
+}
+
+/// Publish a template for everybody, with other fields if the request has some, for operators.
+#[utoipa::path(post, path = "/v1/workspace/template_requests/{id}/publish", operation_id = "publish_template", tag = "workspace", params(("id" = Uuid, Path)), request_body = WorkspaceEntity, responses(
+    (status = 200, body = WorkspaceEntity),
+    (status = 400, body = Problem, description = "invalid_entity"),
+    (status = 403, body = Problem, description = "operator_needed"),
+    (status = 404, body = Problem, description = "entity_not_found")
+))]
+pub async fn publish_template(
+    State(app): State<Arc<App>>,
+    _: Operator,
+    caller: Caller,
+    Path(id): Path<String>,
+    JsonBody(mut input): JsonBody<Map<String, Value>>,
+) -> Result<Json<Entity>, Problem> {
+    let id = id.parse().map_err(|_| Problem::entity_not_found(Kind::Template, &id))?;
+    input.insert("state".to_owned(), Value::from("published"));
+    let patch = Patch::read(Kind::Template, input).map_err(|invalid| Problem::invalid_entity(&invalid))?;
+    app.publish_template(&caller, id, patch).await.map(Json)
 }
 
 /// Create an entity.
-#[utoipa::path(post, path = "/v1/workspace/{kind}", operation_id = "create_entity", tag = "workspace", params(("kind" = String, Path, pattern = "^(projects|tasks|plans|goals|documents|outputs)$")), request_body = WorkspaceEntity, responses(
+#[utoipa::path(post, path = "/v1/workspace/{kind}", operation_id = "create_entity", tag = "workspace", params(("kind" = String, Path, pattern = "^(projects|tasks|plans|goals|documents|outputs|edges|templates)$")), request_body = WorkspaceEntity, responses(
     (status = 201, body = WorkspaceEntity),
     (status = 400, body = Problem, description = "invalid_entity"),
     (status = 403, body = Problem, description = "workspace_full"),
@@ -110,7 +227,7 @@ pub async fn create(
 }
 
 /// Read an entity.
-#[utoipa::path(get, path = "/v1/workspace/{kind}/{id}", operation_id = "read_entity", tag = "workspace", params(("kind" = String, Path, pattern = "^(projects|tasks|plans|goals|documents|outputs)$"), ("id" = Uuid, Path)), responses(
+#[utoipa::path(get, path = "/v1/workspace/{kind}/{id}", operation_id = "read_entity", tag = "workspace", params(("kind" = String, Path, pattern = "^(projects|tasks|plans|goals|documents|outputs|edges|templates)$"), ("id" = Uuid, Path)), responses(
     (status = 200, body = WorkspaceEntity), (status = 404, body = Problem, description = "entity_not_found")
 ))]
 pub async fn read(
@@ -123,7 +240,7 @@ pub async fn read(
 }
 
 /// Change fields of an entity. With `version`, only if the entity still has it.
-#[utoipa::path(patch, path = "/v1/workspace/{kind}/{id}", operation_id = "change_entity", tag = "workspace", params(("kind" = String, Path, pattern = "^(projects|tasks|plans|goals|documents|outputs)$"), ("id" = Uuid, Path)), request_body = WorkspaceEntity, responses(
+#[utoipa::path(patch, path = "/v1/workspace/{kind}/{id}", operation_id = "change_entity", tag = "workspace", params(("kind" = String, Path, pattern = "^(projects|tasks|plans|goals|documents|outputs|edges|templates)$"), ("id" = Uuid, Path)), request_body = WorkspaceEntity, responses(
     (status = 200, body = WorkspaceEntity),
     (status = 400, body = Problem, description = "invalid_entity"),
     (status = 403, body = Problem, description = "workspace_full"),
@@ -141,7 +258,7 @@ pub async fn change(
 }
 
 /// Delete an entity; a project with everything in it. It can be restored for 30 days.
-#[utoipa::path(delete, path = "/v1/workspace/{kind}/{id}", operation_id = "delete_entity", tag = "workspace", params(("kind" = String, Path, pattern = "^(projects|tasks|plans|goals|documents|outputs)$"), ("id" = Uuid, Path)), responses(
+#[utoipa::path(delete, path = "/v1/workspace/{kind}/{id}", operation_id = "delete_entity", tag = "workspace", params(("kind" = String, Path, pattern = "^(projects|tasks|plans|goals|documents|outputs|edges|templates)$"), ("id" = Uuid, Path)), responses(
     (status = 204), (status = 404, body = Problem, description = "entity_not_found")
 ))]
 pub async fn delete(
@@ -153,7 +270,7 @@ pub async fn delete(
 }
 
 /// Restore a deleted entity; a project with everything that was deleted with it.
-#[utoipa::path(post, path = "/v1/workspace/{kind}/{id}/restore", operation_id = "restore_entity", tag = "workspace", params(("kind" = String, Path, pattern = "^(projects|tasks|plans|goals|documents|outputs)$"), ("id" = Uuid, Path)), responses(
+#[utoipa::path(post, path = "/v1/workspace/{kind}/{id}/restore", operation_id = "restore_entity", tag = "workspace", params(("kind" = String, Path, pattern = "^(projects|tasks|plans|goals|documents|outputs|edges|templates)$"), ("id" = Uuid, Path)), responses(
     (status = 200, body = WorkspaceEntity),
     (status = 400, body = Problem, description = "invalid_entity: the project is deleted"),
     (status = 404, body = Problem, description = "entity_not_found")
@@ -167,7 +284,7 @@ pub async fn restore(
 }
 
 /// List the changes of an entity, newest first, at most 20 a page.
-#[utoipa::path(get, path = "/v1/workspace/{kind}/{id}/changes", operation_id = "list_changes_of_entity", tag = "workspace", params(("kind" = String, Path, pattern = "^(projects|tasks|plans|goals|documents|outputs)$"), ("id" = Uuid, Path), ChangesQuery), responses(
+#[utoipa::path(get, path = "/v1/workspace/{kind}/{id}/changes", operation_id = "list_changes_of_entity", tag = "workspace", params(("kind" = String, Path, pattern = "^(projects|tasks|plans|goals|documents|outputs|edges|templates)$"), ("id" = Uuid, Path), ChangesQuery), responses(
     (status = 200, body = Page<Change>), (status = 404, body = Problem, description = "entity_not_found")
 ))]
 pub async fn changes_of(
@@ -225,6 +342,43 @@ pub async fn undo_run(
     let run = app.storage().run_without_answer(&caller.owner, id).await?;
     run.ok_or_else(|| Problem::run_not_found(id))?;
     app.undo_changes(&caller, Undone::Run(id), query.force).await.map(Json)
+}
+
+impl EntityQuery {
+    /// Returns the filter of a list of a kind.
+    fn filter(&self, kind: Kind) -> Result<Filter, Problem> {
+        let values = [
+            ("project_id", json!(self.project_id)),
+            ("entity_id", json!(self.entity_id)),
+            ("state", json!(self.state)),
+            ("priority", json!(self.priority)),
+            ("due_before", json!(self.due_before)),
+            ("plan_id", json!(self.plan_id)),
+            ("goal_id", json!(self.goal_id)),
+            ("type", json!(self.document_type)),
+            ("type_key", json!(self.type_key)),
+            ("kind", json!(self.kind)),
+            ("relation", json!(self.relation)),
+            ("key", json!(self.key)),
+        ];
+        let values = values.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+        Filter::read(kind, values).map_err(|invalid| Problem::invalid_query(format!("{invalid}.")))
+    }
+}
+
+fn kinds_of(types: Option<&str>) -> Result<Vec<Kind>, Problem> {
+    let Some(types) = types else { return Ok(Kind::SEARCHED.to_vec()) };
+    let kind = |name: &str| name.trim().parse().ok().filter(|kind| Kind::SEARCHED.contains(kind));
+    let kinds: Option<Vec<Kind>> = types.split(',').map(kind).collect();
+    let mut kinds = kinds.ok_or_else(|| {
+        Problem::invalid_query(format!(
+            "types has some of {}, separated by commas.",
+            Kind::SEARCHED.map(Kind::as_str).join(", ")
+        ))
+    })?;
+    kinds.sort_unstable();
+    kinds.dedup();
+    Ok(kinds)
 }
 
 async fn changes_page(

@@ -8,7 +8,10 @@ use std::{borrow::Cow, io::Write as _};
 use holdfast_shared::{
     approval::ApprovalKind,
     context::{EntityType, ProjectFocus},
-    event::{ApprovalRequested, Event, EventBody, RawJson, SubagentCompleted, ToolCallCompleted},
+    event::{
+        ApprovalRequested, EntityAccessed, Event, EventBody, OntologyLoaded, RawJson, SubagentCompleted,
+        TemplateRequested, TemplateSuggested, ToolCallCompleted,
+    },
     event_id::EventId,
     finish_reason::FinishReason,
     plan::{ReviewedBy, Verdict},
@@ -67,6 +70,28 @@ enum AgentFrame<'a> {
     StepComplete {
         plan_id: Uuid,
         step: UiStep,
+    },
+    ContextShift {
+        context_shift: AgentContextShift<'a>,
+    },
+    FocusChanged {
+        focus: ProjectFocus,
+    },
+    OntologyLoaded {
+        #[serde(flatten)]
+        loaded: OntologyLoaded<'a>,
+    },
+    TemplateRequest {
+        request: AgentTemplateRequest<'a>,
+    },
+    TemplateStatus {
+        request_id: Uuid,
+        status: &'static str,
+    },
+    TemplateSuggestion {
+        kind: Cow<'a, str>,
+        name: Cow<'a, str>,
+        rationale: Cow<'a, str>,
     },
     ClarifyingQuestions {
         questions: Vec<Cow<'a, str>>,
@@ -168,6 +193,24 @@ struct AgentToolResult<'a> {
     error: Option<Cow<'a, str>>,
     tool_name: Cow<'a, str>,
     tool_call_id: Cow<'a, str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    entities_accessed: Vec<EntityAccessed<'a>>,
+}
+
+#[derive(Serialize)]
+struct AgentContextShift<'a> {
+    new_context: Cow<'a, str>,
+    entity_id: Uuid,
+    entity_name: Cow<'a, str>,
+    message: Cow<'a, str>,
+}
+
+#[derive(Serialize)]
+struct AgentTemplateRequest<'a> {
+    id: Uuid,
+    kind: Cow<'a, str>,
+    reason: Cow<'a, str>,
+    hints: Option<Cow<'a, str>>,
 }
 
 #[derive(Serialize)]
@@ -226,6 +269,24 @@ fn event_frames<'a>(view: &'a View, body: EventBody<'a>) -> (Option<AgentFrame<'
         EventBody::QuestionAsked(asked) => {
             let state = agent_state(view, "waiting_on_user".into(), None);
             return (Some(AgentFrame::ClarifyingQuestions { questions: asked.questions }), Some(state));
+        }
+        EventBody::ContextShifted(shifted) => AgentFrame::ContextShift {
+            context_shift: AgentContextShift {
+                new_context: shifted.context_type,
+                entity_id: shifted.entity_id,
+                entity_name: shifted.entity_name,
+                message: shifted.message,
+            },
+        },
+        EventBody::FocusChanged(changed) => AgentFrame::FocusChanged { focus: changed.focus },
+        EventBody::OntologyLoaded(loaded) => AgentFrame::OntologyLoaded { loaded },
+        EventBody::TemplateRequested(TemplateRequested { template_id: id, kind, reason, hints }) => {
+            let request = AgentTemplateRequest { id, kind, reason, hints };
+            let status = AgentFrame::TemplateStatus { request_id: id, status: "requested" };
+            return (Some(AgentFrame::TemplateRequest { request }), Some(status));
+        }
+        EventBody::TemplateSuggested(TemplateSuggested { kind, name, rationale }) => {
+            AgentFrame::TemplateSuggestion { kind, name, rationale }
         }
         EventBody::ApprovalRequested(request) => match plan_in_question(&request) {
             Some(plan) => AgentFrame::PlanReadyForReview { summary: plan.summary(), plan },
@@ -335,6 +396,7 @@ fn call_result(call: ToolCallCompleted<'_>) -> (Option<AgentFrame<'_>>, Option<A
         }
     };
     let (tool_name, tool_call_id) = (call.name, call.call_id);
-    let result = AgentToolResult { success: error.is_none(), data, error, tool_name, tool_call_id };
+    let entities_accessed = call.entities;
+    let result = AgentToolResult { success: error.is_none(), data, error, tool_name, tool_call_id, entities_accessed };
     (refused, Some(AgentFrame::ToolResult { result }))
 }

@@ -157,6 +157,11 @@ impl Block {
             | EventKind::PlanStepStarted
             | EventKind::PlanStepCompleted
             | EventKind::QuestionAsked
+            | EventKind::ContextShifted
+            | EventKind::FocusChanged
+            | EventKind::OntologyLoaded
+            | EventKind::TemplateRequested
+            | EventKind::TemplateSuggested
             | EventKind::SubagentStarted
             | EventKind::SubagentCompleted
             | EventKind::RunCompleted

@@ -26,6 +26,11 @@ pub fn visible_body<'a>(view: &View, event: &'a Event) -> EventBody<'a> {
         | EventKind::PlanStepStarted
         | EventKind::PlanStepCompleted
         | EventKind::QuestionAsked
+        | EventKind::ContextShifted
+        | EventKind::FocusChanged
+        | EventKind::OntologyLoaded
+        | EventKind::TemplateRequested
+        | EventKind::TemplateSuggested
         | EventKind::ApprovalRequested
         | EventKind::SubagentStarted
         | EventKind::SubagentCompleted => view.detail != Detail::Messages,

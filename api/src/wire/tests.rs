@@ -128,7 +128,18 @@ fn call_started() -> EventBody<'static> {
 fn call_completed<'a>(output: Option<&'a str>, error: Option<&str>) -> EventBody<'a> {
     let (call_id, name, output) = ("c".into(), "kb__count".into(), output.map(Into::into));
     let error = error.map(|message| ToolError::new("timeout", message));
-    ToolCallCompleted { input: None, base: None, call_id, name, by: None, output, error, duration_ms: 1 }.into()
+    ToolCallCompleted {
+        input: None,
+        base: None,
+        call_id,
+        name,
+        by: None,
+        output,
+        error,
+        entities: Vec::new(),
+        duration_ms: 1,
+    }
+    .into()
 }
 
 fn run_failed() -> EventBody<'static> {
@@ -267,6 +278,7 @@ fn a_refused_call_comes_before_its_result() {
         by: None,
         output: None,
         error: Some(ToolError::new("denied", "no")),
+        entities: Vec::new(),
         duration_ms: 0,
     });
     let call = r#"{"id":"c","function":{"name":"kb__drop","arguments":"{\"x\":1}"}}"#;

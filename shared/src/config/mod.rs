@@ -12,6 +12,7 @@ mod secret_file;
 mod stores;
 mod tools;
 mod users;
+mod web_search;
 
 pub use api::{ApiConfig, PageComposer};
 pub use model::{ModelChoice, ModelConfig, Provider};
@@ -22,6 +23,7 @@ pub use secret_file::{SECRET_FILE_SUFFIX, read_secret_file};
 pub use stores::{MemoryBackend, Stores, StoresConfig};
 pub use tools::ToolsConfig;
 pub use users::{ANONYMOUS_PREFIX, HolderLimits, Issuer, RateLimitSetting, UsersConfig, begins_with};
+pub use web_search::WebSearchConfig;
 
 use std::time::Duration;
 

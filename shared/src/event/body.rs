@@ -116,6 +116,11 @@ event_bodies! {
     PlanStepStarted(PlanStepStarted) = "plan_step.started";
     PlanStepCompleted(PlanStepCompleted) = "plan_step.completed";
     QuestionAsked(QuestionAsked<'a>) = "question.asked";
+    ContextShifted(ContextShifted<'a>) = "context.shifted";
+    FocusChanged(FocusChanged) = "focus.changed";
+    OntologyLoaded(OntologyLoaded<'a>) = "ontology.loaded";
+    TemplateRequested(TemplateRequested<'a>) = "template.requested";
+    TemplateSuggested(TemplateSuggested<'a>) = "template.suggested";
     ApprovalRequested(ApprovalRequested<'a>) = "approval.requested";
     ApprovalResolved(ApprovalResolved<'a>) = "approval.resolved";
     MessageCompleted(MessageCompleted) = "message.completed";

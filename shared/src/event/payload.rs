@@ -6,6 +6,7 @@ mod call;
 mod plan;
 mod run;
 mod step;
+mod workspace;
 
 pub use self::{
     call::{
@@ -18,4 +19,8 @@ pub use self::{
         WarningRaised,
     },
     step::{ContextUsage, MessageCompleted, MessageDelta, MessageSteered, ReasoningDelta, StepCompleted, StepStarted},
+    workspace::{
+        ContextShifted, EntityAccessed, EntityCounts, FocusChanged, OntologyLoaded, TemplateRequested,
+        TemplateSuggested,
+    },
 };

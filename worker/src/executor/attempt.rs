@@ -5,7 +5,6 @@ use std::{error::Error, future::Future, pin::Pin, sync::Arc, time::Duration};
 use holdfast_shared::{
     agent::{AgentDefinition, Profiles},
     config::{Provider, RunConfig},
-    context::AgentContext,
     event::{EventBody, WarningRaised},
     run::RunError,
     storable::storable,
@@ -15,18 +14,19 @@ use holdfast_shared::{
     trace::{Node, TraceRole},
     usage::Usage,
 };
-use holdfast_workspace::{Kind, ToolScope, Workspace};
 use tokio::time::Sleep;
 use uuid::Uuid;
 
-use super::{Stop, age, compress, limits::RunLimits, memory::Memory, planning::Planner};
+use super::{
+    Stop, age, compress, limits::RunLimits, memory::Memory, planning::Planner, workspace::add_workspace_tools,
+};
 use crate::{
     WorkerState,
     lease::{Lease, Signal},
     model::ChosenModel,
     recorder::Recorder,
     spans::Spans,
-    tools::{Toolbox, UnavailableServer, WorkspaceOfRun},
+    tools::{Toolbox, UnavailableServer},
 };
 
 /// Pause after a query that failed.
@@ -49,6 +49,8 @@ pub struct Attempt<'a> {
     pub planner: Option<Planner>,
     pub limits: RunLimits,
     pub memory: Memory,
+    /// The project that a call of this step has led to; the next step has its tools.
+    pub shifted_to: Option<Uuid>,
     /// Parent of the spans that belong to no step.
     pub spans: Spans,
     /// Span of the current step.
@@ -139,6 +141,7 @@ impl<'a> Attempt<'a> {
             planner,
             limits,
             memory,
+            shifted_to: None,
             spans,
             step: Span::default(),
             deadline,
@@ -243,7 +246,7 @@ impl<'a> Attempt<'a> {
         if self.chosen_model.choice().provider == Provider::Scripted {
             self.toolbox.add_scripted(self.shared.worker.tools.tool_timeout);
         }
-        self.add_workspace_tools().await?;
+        add_workspace_tools(self).await?;
         self.toolbox.add_client_tools(client_tools);
         if let Some(planner) = &self.planner {
             match &planner.tools {
@@ -251,28 +254,6 @@ impl<'a> Attempt<'a> {
                 None => self.toolbox.add_planner_tools(),
             }
         }
-        Ok(())
-    }
-
-    /// Adds the tools of the workspace, for a planner by the context of its run. An executor has those of its step.
-    async fn add_workspace_tools(&mut self) -> Result<(), Stop> {
-        let Some(planner) = &mut self.planner else { return Ok(()) };
-        let context = AgentContext::of(&self.memory.metadata);
-        let scope = match (&planner.tools, &context) {
-            (Some(_), _) => Some(ToolScope::Step),
-            (None, Some(context)) => ToolScope::of(&context.context_type),
-            (None, None) => Some(ToolScope::Global),
-        };
-        let Some(scope) = scope else { return Ok(()) };
-        let project = context.and_then(|context| context.project_id()?.parse().ok());
-        let (shared, claim) = (&self.shared.worker, self.claim);
-        let workspace = Workspace::new(&shared.storage, shared.workspace_limits);
-        if let (Some(project), None) = (project, &planner.tools) {
-            let read = || workspace.details(&claim.owner_id, Kind::Project, project);
-            planner.project = retry_query(self.lease, self.recorder, read).await?.map(|details| details.text);
-        }
-        let (owner, run_id, attempt) = (claim.owner_id.clone(), claim.run_id, claim.attempt);
-        self.toolbox.add_workspace_tools(scope, WorkspaceOfRun { workspace, owner, run_id, attempt, project });
         Ok(())
     }
 

@@ -16,6 +16,7 @@ mod process;
 mod side_call;
 mod steering;
 mod tools;
+mod workspace;
 
 use std::{sync::Arc, time::Duration};
 

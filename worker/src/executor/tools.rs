@@ -23,6 +23,7 @@ use holdfast_shared::{
     telemetry::Span,
     tool::{Effect, ToolCallStatus, ToolError, any_object},
     trace::{Node, TraceRole},
+    usage::Usage,
 };
 use serde_json::Value;
 use tokio::task::JoinSet;
@@ -35,14 +36,18 @@ use super::{
     call_plan::{CallFacts, CallPlan, ToolFacts, plan as plan_call},
     delegate::{Deferral, delegate},
     planning::{Drafting, ask_questions, make_plan, read_questions},
+    workspace::{accessed, follow_shift, tell},
 };
 use crate::{
     lease::Signal,
-    tools::{PlannerTool, Tool},
+    tools::{CallResult, PlannerTool, Tool},
 };
 
+/// Most entities that the event of a call names.
+const MAX_ENTITIES: usize = 50;
+
 /// The outcome of a call: its index in the step, its result, and how long it took.
-pub(super) type CallOutcome = (usize, Result<String, ToolError>, Duration);
+pub(super) type CallOutcome = (usize, Result<CallResult, ToolError>, Duration);
 
 /// Brings every call of the step to its outcome. Suspends the run if a human or the client must answer.
 pub async fn call_tools(attempt: &mut Attempt<'_>) -> Result<NextNode, Stop> {
@@ -97,6 +102,7 @@ pub async fn call_tools(attempt: &mut Attempt<'_>) -> Result<NextNode, Stop> {
     }
     let asked = complete_questions(attempt, asked);
     finish_step(attempt);
+    follow_shift(attempt).await?;
     if !asked.is_empty() {
         ask_questions(attempt, &asked).await?;
     }
@@ -113,7 +119,7 @@ fn complete_questions(attempt: &mut Attempt<'_>, calls: Vec<(usize, Vec<String>)
             Err(ToolError::new("plan_under_way", "the user was not asked: a plan is executed now; ask afterwards"))
         } else {
             questions.extend(asked);
-            Ok("The user was asked.".to_owned())
+            Ok("The user was asked.".to_owned().into())
         };
         complete(attempt, (index, outcome, Duration::ZERO));
     }
@@ -191,8 +197,12 @@ async fn call_all(attempt: &mut Attempt<'_>, mut to_call: VecDeque<(usize, Arc<T
         for (index, tool, input) in next {
             let key = attempt.memory.calls[index].state.call_id.clone();
             let mut span = spans.tool(&tool.spec.name, &key);
+            let workspace = attempt.toolbox.workspace().filter(|_| !tool.is_of_workspace()).cloned();
             let calling = async move {
-                let (outcome, duration) = tool.call(input, key).await;
+                let (mut outcome, duration) = tool.call(input, key).await;
+                if let (Some(workspace), Ok(result)) = (workspace, &mut outcome) {
+                    result.entities = workspace.entities_in(&result.output).await;
+                }
                 if let Err(error) = &outcome {
                     span.fail(&error.code);
                 }
@@ -261,10 +271,17 @@ pub(super) fn complete(attempt: &mut Attempt<'_>, (index, outcome, duration): Ca
     let state = &mut attempt.memory.calls[index].state;
     state.status = ToolCallStatus::Completed;
     state.duration_ms = Some(duration_ms);
-    (state.output, state.error) = match outcome {
-        Ok(output) => (Some(excerpt::bytes(storable(output), most)), None),
-        Err(error) => (None, Some(ToolError { message: excerpt::bytes(storable(error.message), most), ..error })),
+    let CallResult { output, entities, notice, usage } = match outcome {
+        Ok(result) => {
+            state.error = None;
+            result
+        }
+        Err(error) => {
+            state.error = Some(ToolError { message: excerpt::bytes(storable(error.message), most), ..error });
+            CallResult::default()
+        }
     };
+    state.output = state.error.is_none().then(|| excerpt::bytes(storable(output), most));
     let state = state.clone();
     let code = state.error.as_ref().map_or("ok", |error| error.code.as_str());
     tracing::info!(
@@ -282,8 +299,16 @@ pub(super) fn complete(attempt: &mut Attempt<'_>, (index, outcome, duration): Ca
         input: never_started.then(|| (&state.input).into()),
         output: state.output.as_deref().map(Into::into),
         error: state.error.clone(),
+        entities: entities.iter().take(MAX_ENTITIES).map(accessed).collect(),
         duration_ms,
     }));
+    if let Some(notice) = notice {
+        tell(attempt, notice);
+    }
+    if usage != Usage::default() {
+        attempt.memory.add_usage_aside(usage);
+        attempt.recorder.note(Progress { usage: Some(attempt.memory.usage), ..Progress::default() });
+    }
     let resume_at = Some(attempt.recorder.last());
     attempt.recorder.note(Progress { calls: vec![state], resume_at, ..Progress::default() });
 }

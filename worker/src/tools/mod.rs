@@ -6,5 +6,7 @@
 pub mod mcp;
 mod scripted;
 mod toolbox;
+mod workspace;
 
-pub use toolbox::{PlannerTool, Tool, Toolbox, UnavailableServer, WorkspaceOfRun};
+pub use toolbox::{PlannerTool, Tool, Toolbox, UnavailableServer};
+pub use workspace::{CallResult, WorkspaceOfRun};

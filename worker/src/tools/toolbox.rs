@@ -18,14 +18,14 @@ use holdfast_shared::{
     subagent,
     tool::{ApprovalPolicy, ClientTool, Effect, ToolError, ToolPolicy},
 };
-use holdfast_workspace::{Author, AuthorCall, ToolFailure, ToolScope, Workspace, WorkspaceTool};
+use holdfast_workspace::{ToolScope, WorkspaceTool};
 use serde_json::Value;
 use tokio::sync::OnceCell;
-use uuid::Uuid;
 
 use super::{
     mcp::{self, Mcp, McpCall, ServerTool},
     scripted::{self, ScriptedTool},
+    workspace::{CallResult, WorkspaceOfRun},
 };
 use crate::model::ToolSpec;
 
@@ -38,6 +38,8 @@ pub struct Toolbox {
     tools: BTreeMap<String, Arc<Tool>>,
     /// Servers whose tools cannot be used now.
     unavailable: Vec<String>,
+    /// The workspace that tools use.
+    workspace: Option<Arc<WorkspaceOfRun>>,
 }
 
 /// One tool.
@@ -68,16 +70,6 @@ enum ToolExecutor {
     Planner(PlannerTool),
     /// The workspace of the run's owner.
     Workspace(WorkspaceTool, Arc<WorkspaceOfRun>),
-}
-
-/// The workspace that a run changes.
-pub struct WorkspaceOfRun {
-    pub workspace: Workspace,
-    pub owner: String,
-    pub run_id: Uuid,
-    pub attempt: u32,
-    /// The project of the run's context.
-    pub project: Option<Uuid>,
 }
 
 /// A tool that changes the course of its run.
@@ -165,9 +157,13 @@ impl Toolbox {
         }
     }
 
-    /// Adds the workspace's tools of a scope.
-    pub fn add_workspace_tools(&mut self, scope: ToolScope, of_run: WorkspaceOfRun) {
+    /// Adds the workspace's tools of a scope. With `keeps`, those of another scope stay.
+    pub fn add_workspace_tools(&mut self, scope: ToolScope, of_run: WorkspaceOfRun, keeps: bool) {
         let of_run = Arc::new(of_run);
+        if !keeps {
+            self.tools.retain(|_, tool| !matches!(tool.executor, ToolExecutor::Workspace(..)));
+        }
+        self.workspace = Some(Arc::clone(&of_run));
         for tool in scope.tools(of_run.project.is_some()) {
             let WorkspaceTool { name, description, input_schema, effect, .. } = tool.clone();
             self.add(Tool {
@@ -178,6 +174,11 @@ impl Toolbox {
                 schema: OnceCell::new(),
             });
         }
+    }
+
+    /// Returns the workspace that tools use.
+    pub const fn workspace(&self) -> Option<&Arc<WorkspaceOfRun>> {
+        self.workspace.as_ref()
     }
 
     /// Removes all tools but these.
@@ -266,45 +267,15 @@ impl Toolbox {
     }
 }
 
-/// Pause before a call of the workspace is repeated.
-const WORKSPACE_PAUSE: Duration = Duration::from_millis(250);
-
-impl WorkspaceOfRun {
-    /// Calls a tool of the workspace. While the database is away, the call is repeated under its key, so its changes are made
-    /// once; the lease and the deadline of the run bound it.
-    async fn call(&self, tool: &WorkspaceTool, key: &str, input: Value) -> Result<String, ToolError> {
-        let call = AuthorCall { run_id: self.run_id, attempt: self.attempt, call_id: key };
-        let author = Author { owner: &self.owner, user: &self.owner, call: Some(call) };
-        loop {
-            match tool.call(&self.workspace, author, self.project, input.clone()).await {
-                Ok(output) => return Ok(output.text),
-                Err(ToolFailure::Refused(error)) => return Err(error),
-                Err(ToolFailure::Storage(error)) if error.is_away() || error.is_conflict() => {
-                    tracing::warn!(
-                        tool.name = tool.name,
-                        error = &error as &dyn std::error::Error,
-                        "failed to reach the workspace; trying again"
-                    );
-                    tokio::time::sleep(WORKSPACE_PAUSE).await;
-                }
-                Err(ToolFailure::Storage(error)) => {
-                    tracing::error!(
-                        tool.name = tool.name,
-                        error = &error as &dyn std::error::Error,
-                        "failed to call a tool of the workspace"
-                    );
-                    let problem = "the workspace failed, and this call changed nothing; the worker's log says why";
-                    return Err(ToolError::new("workspace_failed", problem));
-                }
-            }
-        }
-    }
-}
-
 impl Tool {
     /// Returns whether the client executes the tool.
     pub const fn is_client_tool(&self) -> bool {
         matches!(self.executor, ToolExecutor::Client)
+    }
+
+    /// Returns whether the tool is the workspace's.
+    pub const fn is_of_workspace(&self) -> bool {
+        matches!(self.executor, ToolExecutor::Workspace(..))
     }
 
     /// Returns the agent that answers the tool's calls, if it delegates.
@@ -363,7 +334,7 @@ impl Tool {
 
     /// Calls the tool under its idempotency key. Returns the output or an error for the model, and how long the call
     /// took.
-    pub async fn call(self: Arc<Self>, input: Value, key: String) -> (Result<String, ToolError>, Duration) {
+    pub async fn call(self: Arc<Self>, input: Value, key: String) -> (Result<CallResult, ToolError>, Duration) {
         let started = Instant::now();
         let outcome = match &self.executor {
             ToolExecutor::Server { mcp, server, name, limit, owner } => {
@@ -376,10 +347,10 @@ impl Tool {
                 let repeatable = self.effect != Effect::Once;
                 let caller = server.caller.then_some(owner.as_ref());
                 let call = McpCall { tool: name, input: &input, key: &key, limit: *limit, caller, repeatable };
-                mcp.call(server, &call).await.map(|output| output.text)
+                mcp.call(server, &call).await.map(|output| output.text.into())
             }
             ToolExecutor::Scripted(tool, limit) => match tokio::time::timeout(*limit, tool.call(&input)).await {
-                Ok(output) => Ok(output),
+                Ok(output) => Ok(output.into()),
                 Err(_) => Err(ToolError::new("timeout", format!("the tool took longer than {} ms", limit.as_millis()))),
             },
             ToolExecutor::Workspace(tool, of_run) => of_run.call(tool, &key, input).await,

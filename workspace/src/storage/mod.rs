@@ -1,9 +1,16 @@
 //! The workspace in the database. Every function works for one owner, and finds no entity of another owner.
 
 mod change_set;
+mod creation;
+mod deletion;
+mod filter;
 mod history;
+mod reads;
+mod references;
 mod rows;
+mod search;
 mod tables;
+mod templates;
 mod undo;
 
 use holdfast_shared::{
@@ -17,17 +24,21 @@ use uuid::Uuid;
 
 use self::{
     change_set::{Beginning, ChangeSet},
+    references::missing_reference,
     rows::{EntityRow, entity, read, read_in},
-    tables::table,
+    tables::{EDGES_OF_ENTITY, table},
+    templates::refused_publication,
 };
 use crate::{
     author::Author,
     change::Change,
-    entity::{Entity, id_of},
-    input::{InvalidField, NewEntity, Patch, read_value},
-    kind::{Form, Kind},
+    entity::Entity,
+    input::{InvalidField, Patch, read_value},
+    kind::Kind,
 };
 
+pub use filter::{Filter, filter_name};
+pub use search::{Found, Search};
 pub use undo::{Undo, Undone};
 
 /// The workspace of a deployment; cheap to clone.
@@ -35,15 +46,6 @@ pub use undo::{Undo, Undone};
 pub struct Workspace {
     database: Database,
     limits: WorkspaceLimits,
-}
-
-/// The entities that a list has.
-#[derive(Debug, Clone, Default)]
-pub struct Filter {
-    /// Those of this project.
-    pub project_id: Option<Uuid>,
-    /// Those in this state.
-    pub state: Option<String>,
 }
 
 /// The outcome of a change.
@@ -71,7 +73,11 @@ impl Workspace {
 
     /// Returns an entity that is not deleted.
     pub async fn get(&self, owner: &str, kind: Kind, id: Uuid) -> Result<Option<Entity>, Error> {
-        Ok(read(&self.database, owner, kind, id).await?.filter(|entity| entity.deleted_at.is_none()))
+        let entity = live(read(&self.database, owner, kind, id).await?);
+        match kind {
+            Kind::Template if entity.is_none() => self.public_template(id).await,
+            _ => Ok(entity),
+        }
     }
 
     /// Lists the entities of a kind, newest first and without bodies, after the entity `cursor`.
@@ -83,65 +89,14 @@ impl Workspace {
         cursor: Option<Uuid>,
         size: PageSize,
     ) -> Result<Page<Entity>, Error> {
-        let args = args![owner, filter.project_id, filter.state.clone(), cursor, size.items + 1];
-        let rows = self.database.fetch_all::<EntityRow>("list entities", table(kind).list, args).await?;
+        let (table, within) = match filter.entity_id {
+            Some(entity) if kind == Kind::Edge => (EDGES_OF_ENTITY, Some(entity)),
+            _ => (table(kind), filter.project_id),
+        };
+        let args = args![owner, within, filter.json(), cursor, size.items + 1];
+        let rows = self.database.fetch_all::<EntityRow>("list entities", table.list, args).await?;
         let entities = rows.into_iter().map(|row| entity(kind, row)).collect();
         Ok(page_of(entities, size, |entity| entity.state().to_string().len(), |last| last.id.to_string()))
-    }
-
-    /// Creates an entity.
-    pub async fn create(&self, author: Author<'_>, new: NewEntity) -> Result<Outcome<Entity>, Error> {
-        let created = self.create_all(author, vec![new]).await?;
-        Ok(created.map(|mut entities| entities.pop().expect("one was created")))
-    }
-
-    /// Creates a project with its first tasks, plans, goals, documents and outputs, in one transaction. Returns the project
-    /// first.
-    pub async fn create_project(
-        &self,
-        author: Author<'_>,
-        project: NewEntity,
-        contents: Vec<NewEntity>,
-    ) -> Result<Outcome<Vec<Entity>>, Error> {
-        self.create_all(author, std::iter::once(project).chain(contents).collect()).await
-    }
-
-    /// Creates entities. One without a project belongs to the project before it.
-    async fn create_all(&self, author: Author<'_>, new: Vec<NewEntity>) -> Result<Outcome<Vec<Entity>>, Error> {
-        let repeated = |changes: Vec<Change>| {
-            let state = |change: Change| Entity::of_state(change.kind, &change.after?);
-            changes.into_iter().filter_map(state).collect()
-        };
-        self.change("create entities", author, repeated, async |tx: &mut Tx, set: &mut ChangeSet<'_>| {
-            let mut created = Vec::<Entity>::new();
-            for NewEntity { kind, project_id, fields } in new {
-                let first = created.first().map(|project| project.id);
-                let project_id = project_id.or(first.filter(|_| kind.is_within_project()));
-                if let Some(project_id) = project_id.filter(|id| Some(*id) != first) {
-                    let project = read_in(tx, author.owner, Kind::Project, project_id).await?;
-                    if project.is_none_or(|project| project.deleted_at.is_some()) {
-                        return Ok(Outcome::Invalid(no_such("project_id", Kind::Project)));
-                    }
-                }
-                let (now, id) = (set.now, Uuid::now_v7());
-                let entity = Entity {
-                    kind,
-                    id,
-                    project_id,
-                    fields,
-                    version: 0,
-                    created_at: now,
-                    updated_at: now,
-                    deleted_at: None,
-                };
-                if let Some(missing) = missing_reference(tx, author.owner, None, &entity).await? {
-                    return Ok(Outcome::Invalid(missing));
-                }
-                created.extend(set.change(None, Some(entity)));
-            }
-            Ok(Outcome::Changed(created))
-        })
-        .await
     }
 
     /// Changes fields of an entity.
@@ -153,6 +108,9 @@ impl Workspace {
             if patch.version.is_some_and(|version| version != before.version) {
                 return Ok(Outcome::Conflict(before.version));
             }
+            if let Some(refused) = refused_publication(author, Some(&before), &patch) {
+                return Ok(Outcome::Invalid(refused));
+            }
             let mut after = before.clone();
             let fields = if patch.appends { appended(&before, patch.fields) } else { Ok(patch.fields) };
             match fields {
@@ -162,61 +120,10 @@ impl Workspace {
             if after == before {
                 return Ok(Outcome::Changed(Some(before)));
             }
-            if let Some(missing) = missing_reference(tx, author.owner, Some(&before), &after).await? {
+            if let Some(missing) = missing_reference(tx, author.owner, Some(&before), &after, &[]).await? {
                 return Ok(Outcome::Invalid(missing));
             }
             Ok(Outcome::Changed(set.change(Some(before), Some(after))))
-        })
-        .await
-        .map(existing)
-    }
-
-    /// Deletes an entity; a project with everything in it. It can be restored for 30 days.
-    pub async fn delete(&self, author: Author<'_>, kind: Kind, id: Uuid) -> Result<Outcome<()>, Error> {
-        self.change("delete an entity", author, drop, async |tx: &mut Tx, set: &mut ChangeSet<'_>| {
-            let Some(entity) = live(read_in(tx, author.owner, kind, id).await?) else { return Ok(Outcome::NotFound) };
-            let now = Some(set.now);
-            let within = match within(tx, author.owner, &entity, self.most_at_once()).await? {
-                Ok(within) => within,
-                Err(limit) => return Ok(Outcome::Full(limit)),
-            };
-            for before in within.into_iter().filter(|entity| entity.deleted_at.is_none()).chain([entity]) {
-                let after = Entity { deleted_at: now, ..before.clone() };
-                set.change(Some(before), Some(after));
-            }
-            Ok(Outcome::Changed(()))
-        })
-        .await
-    }
-
-    /// Restores a deleted entity; a project with everything that was deleted with it.
-    pub async fn restore(&self, author: Author<'_>, kind: Kind, id: Uuid) -> Result<Outcome<Entity>, Error> {
-        self.change("restore an entity", author, the_entity, async |tx: &mut Tx, set: &mut ChangeSet<'_>| {
-            let stored = read_in(tx, author.owner, kind, id).await?;
-            let Some(entity) =
-                stored.filter(|entity| entity.deleted_at.is_none() || entity.updated_at >= set.horizon())
-            else {
-                return Ok(Outcome::NotFound);
-            };
-            if entity.deleted_at.is_none() {
-                return Ok(Outcome::Changed(Some(entity)));
-            }
-            if let Some(project_id) = entity.project_id
-                && live(read_in(tx, author.owner, Kind::Project, project_id).await?).is_none()
-            {
-                return Ok(Outcome::Invalid(no_such("project_id", Kind::Project)));
-            }
-            let deleted_at = entity.deleted_at;
-            let within = match within(tx, author.owner, &entity, self.most_at_once()).await? {
-                Ok(within) => within,
-                Err(limit) => return Ok(Outcome::Full(limit)),
-            };
-            for before in within.into_iter().filter(|entity| entity.deleted_at == deleted_at) {
-                let after = Entity { deleted_at: None, ..before.clone() };
-                set.change(Some(before), Some(after));
-            }
-            let after = Entity { deleted_at: None, ..entity.clone() };
-            Ok(Outcome::Changed(set.change(Some(entity), Some(after))))
         })
         .await
         .map(existing)
@@ -282,7 +189,7 @@ fn existing(outcome: Outcome<Option<Entity>>) -> Outcome<Entity> {
 }
 
 fn live(entity: Option<Entity>) -> Option<Entity> {
-    entity.filter(|entity| entity.deleted_at.is_none())
+    entity.filter(Entity::is_live)
 }
 
 /// Returns the new values, each long text behind the one that the entity has.
@@ -299,57 +206,10 @@ fn appended(before: &Entity, new: Map<String, Value>) -> Result<Map<String, Valu
     new.into_iter().map(append).collect()
 }
 
-/// Returns the entities of a project, deleted or not; none for another kind. Returns the limit if they have more bytes.
-async fn within(tx: &mut Tx, owner: &str, project: &Entity, most: usize) -> Result<Result<Vec<Entity>, String>, Error> {
-    let kinds = || Kind::ALL.iter().filter(|kind| project.kind == Kind::Project && kind.is_within_project());
-    let mut bytes = 0;
-    for kind in kinds() {
-        bytes += tx.fetch_one::<(i64,)>(table(*kind).bytes_of_project, args![owner, project.id]).await?.0;
-    }
-    if bytes > most as i64 {
-        return Ok(Err(too_much(most)));
-    }
-    let mut entities = Vec::new();
-    for kind in kinds() {
-        let rows = tx.fetch_all::<EntityRow>(table(*kind).of_project, args![owner, project.id]).await?;
-        entities.extend(rows.into_iter().map(|row| entity(*kind, row)));
-    }
-    Ok(Ok(entities))
-}
-
 fn too_much(most: usize) -> String {
     format!(
         "one change is about at most {most} bytes of entities, a quarter of a workspace; delete documents one by one first"
     )
-}
-
-/// Returns the first changed field that names an entity which the project does not have.
-async fn missing_reference(
-    tx: &mut Tx,
-    owner: &str,
-    before: Option<&Entity>,
-    entity: &Entity,
-) -> Result<Option<InvalidField>, Error> {
-    for field in entity.kind.fields() {
-        let Form::Id(kind) = field.form else { continue };
-        if before.is_some_and(|before| before.fields.get(field.name) == entity.fields.get(field.name)) {
-            continue;
-        }
-        let Some(id) = entity.fields.get(field.name).and_then(id_of) else { continue };
-        let is_there = |named: &Entity| named.deleted_at.is_none() && named.project_id == entity.project_id;
-        if !read_in(tx, owner, kind, id).await?.as_ref().is_some_and(is_there) {
-            return Ok(Some(no_such(field.name, kind)));
-        }
-    }
-    Ok(None)
-}
-
-fn no_such(field: &str, kind: Kind) -> InvalidField {
-    let problem = match kind {
-        Kind::Project => "there is no such project".to_owned(),
-        _ => format!("the project has no such {}", kind.as_str()),
-    };
-    InvalidField { field: field.to_owned(), problem }
 }
 
 /// Returns a page of a query for one item more than the page has at most. It ends after the item that fills its bytes.
@@ -371,7 +231,8 @@ fn page_of<T>(
 
 /// Returns the name of each statement of the workspace, with its text, for the test that prepares them.
 pub fn statement_texts(back_end: BackEnd) -> Vec<(&'static str, String)> {
-    let files = [change_set::STATEMENTS, history::STATEMENTS, undo::STATEMENTS];
+    let files =
+        [change_set::STATEMENTS, history::STATEMENTS, reads::STATEMENTS, templates::STATEMENTS, undo::STATEMENTS];
     let all = files.iter().chain(tables::STATEMENTS).copied().flatten();
     let text = |sql: &Sql| match back_end {
         BackEnd::Postgres => sql.for_postgres(),

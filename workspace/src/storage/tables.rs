@@ -8,14 +8,20 @@ use crate::kind::Kind;
 pub struct Table {
     /// Returns entities of the owner `$1` with the ids `$2`.
     pub get: Sql,
-    /// Lists the owner's live entities, newest first: the project `$2` and the state `$3`, if given, after the entity `$4`.
+    /// Lists the owner's live entities, newest first: those within `$2`, if given, that match the first of the JSON objects
+    /// `$3`, after the entity `$4`.
     pub list: Sql,
-    /// Returns the owner's entities of the project `$2`.
-    pub of_project: Sql,
-    /// Returns the bytes of JSON of the owner's entities of the project `$2`, roughly.
-    pub bytes_of_project: Sql,
-    /// Returns the ids of the owner's live entities of the project `$2`.
+    /// Counts the owner's live entities within `$2` by their state.
+    pub count: Sql,
+    /// Returns the owner's entities within `$2`.
+    pub within: Sql,
+    /// Returns the bytes of JSON of the owner's entities within `$2`, roughly.
+    pub bytes_within: Sql,
+    /// Returns the ids of the owner's live entities within `$2`.
     pub live_ids: Sql,
+    /// Returns the owner's live entities within `$2`, if given, whose names have the most of the texts `$3`: id, project, name,
+    /// state, best first.
+    pub search: Sql,
     /// Stores entities with their current state.
     pub put: Sql,
     /// Removes entities of the owner `$1` with the ids `$2`.
@@ -29,14 +35,71 @@ macro_rules! read {
     ($column:ident uuid) => {
         concat!(", '", stringify!($column), "', {id text:e.", stringify!($column), "}")
     };
+    ($column:ident object) => {
+        concat!(", '", stringify!($column), "', {json:e.", stringify!($column), "}")
+    };
     ($column:ident $form:ident) => {
         concat!(", '", stringify!($column), "', e.", stringify!($column))
+    };
+}
+
+/// The condition that a column has the value of a filter; a time is before it.
+macro_rules! matches {
+    ($column:ident word) => {
+        concat!(
+            " and (value->>'",
+            stringify!($column),
+            "' is null or e.",
+            stringify!($column),
+            " = value->>'",
+            stringify!($column),
+            "')"
+        )
+    };
+    ($column:ident number) => {
+        concat!(
+            " and (value->>'",
+            stringify!($column),
+            "' is null or e.",
+            stringify!($column),
+            " = cast(value->>'",
+            stringify!($column),
+            "' as bigint))"
+        )
+    };
+    ($column:ident uuid) => {
+        concat!(
+            " and (value->>'",
+            stringify!($column),
+            "' is null or e.",
+            stringify!($column),
+            " = {uuid:value->>'",
+            stringify!($column),
+            "'})"
+        )
+    };
+    ($column:ident time) => {
+        concat!(
+            " and (value->>'",
+            stringify!($column),
+            "' is null or e.",
+            stringify!($column),
+            " < {time:value->>'",
+            stringify!($column),
+            "'})"
+        )
+    };
+    ($column:ident $form:ident) => {
+        ""
     };
 }
 
 /// The expression for a list, which leaves out bodies.
 macro_rules! read_brief {
     ($column:ident body) => {
+        ""
+    };
+    ($column:ident object) => {
         ""
     };
     ($column:ident $form:ident) => {
@@ -55,16 +118,21 @@ macro_rules! written {
     ($column:ident number) => {
         concat!(", cast(value->>'", stringify!($column), "' as bigint)")
     };
+    ($column:ident object) => {
+        concat!(", nullif(value->'", stringify!($column), "', 'null')")
+    };
     ($column:ident $form:ident) => {
         concat!(", value->>'", stringify!($column), "'")
     };
 }
 
 /// Declares the statements of a table. The first list has the column of the project: its name in an insertion, its expression
-/// in a selection, its value in a write, and the condition that it is `$2`.
+/// in a selection, its value in a write, and the condition that an entity is within `$2`. The second list has the expressions
+/// of the name and the state.
 macro_rules! table {
     (
-        $module:ident, $table:literal, [$into:literal, $selected:literal, $value:literal, $is_of_project:literal],
+        $module:ident, $table:literal, [$into:literal, $selected:literal, $value:literal, $is_within:literal],
+        [$name:literal, $state:literal],
         $($column:ident $form:ident),+ $(,)?
     ) => {
         mod $module {
@@ -85,48 +153,72 @@ macro_rules! table {
                     from ", $table, " e
                     where e.owner_id = $1
                       and e.deleted_at is null
-                      and (cast($2 as uuid) is null or ", $is_of_project, ")
-                      and (cast($3 as text) is null or e.state = $3)
+                      and (cast($2 as uuid) is null or ", $is_within, ")
                       and (cast($4 as uuid) is null or e.id < $4)
+                      and exists (select 1 from {each:$3} where true", $(matches!($column $form)),+, ")
                     order by e.id desc
                     limit $5
                 "),
-                /// Returns the entities of a project.
-                OF_PROJECT = concat!("
+                /// Counts the entities within a project by their state.
+                COUNT = concat!("
+                    select ", $state, ", count(*)
+                    from ", $table, " e
+                    where e.owner_id = $1 and ", $is_within, " and e.deleted_at is null
+                    group by ", $state, "
+                "),
+                /// Returns the entities within a project.
+                WITHIN = concat!("
                     select e.id, ", $selected, " as project_id,
                         {object}('props', {json:e.props}", $(read!($column $form)),+, ") as fields,
                         e.version, e.created_at, e.updated_at, e.deleted_at
                     from ", $table, " e
-                    where e.owner_id = $1 and ", $is_of_project, "
+                    where e.owner_id = $1 and ", $is_within, "
                 "),
-                /// Returns the bytes of the entities of a project.
-                BYTES_OF_PROJECT = concat!("
+                /// Returns the bytes of the entities within a project.
+                BYTES_WITHIN = concat!("
                     select cast(
                             coalesce(sum(octet_length(cast({object}('props', {json:e.props}", $(read!($column $form)),+, ") as text))), 0)
                             as bigint
                         )
                     from ", $table, " e
-                    where e.owner_id = $1 and ", $is_of_project, "
+                    where e.owner_id = $1 and ", $is_within, "
                 "),
-                /// Returns the ids of the live entities of a project.
+                /// Returns the ids of the live entities within a project.
                 LIVE_IDS = concat!("
                     select e.id
                     from ", $table, " e
-                    where e.owner_id = $1 and ", $is_of_project, " and e.deleted_at is null
+                    where e.owner_id = $1 and ", $is_within, " and e.deleted_at is null
+                "),
+                /// Returns the entities whose names have most of the given texts.
+                SEARCH = concat!("
+                    select f.id, f.project_id, f.name, f.state
+                    from (
+                        select e.id, ", $selected, " as project_id, ", $name, " as name, ", $state, " as state,
+                            (select count(*) from {each:$3} where {position:e.folded, value->>'part'} > 0) as hits
+                        from ", $table, " e
+                        where e.owner_id = $1
+                          and e.deleted_at is null
+                          and (cast($2 as uuid) is null or ", $is_within, ")
+                          and (cast($4 as text) is null or ", $state, " = $4)
+                    ) f
+                    where f.hits > 0
+                    order by f.hits desc, f.id desc
+                    limit $5
                 "),
                 /// Stores entities with their current state.
                 PUT = concat!("
                     insert into ", $table, " (
-                        id, owner_id", $into, ", props, version, created_at, updated_at, deleted_at",
+                        id, owner_id", $into, ", folded, props, version, created_at, updated_at, deleted_at",
                         $(", ", stringify!($column)),+, "
                     )
-                    select {uuid:value->>'id'}, value->>'owner_id'", $value, ", value->'props',
+                    select {uuid:value->>'id'}, value->>'owner_id'", $value, ", value->>'folded', value->'props',
                         cast(value->>'version' as bigint), {time:value->>'created_at'},
                         {time:value->>'updated_at'}, {time:value->>'deleted_at'}", $(written!($column $form)),+, "
                     from {each:$1}
                     where true
                     on conflict (id) do update
-                    set props = excluded.props,
+                    set folded = excluded.folded,
+                        props = excluded.props,
                         version = excluded.version,
                         updated_at = excluded.updated_at,
                         deleted_at = excluded.deleted_at",
@@ -151,21 +243,41 @@ macro_rules! table {
             pub const TABLE: super::Table = super::Table {
                 get: GET,
                 list: LIST,
-                of_project: OF_PROJECT,
-                bytes_of_project: BYTES_OF_PROJECT,
+                count: COUNT,
+                within: WITHIN,
+                bytes_within: BYTES_WITHIN,
                 live_ids: LIVE_IDS,
+                search: SEARCH,
                 put: PUT,
                 remove: REMOVE,
                 expired: EXPIRED,
             };
         }
     };
-    ($module:ident, $table:literal, $($column:ident $form:ident),+ $(,)?) => {
+    ($module:ident, $table:literal, [$name:literal, $state:literal], $($column:ident $form:ident),+ $(,)?) => {
         table!(
             $module,
             $table,
             [", project_id", "e.project_id", ", {uuid:value->>'project_id'}", "e.project_id = $2"],
+            [$name, $state],
             $($column $form),+
+        );
+    };
+}
+
+/// Declares the statements of the edges, within a project or at an entity.
+macro_rules! edges {
+    ($module:ident, $is_within:literal) => {
+        table!(
+            $module,
+            "onto_edges",
+            [", project_id", "e.project_id", ", {uuid:value->>'project_id'}", $is_within],
+            ["e.relation", "cast(null as text)"],
+            from_kind word,
+            from_id uuid,
+            relation word,
+            to_kind word,
+            to_id uuid,
         );
     };
 }
@@ -174,28 +286,53 @@ table!(
     projects,
     "onto_projects",
     ["", "cast(null as uuid)", "", "e.id = $2"],
+    ["e.name", "e.state"],
     name text,
     description text,
-    type_key text,
-    state text,
+    type_key word,
+    state word,
     start_at time,
     end_at time,
 );
 table!(
     tasks,
     "onto_tasks",
+    ["e.title", "e.state"],
     title text,
     description text,
-    state text,
+    state word,
     priority number,
     due_at time,
     plan_id uuid,
     goal_id uuid,
 );
-table!(plans, "onto_plans", name text, description text, state text, start_at time, end_at time);
-table!(goals, "onto_goals", name text, description text, state text, target_date time);
-table!(documents, "onto_documents", title text, body body, type text, state text);
-table!(outputs, "onto_outputs", name text, kind text, body body, state text);
+table!(
+    plans,
+    "onto_plans",
+    ["e.name", "e.state"],
+    name text,
+    description text,
+    state word,
+    start_at time,
+    end_at time,
+);
+table!(goals, "onto_goals", ["e.name", "e.state"], name text, description text, state word, target_date time);
+table!(documents, "onto_documents", ["e.title", "e.state"], title text, body body, type word, state word);
+table!(outputs, "onto_outputs", ["e.name", "e.state"], name text, kind word, body body, state word);
+edges!(edges, "e.project_id = $2");
+edges!(edges_of_entity, "(e.from_id = $2 or e.to_id = $2)");
+table!(
+    templates,
+    "onto_templates",
+    ["", "cast(null as uuid)", "", "e.id = $2"],
+    ["e.name", "e.state"],
+    name text,
+    key word,
+    kind word,
+    description text,
+    body object,
+    state word,
+);
 
 /// The statements of all tables.
 pub const STATEMENTS: &[&[Sql]] = &[
@@ -205,7 +342,13 @@ pub const STATEMENTS: &[&[Sql]] = &[
     goals::STATEMENTS,
     documents::STATEMENTS,
     outputs::STATEMENTS,
+    edges::STATEMENTS,
+    edges_of_entity::STATEMENTS,
+    templates::STATEMENTS,
 ];
+
+/// The table of edges, where an edge is within each of its ends.
+pub const EDGES_OF_ENTITY: &Table = &edges_of_entity::TABLE;
 
 /// Returns the table of a kind.
 pub const fn table(kind: Kind) -> &'static Table {
@@ -216,5 +359,7 @@ pub const fn table(kind: Kind) -> &'static Table {
         Kind::Goal => &goals::TABLE,
         Kind::Document => &documents::TABLE,
         Kind::Output => &outputs::TABLE,
+        Kind::Edge => &edges::TABLE,
+        Kind::Template => &templates::TABLE,
     }
 }

@@ -9,6 +9,7 @@ use uuid::Uuid;
 use super::{
     Workspace,
     change_set::{Beginning, ChangeSet},
+    deletion::tables_of_dependents,
     history::{ChangeRow, change},
     rows::{EntityRow, entity, read_in},
     tables::table,
@@ -239,7 +240,7 @@ fn effects_of(changes: Vec<Change>) -> BTreeMap<Uuid, EntityEffect> {
 }
 
 /// Returns the entities that the undo must leave as they are: those that were changed again since, and those that would be
-/// without their project, or leave others without theirs.
+/// without their project or an end, or leave others without theirs.
 async fn kept_entities(
     tx: &mut Tx,
     owner: &str,
@@ -271,27 +272,31 @@ async fn must_stay(
     current: &BTreeMap<Uuid, Option<Entity>>,
     kept: &BTreeSet<Uuid>,
 ) -> Result<bool, Error> {
-    let is_live = |entity: Option<&Entity>| entity.is_some_and(|entity| entity.deleted_at.is_none());
+    let is_live = |entity: Option<&Entity>| entity.is_some_and(Entity::is_live);
     let will_live = |id: &Uuid, effect: &EntityEffect| {
         is_live(if kept.contains(id) { current[id].as_ref() } else { effect.before.as_ref() })
     };
-    if effect.kind == Kind::Project && is_live(current[&id].as_ref()) && !is_live(effect.before.as_ref()) {
-        for kind in Kind::ALL.iter().filter(|kind| kind.is_within_project()) {
-            let live = tx.fetch_all::<(Uuid,)>(table(*kind).live_ids, args![owner, id]).await?;
-            let stays = |child: &Uuid| effects.get(child).is_none_or(|effect| will_live(child, effect));
-            if live.iter().any(|(child,)| stays(child)) {
+    let Some(before) = effect.before.as_ref().filter(|entity| entity.is_live()) else {
+        if !is_live(current[&id].as_ref()) {
+            return Ok(false);
+        }
+        for (_, table) in tables_of_dependents(effect.kind) {
+            let live = tx.fetch_all::<(Uuid,)>(table.live_ids, args![owner, id]).await?;
+            let stays = |dependent: &Uuid| effects.get(dependent).is_none_or(|effect| will_live(dependent, effect));
+            if live.iter().any(|(dependent,)| stays(dependent)) {
                 return Ok(true);
             }
         }
         return Ok(false);
-    }
-    let Some(project_id) =
-        effect.before.as_ref().filter(|entity| is_live(Some(entity))).and_then(|entity| entity.project_id)
-    else {
-        return Ok(false);
     };
-    match effects.get(&project_id) {
-        Some(effect) => Ok(!will_live(&project_id, effect)),
-        None => Ok(!is_live(read_in(tx, owner, Kind::Project, project_id).await?.as_ref())),
+    for (kind, needed) in before.needs() {
+        let will_be_there = match effects.get(&needed) {
+            Some(effect) => will_live(&needed, effect),
+            None => is_live(read_in(tx, owner, kind, needed).await?.as_ref()),
+        };
+        if !will_be_there {
+            return Ok(true);
+        }
     }
+    Ok(false)
 }

@@ -14,12 +14,16 @@ pub enum ToolScope {
     Project,
     /// A project is judged or foretold: nothing changes it.
     ProjectReview,
-    /// A step of a plan, which names its tools among those of its planner.
-    Step,
+    /// No context: a step of a plan, which names its tools among those of its planner, or another program.
+    All,
 }
 
 /// Kinds whose entities agents list and change, beside projects.
 const WITHIN: [Kind; 4] = [Kind::Task, Kind::Goal, Kind::Plan, Kind::Document];
+
+const BASE: [Operation; 4] = [Operation::FieldInfo, Operation::WebSearch, Operation::Overview, Operation::UsageGuide];
+
+const TEMPLATES: [Operation; 2] = [Operation::RequestTemplate, Operation::SuggestTemplate];
 
 impl ToolScope {
     /// Returns the scope of a context type; `None` for one that is not the workspace's.
@@ -35,26 +39,38 @@ impl ToolScope {
 
     /// Returns the tools of the scope. Where the context has a project, the tools need no `project_id`.
     pub fn tools(self, has_project: bool) -> Vec<WorkspaceTool> {
-        let utilities = [Operation::FieldInfo, Operation::Overview, Operation::UsageGuide];
-        let reads = std::iter::once(Kind::Project).chain(WITHIN);
-        let reads = reads.flat_map(|kind| [Operation::List(kind), Operation::Details(kind)]);
-        let changes = WITHIN
-            .into_iter()
-            .flat_map(|kind| [Operation::Create(kind), Operation::Update(kind), Operation::Delete(kind)]);
-        let operations: Vec<Operation> = match self {
-            Self::Global => utilities.into_iter().chain(reads).chain([Operation::Create(Kind::Project)]).collect(),
-            Self::ProjectCreate => utilities.into_iter().chain([Operation::Create(Kind::Project)]).collect(),
-            Self::Project => {
-                utilities.into_iter().chain(reads).chain(changes).chain([Operation::Update(Kind::Project)]).collect()
+        let operations = match self {
+            Self::Global => [&BASE[..], &searches(), &reads(), &[Operation::CreateProject], &TEMPLATES].concat(),
+            Self::ProjectCreate => {
+                [&BASE[..], &[Operation::ListTemplates, Operation::CreateProject], &TEMPLATES].concat()
             }
-            Self::ProjectReview => utilities.into_iter().chain(reads).collect(),
-            Self::Step => {
-                let of_project = [Operation::Create(Kind::Project), Operation::Update(Kind::Project)];
-                utilities.into_iter().chain(reads).chain(changes).chain(of_project).collect()
+            Self::Project => [&BASE[..], &searches(), &reads(), &changes(), &TEMPLATES].concat(),
+            Self::ProjectReview => [&BASE[..], &searches(), &reads()].concat(),
+            Self::All => {
+                [&BASE[..], &searches(), &reads(), &[Operation::CreateProject], &changes(), &TEMPLATES].concat()
             }
         };
         operations.into_iter().map(|operation| WorkspaceTool::new(operation, has_project)).collect()
     }
+}
+
+fn searches() -> Vec<Operation> {
+    let lists = [Kind::Project, Kind::Task, Kind::Plan, Kind::Goal, Kind::Document].map(Operation::List);
+    let searches = [Kind::Project, Kind::Task, Kind::Document].map(Operation::Search);
+    let others =
+        [Operation::SearchAll, Operation::ListTemplates, Operation::ListTaskDocuments, Operation::Relationships];
+    [&lists[..], &searches, &others].concat()
+}
+
+fn reads() -> Vec<Operation> {
+    std::iter::once(Kind::Project).chain(WITHIN).map(Operation::Details).collect()
+}
+
+/// Returns the tools that change something, without the creation of projects.
+fn changes() -> Vec<Operation> {
+    let of_kind = |kind| [Operation::Create(kind), Operation::Update(kind), Operation::Delete(kind)];
+    let others = [Operation::CreateTaskDocument, Operation::Update(Kind::Project)];
+    WITHIN.into_iter().flat_map(of_kind).chain(others).collect()
 }
 
 #[cfg(test)]
@@ -62,6 +78,7 @@ mod tests {
     use holdfast_shared::{tokens::estimate, tool::Effect};
 
     use super::*;
+    use crate::tools::Category;
 
     fn names(scope: ToolScope) -> Vec<String> {
         scope.tools(false).into_iter().map(|tool| tool.name).collect()
@@ -85,12 +102,24 @@ mod tests {
 
     #[test]
     fn each_scope_has_the_tools_of_its_work() {
+        let count = |scope| names(scope).len();
+        let counts =
+            [ToolScope::Global, ToolScope::ProjectCreate, ToolScope::Project, ToolScope::ProjectReview, ToolScope::All];
+        assert_eq!(counts.map(count), [24, 8, 37, 21, 38]);
         assert!(names(ToolScope::Global).contains(&"create_onto_project".to_owned()));
         assert!(!names(ToolScope::Project).contains(&"create_onto_project".to_owned()));
-        assert!(names(ToolScope::Project).contains(&"update_onto_task".to_owned()));
-        assert!(names(ToolScope::Global).contains(&"get_onto_project_details".to_owned()));
         assert!(!names(ToolScope::Global).contains(&"create_onto_task".to_owned()));
-        assert_eq!(names(ToolScope::ProjectCreate).len(), 4);
         assert_eq!(ToolScope::of("sea"), None);
+    }
+
+    #[test]
+    fn there_are_38_tools_in_five_categories() {
+        let tools = ToolScope::All.tools(false);
+        let of = |category| tools.iter().filter(|tool| tool.category == category).count();
+        let categories = [Category::Search, Category::Read, Category::Write, Category::Template, Category::Utility];
+        assert_eq!(categories.map(of), [12, 5, 15, 2, 4]);
+        let mut names = names(ToolScope::All);
+        names.sort();
+        insta::assert_snapshot!(names.join("\n"));
     }
 }

@@ -1,12 +1,16 @@
-//! The names and descriptions of the tools, and the texts of their results.
+//! The texts of results.
+
+use std::collections::BTreeMap;
 
 use holdfast_shared::{excerpt, page::Page};
 use serde_json::Value;
+use uuid::Uuid;
 
-use super::{Operation, ToolOutput, guide, reference};
+use super::{EntityReference, ToolOutput, details::ProjectContents};
 use crate::{
     entity::Entity,
-    kind::{Form, Kind},
+    kind::{Field, Kind},
+    storage::Found,
 };
 
 /// Longest result, in characters.
@@ -16,47 +20,11 @@ const MAX_CHARS: usize = 4000;
 const NEXT_CHARS: usize = 100;
 
 /// Characters of the entities of one kind in a project.
-const KIND_CHARS: usize = 600;
+const KIND_CHARS: usize = 550;
 
-/// Returns the name of a tool, and its description for the model.
-pub fn of_tool(operation: Operation) -> (String, String) {
-    match operation {
-        Operation::List(kind) => {
-            let name = kind.plural();
-            (format!("list_onto_{name}"), format!("Lists {name}, newest first."))
-        }
-        Operation::Details(kind) => {
-            let name = kind.as_str();
-            let more = if kind == Kind::Project { ", with what is in it" } else { "" };
-            (format!("get_onto_{name}_details"), format!("Reads a {name} with all its fields{more}."))
-        }
-        Operation::Create(kind) => {
-            let name = kind.as_str();
-            let more = match kind {
-                Kind::Task => guide::TASKS,
-                Kind::Project => "Give its goals, plans, tasks and documents in the same call.",
-                _ => "",
-            };
-            (format!("create_onto_{name}"), format!("Creates a {name}. {more}").trim().to_owned())
-        }
-        Operation::Update(kind) => {
-            let name = kind.as_str();
-            (format!("update_onto_{name}"), format!("Changes the fields of a {name} that you give; null clears one."))
-        }
-        Operation::Delete(kind) => {
-            let name = kind.as_str();
-            (format!("delete_onto_{name}"), format!("Deletes a {name}; it can be restored for 30 days."))
-        }
-        Operation::FieldInfo => ("get_field_info".to_owned(), "Says which values a field takes.".to_owned()),
-        Operation::Overview => (
-            "get_buildos_overview".to_owned(),
-            "Says what the workspace has: the newest projects, and the kinds.".to_owned(),
-        ),
-        Operation::UsageGuide => {
-            ("get_buildos_usage_guide".to_owned(), "Says how to work with the workspace.".to_owned())
-        }
-    }
-}
+/// Characters of a long text, and of an entity's own `props`.
+const LONG_CHARS: usize = 2500;
+const PROPS_CHARS: usize = 300;
 
 /// Returns a text of at most the longest length.
 pub fn bounded(text: String) -> String {
@@ -66,9 +34,9 @@ pub fn bounded(text: String) -> String {
 /// Words a page of a list: as many lines as fit, and how to get the rest.
 pub fn of_list(kind: Kind, page: &Page<Entity>) -> ToolOutput {
     if page.items.is_empty() {
-        return ToolOutput { text: format!("There are no {}.", kind.plural()), entities: Vec::new() };
+        return ToolOutput { text: format!("There are no {}.", kind.plural()), ..ToolOutput::default() };
     }
-    let (shown, mut text) = fitting(&page.items, MAX_CHARS - NEXT_CHARS);
+    let (shown, mut text) = fitting(&page.items, MAX_CHARS - NEXT_CHARS, line);
     let next = match shown.last() {
         Some(last) if shown.len() < page.items.len() => Some(last.id.to_string()),
         _ => page.next.clone(),
@@ -76,14 +44,14 @@ pub fn of_list(kind: Kind, page: &Page<Entity>) -> ToolOutput {
     if let Some(next) = next {
         text += &format!("\nThere are more: call again with \"cursor\": \"{next}\".");
     }
-    ToolOutput { text, entities: shown.iter().map(reference).collect() }
+    ToolOutput { text, entities: shown.iter().map(EntityReference::of).collect(), notice: None }
 }
 
 /// Returns the first entities whose lines have at most this many characters together, with these lines; at least one.
-fn fitting(entities: &[Entity], most: usize) -> (&[Entity], String) {
+fn fitting(entities: &[Entity], most: usize, word: impl Fn(&Entity) -> String) -> (&[Entity], String) {
     let mut text = String::new();
     for (place, entity) in entities.iter().enumerate() {
-        let line = line(entity);
+        let line = word(entity);
         if place > 0 && text.chars().count() + line.chars().count() + 1 > most {
             return (&entities[..place], text);
         }
@@ -92,37 +60,119 @@ fn fitting(entities: &[Entity], most: usize) -> (&[Entity], String) {
     (entities, text)
 }
 
-/// Words an entity with all its fields, and what is in a project.
-pub fn of_details(entity: &Entity, within: &[(Kind, Page<Entity>)]) -> ToolOutput {
-    let mut lines = vec![format!("{} {} (version {})", entity.kind.as_str(), entity.id, entity.version)];
-    let fields = entity.kind.fields().iter().filter_map(|field| Some((field, entity.fields.get(field.name)?)));
-    let has_value = fields.filter(|(_, value)| !value.is_null());
-    // A long text comes last, so that its end is what does not fit.
-    let (long, short): (Vec<_>, Vec<_>) = has_value.partition(|(field, _)| matches!(field.form, Form::Body(_)));
-    let word = |(field, value): (&crate::kind::Field, &Value)| format!("{}: {}", field.name, plain(value));
-    lines.extend(short.into_iter().map(word));
-    let mut entities = vec![reference(entity)];
-    for (kind, page) in within.iter().filter(|(_, page)| !page.items.is_empty()) {
-        let (shown, text) = fitting(&page.items, KIND_CHARS);
-        let is_whole = shown.len() == page.items.len() && page.next.is_none();
-        let more = match (is_whole, kind) {
-            (true, _) => String::new(),
-            (false, Kind::Output) => ", the newest".to_owned(),
-            (false, kind) => format!(", the newest; list_onto_{} has the rest", kind.plural()),
-        };
-        lines.push(format!("{}{more}:\n{text}", kind.plural()));
-        entities.extend(shown.iter().map(reference));
+/// Words an entity with all its fields. A long text begins at a character, and says how to get its rest.
+pub fn of_details(entity: &Entity, offset: usize) -> ToolOutput {
+    let (mut lines, long) = head(entity);
+    for (field, text) in long {
+        lines.push(format!("{}: {}", field.name, from_character(text, offset, LONG_CHARS)));
     }
-    lines.extend(long.into_iter().map(word));
-    ToolOutput { text: bounded(lines.join("\n")), entities }
+    ToolOutput { text: bounded(lines.join("\n")), entities: vec![EntityReference::of(entity)], notice: None }
+}
+
+/// Words a project with a part of what is in it: how many there are of each kind, and as many lines of each as fit.
+pub fn of_project(contents: &ProjectContents) -> ToolOutput {
+    let project = &contents.project;
+    let (mut lines, long) = head(project);
+    for (field, text) in long {
+        lines.push(format!("{}: {}", field.name, from_character(text, 0, KIND_CHARS)));
+    }
+    let mut entities = vec![EntityReference::of(project)];
+    let names: BTreeMap<Uuid, Entity> = contents
+        .within
+        .iter()
+        .flat_map(|(_, page)| &page.items)
+        .chain([project])
+        .map(|one| (one.id, one.clone()))
+        .collect();
+    for (kind, page) in contents.within.iter() {
+        let count = contents.counts.iter().find(|(of, _)| of == kind).map_or(0, |(_, count)| *count);
+        let word = |entity: &Entity| if *kind == Kind::Edge { relation(entity, &names) } else { line(entity) };
+        let (shown, text) = fitting(&page.items, KIND_CHARS, word);
+        let (name, open) = match kind {
+            Kind::Task => ("open tasks, the most important first".to_owned(), contents.open_tasks),
+            Kind::Edge => ("relations".to_owned(), count),
+            kind => (kind.plural().to_owned(), count),
+        };
+        let rest = match kind {
+            Kind::Edge => "get_entity_relationships has those of an entity".to_owned(),
+            Kind::Output => "the others are on the project's page".to_owned(),
+            kind => format!("list_onto_{} has the others", kind.plural()),
+        };
+        let is_whole = shown.len() as i64 == count;
+        let heading = if is_whole {
+            format!("{name} ({count})")
+        } else {
+            format!("{name} ({} of {open}, of {count} in all; {rest})", shown.len())
+        };
+        lines.push(if text.is_empty() { heading } else { format!("{heading}:\n{text}") });
+        entities.extend(shown.iter().filter(|one| one.kind != Kind::Edge).map(EntityReference::of));
+    }
+    ToolOutput { text: bounded(lines.join("\n")), entities, notice: None }
+}
+
+/// Returns the lines of an entity's short fields, and its long ones.
+fn head(entity: &Entity) -> (Vec<String>, Vec<(&'static Field, &str)>) {
+    let mut lines = vec![format!("{} {} (version {})", entity.kind.as_str(), entity.id, entity.version)];
+    let mut long = Vec::new();
+    for field in entity.kind.fields() {
+        match entity.fields.get(field.name) {
+            None | Some(Value::Null) => {}
+            Some(Value::String(text)) if field.is_long() => long.push((field, text.as_str())),
+            Some(value) => lines.push(format!("{}: {}", field.name, plain(value))),
+        }
+    }
+    if let Some(props) =
+        entity.fields.get("props").filter(|props| props.as_object().is_some_and(|props| !props.is_empty()))
+    {
+        lines.push(format!("props: {}", excerpt::chars(&props.to_string(), PROPS_CHARS)));
+    }
+    (lines, long)
+}
+
+/// Returns at most `most` characters of a text from a place on, and how to get the rest.
+fn from_character(text: &str, offset: usize, most: usize) -> String {
+    let count = text.chars().count();
+    let part: String = text.chars().skip(offset).take(most).collect();
+    let end = offset + part.chars().count();
+    match (offset, end < count) {
+        (0, false) => part,
+        (_, false) => format!("(from character {offset}) {part}"),
+        (_, true) => format!(
+            "{part}\n(Characters {offset} to {end} of {count}. For more, call get_onto_…_details with \"offset\": {end}.)"
+        ),
+    }
+}
+
+/// Words a relation: the other ends by name, where they are known.
+pub fn relation(edge: &Entity, ends: &BTreeMap<Uuid, Entity>) -> String {
+    let end = |kind: &str, id: &str| {
+        let (kind, id) = (edge.kind_in(kind).map_or("entity", Kind::as_str), edge.id_in(id).unwrap_or_default());
+        let name = ends.get(&id).map(|end| format!(": {}", excerpt::chars(end.title(), 80))).unwrap_or_default();
+        format!("{kind} {id}{name}")
+    };
+    format!("- {} —{}→ {}", end("from_kind", "from_id"), edge.title(), end("to_kind", "to_id"))
+}
+
+/// Words a result of a search.
+pub fn found(found: &Found) -> String {
+    let state = found.state.as_deref().map(|state| format!(" ({state})")).unwrap_or_default();
+    format!("- {} {}: {}{state}", found.kind.as_str(), found.id, excerpt::chars(&found.name, 120))
 }
 
 /// Words the entities of a change.
 pub fn of_change(done: &str, entities: &[Entity]) -> ToolOutput {
-    let lines: Vec<String> = entities.iter().map(line).collect();
+    let (relations, named): (Vec<&Entity>, Vec<&Entity>) =
+        entities.iter().partition(|entity| entity.kind == Kind::Edge);
+    let mut lines: Vec<String> = named.iter().map(|entity| line(entity)).collect();
+    match (named.is_empty(), relations.as_slice()) {
+        (_, []) => {}
+        (true, relations) => lines.extend(relations.iter().map(|edge| relation(edge, &BTreeMap::new()))),
+        (false, relations) => lines.push(format!("- relations: {}", relations.len())),
+    }
     ToolOutput {
         text: bounded(format!("{done}:\n{}", lines.join("\n"))),
-        entities: entities.iter().map(reference).collect(),
+        entities: named.into_iter().map(EntityReference::of).collect(),
+        notice: None,
     }
 }
 
@@ -161,7 +211,7 @@ mod tests {
     fn a_list_that_does_not_fit_says_how_to_get_the_rest() {
         let items: Vec<Entity> = (1..=50).map(task).collect();
         let listed = of_list(Kind::Task, &Page { items, next: None });
-        let last = listed.entities.last().unwrap().1;
+        let last = listed.entities.last().unwrap().id;
         assert!(listed.entities.len() > 10 && listed.text.chars().count() <= MAX_CHARS);
         assert!(listed.text.ends_with(&format!("\"cursor\": \"{last}\".")), "{}", listed.text);
         let few = of_list(Kind::Task, &Page { items: vec![task(1)], next: Some("c".into()) });
@@ -171,9 +221,27 @@ mod tests {
     #[test]
     fn a_project_shows_each_kind_within_its_bounds() {
         let page = || Page { items: (1..=20).map(task).collect(), next: None };
-        let within = [(Kind::Task, page()), (Kind::Output, page())];
-        let details = of_details(&task(1), &within);
-        assert!(details.text.contains("tasks, the newest; list_onto_tasks has the rest:\n- task"));
-        assert!(details.text.contains("outputs, the newest:\n") && details.text.chars().count() <= MAX_CHARS);
+        let within = vec![(Kind::Task, page()), (Kind::Output, page())];
+        let counts = vec![(Kind::Task, 30), (Kind::Output, 20)];
+        let project = ProjectContents { project: task(1), within, counts, open_tasks: 25 };
+        let details = of_project(&project);
+        let heading =
+            "open tasks, the most important first (3 of 25, of 30 in all; list_onto_tasks has the others):\n- task";
+        assert!(details.text.contains(heading), "{}", details.text);
+        assert!(details.text.contains("outputs (3 of 20, of 20 in all; ") && details.text.chars().count() <= MAX_CHARS);
+    }
+
+    #[test]
+    fn the_rest_of_a_long_text_is_named() {
+        let mut document = task(1);
+        document.kind = Kind::Document;
+        document.fields.insert("body".to_owned(), json!("é".repeat(3000)));
+        let first = of_details(&document, 0);
+        assert!(
+            first.text.ends_with("with \"offset\": 2500.)") && first.text.chars().count() <= MAX_CHARS,
+            "{}",
+            first.text
+        );
+        assert!(of_details(&document, 2500).text.ends_with(&format!("(from character 2500) {}", "é".repeat(500))));
     }
 }

@@ -43,7 +43,7 @@ async fn claim(test: &TestWorkspace) -> Claim {
 }
 
 fn of_call<'a>(claim: &Claim, attempt: u32, call_id: &'a str) -> Author<'a> {
-    Author { owner: ANN, user: ANN, call: Some(AuthorCall { run_id: claim.run_id, attempt, call_id }) }
+    Author { call: Some(AuthorCall { run_id: claim.run_id, attempt, call_id }), ..Author::user(ANN) }
 }
 
 fn project(name: &str) -> NewEntity {

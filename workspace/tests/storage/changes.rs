@@ -136,15 +136,29 @@ async fn lists_have_pages_and_filters(test: TestWorkspace) {
         of_harbour.push(test.create(Kind::Task, task).await.id);
         test.create(Kind::Document, json!({"title": "d", "project_id": port, "body": "long"})).await;
     }
+    let goal = test.create(Kind::Goal, json!({"name": "g", "project_id": harbour})).await.id;
+    let whole = json!({"priority": 5, "due_at": "2026-11-30T00:00:00Z", "goal_id": goal});
+    changed(patch(&test.workspace, Kind::Task, of_harbour[0], whole).await);
     of_harbour.reverse();
-    let filter = Filter { project_id: Some(harbour), state: None };
+    let filter = Filter::of_project(Some(harbour));
     let first = test.workspace.list(ANN, Kind::Task, &filter, None, PageSize::from(3)).await.unwrap();
     let cursor = first.next.as_ref().unwrap().parse().unwrap();
     let second = test.workspace.list(ANN, Kind::Task, &filter, Some(cursor), PageSize::from(3)).await.unwrap();
     let ids: Vec<Uuid> = first.items.iter().chain(&second.items).map(|task| task.id).collect();
     assert_eq!((ids, second.next), (of_harbour, None));
-    let done = Filter { project_id: None, state: Some("done".into()) };
-    assert_eq!(test.workspace.list(ANN, Kind::Task, &done, None, PageSize::ALL).await.unwrap().items.len(), 1);
+    for (given, expected) in [
+        (json!({"state": "done"}), 1),
+        (json!({"state": "todo", "project_id": harbour}), 4),
+        (json!({"priority": 5}), 1),
+        (json!({"due_before": "2026-12-01"}), 1),
+        (json!({"due_before": "2026-11-30T00:00:00Z"}), 0),
+        (json!({"goal_id": goal, "project_id": harbour}), 1),
+        (json!({"plan_id": goal}), 0),
+    ] {
+        let filter = Filter::read(Kind::Task, given.as_object().unwrap().clone()).unwrap();
+        let listed = test.workspace.list(ANN, Kind::Task, &filter, None, PageSize::ALL).await.unwrap();
+        assert_eq!(listed.items.len(), expected, "{given}");
+    }
     let documents = test.workspace.list(ANN, Kind::Document, &Filter::default(), None, PageSize::ALL).await.unwrap();
     assert!(documents.items.iter().all(|document| !document.fields.contains_key("body")), "a list has no bodies");
 }

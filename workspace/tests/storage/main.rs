@@ -4,5 +4,8 @@
 mod backends;
 mod calls;
 mod changes;
+mod search;
 mod statements;
+mod templates;
+mod tools;
 mod undo;

@@ -19,6 +19,7 @@ on_both_databases!(
     an_undo_and_its_undo_restore_what_was,
     an_entity_that_was_changed_again_is_a_conflict,
     a_forced_undo_leaves_nothing_without_its_project,
+    what_has_a_relation_is_undone_with_it_or_not_at_all,
     the_creation_of_a_project_stays_if_others_put_something_into_it,
     random_changes_are_undone_to_the_first_state,
 );
@@ -115,9 +116,11 @@ async fn the_creation_of_a_project_stays_if_others_put_something_into_it(test: T
 
 async fn a_forced_undo_leaves_nothing_without_its_project(test: TestWorkspace) {
     let new = |kind: Kind, input: Value| NewEntity::read_within(kind, input.as_object().unwrap().clone()).unwrap();
-    let tasks = ["a", "b"].map(|title| new(Kind::Task, json!({"title": title})));
     let project = new(Kind::Project, json!({"name": "Harbour"}));
-    let created = changed(test.workspace.create_project(Author::user(ANN), project, tasks.into()).await.unwrap());
+    let tasks = ["a", "b"].map(|title| new(Kind::Task, json!({"title": title})));
+    let created = changed(
+        test.workspace.create_all(Author::user(ANN), [project].into_iter().chain(tasks).collect()).await.unwrap(),
+    );
     let creation = newest_set(&test).await;
     let (project, edited, other) = (created[0].id, created[1].id, created[2].id);
     update(&test, Kind::Task, edited, json!({"state": "done"})).await;
@@ -138,6 +141,30 @@ async fn a_forced_undo_leaves_nothing_without_its_project(test: TestWorkspace) {
     changed(test.workspace.delete(Author::user(ANN), Kind::Project, project).await.unwrap());
     let conflicts = undo(&test, deletion, true).await;
     assert!(matches!(&conflicts, Undo::Conflicts(entities) if entities.len() == 3), "{conflicts:?}");
+}
+
+async fn what_has_a_relation_is_undone_with_it_or_not_at_all(test: TestWorkspace) {
+    let project = test.create(Kind::Project, json!({"name": "Harbour"})).await.id;
+    let first = test.create(Kind::Task, json!({"title": "a", "project_id": project})).await.id;
+    let second = test.create(Kind::Task, json!({"title": "b", "project_id": project})).await.id;
+    let creation = newest_set(&test).await;
+    let edge = json!({
+        "project_id": project, "from_kind": "task", "from_id": first, "relation": "blocks", "to_kind": "task", "to_id": second
+    });
+    test.create(Kind::Edge, edge).await;
+    let whole = test.dump(ANN).await;
+    assert_eq!(undo(&test, creation, false).await, Undo::Conflicts(vec![(Kind::Task, second)]));
+    // A deletion takes the relation along, and its undo brings it back.
+    changed(test.workspace.delete(Author::user(ANN), Kind::Task, second).await.unwrap());
+    let deletion = newest_set(&test).await;
+    assert_eq!(test.dump(ANN).await.len(), 2);
+    done(undo(&test, deletion, false).await);
+    assert_eq!(test.dump(ANN).await, whole);
+    // A relation does not come back without its ends.
+    changed(test.workspace.delete(Author::user(ANN), Kind::Task, second).await.unwrap());
+    changed(test.workspace.delete(Author::user(ANN), Kind::Task, first).await.unwrap());
+    changed(test.workspace.restore(Author::user(ANN), Kind::Task, second).await.unwrap());
+    assert!(test.dump(ANN).await.iter().all(|(kind, ..)| *kind != Kind::Edge));
 }
 
 /// A random change. A number chooses among the entities that exist.
@@ -194,13 +221,34 @@ async fn apply(test: &TestWorkspace, mutation: &Mutation) {
         Mutation::Create(Kind::Project, place) => {
             test.create(Kind::Project, json!({"name": format!("p{place}")})).await;
         }
+        Mutation::Create(Kind::Template, place) => {
+            test.create(Kind::Template, json!({"name": format!("t{place}")})).await;
+        }
+        Mutation::Create(Kind::Edge, place) if !projects.is_empty() => {
+            let project = projects[place % projects.len()];
+            let of_project = |(kind, id, state): &&(Kind, Uuid, Value)| {
+                *kind != Kind::Edge && (*id == project || state["project_id"] == json!(project))
+            };
+            let ends: Vec<&(Kind, Uuid, Value)> = live.iter().filter(of_project).collect();
+            let (from, to) = (ends[place % ends.len()], ends[(place + 1) % ends.len()]);
+            if from.1 != to.1 {
+                let edge = json!({
+                    "project_id": project, "from_kind": from.0, "from_id": from.1, "relation": "relates_to",
+                    "to_kind": to.0, "to_id": to.1
+                });
+                test.create(Kind::Edge, edge).await;
+            }
+        }
         Mutation::Create(kind, place) if !projects.is_empty() => {
             let project = projects[place % projects.len()];
             test.create(*kind, json!({kind.title_field(): format!("e{place}"), "project_id": project})).await;
         }
         Mutation::Update(place, value) if !live.is_empty() => {
             let (kind, id, _) = live[place % live.len()];
-            let input = json!({kind.title_field(): format!("v{value}"), "props": {"value": value}});
+            let input = match kind {
+                Kind::Edge => json!({"props": {"value": value}}),
+                _ => json!({kind.title_field(): format!("v{value}"), "props": {"value": value}}),
+            };
             let patch = Patch::read(kind, input.as_object().unwrap().clone()).unwrap();
             changed(workspace.update(Author::user(ANN), id, patch).await.unwrap());
         }

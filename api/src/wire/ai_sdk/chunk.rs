@@ -5,7 +5,7 @@ use chrono::{DateTime, Utc};
 use holdfast_shared::{
     approval::ApprovalKind,
     context::ProjectFocus,
-    event::{EventBody, ExecutedBy},
+    event::{EntityAccessed, EventBody, ExecutedBy},
     event_id::EventId,
     finish_reason,
     run::{RunError, RunStatus},
@@ -117,9 +117,22 @@ pub enum Chunk {
     DataQuestions {
         data: Value,
     },
+    /// The conversation is about another project.
+    DataContextShift {
+        data: Value,
+    },
+    DataOntology {
+        data: Value,
+    },
+    DataTemplateRequest {
+        data: Value,
+    },
+    DataTemplateSuggestion {
+        data: Value,
+    },
     DataCall {
         id: String,
-        data: CallDuration,
+        data: CallFacts,
     },
     DataQuestion {
         id: Uuid,
@@ -221,9 +234,12 @@ pub struct ApprovalDetails {
 /// The duration of a call.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct CallDuration {
+pub struct CallFacts {
     pub tool_call_id: String,
     pub duration_ms: u64,
+    /// The entities of the workspace that the call was about; none in a message that is read later.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub entities: Vec<EntityAccessed<'static>>,
 }
 
 /// Why a message, or a segment of it, has ended.

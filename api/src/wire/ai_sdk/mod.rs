@@ -12,8 +12,8 @@ use chrono::DateTime;
 use holdfast_shared::{
     approval::ApprovalStatus,
     event::{
-        ApprovalRequested, ApprovalResolved, Event, EventBody, EventKind, ExecutedBy, PlanCreated, PlanStepCompleted,
-        PlanStepStarted, PlanUpdated, ToolCallCompleted, ToolCallDelta, ToolCallStarted,
+        ApprovalRequested, ApprovalResolved, EntityAccessed, Event, EventBody, EventKind, ExecutedBy, PlanCreated,
+        PlanStepCompleted, PlanStepStarted, PlanUpdated, ToolCallCompleted, ToolCallDelta, ToolCallStarted,
     },
     run::RunStatus,
 };
@@ -22,7 +22,7 @@ use uuid::Uuid;
 
 use super::{Block, Detail, LogPosition, View, plan};
 pub use chunk::Chunk;
-use chunk::{ApprovalDetails, CallDuration, Crashes, UiAttempt, UiFinishReason, UiMetadata, UiTool, is_dynamic};
+use chunk::{ApprovalDetails, CallFacts, Crashes, UiAttempt, UiFinishReason, UiMetadata, UiTool, is_dynamic};
 pub use message::UiMessage;
 
 /// The ids of blocks. A client closes one block before it opens the next, so one id per kind is enough.
@@ -163,6 +163,11 @@ fn event_chunks(view: &View, event: &Event) -> Vec<Chunk> {
             vec![Chunk::DataStep { id: plan::step_id(plan_id, &step), data: plan::step_data(plan_id, *step) }]
         }
         EventBody::PlanReviewed(review) => vec![Chunk::DataReview { data: plan::review_data(&review) }],
+        EventBody::ContextShifted(_) => vec![Chunk::DataContextShift { data: payload(event) }],
+        EventBody::FocusChanged(changed) => vec![Chunk::DataFocus { data: changed.focus }],
+        EventBody::OntologyLoaded(_) => vec![Chunk::DataOntology { data: payload(event) }],
+        EventBody::TemplateRequested(_) => vec![Chunk::DataTemplateRequest { data: payload(event) }],
+        EventBody::TemplateSuggested(_) => vec![Chunk::DataTemplateSuggestion { data: payload(event) }],
         EventBody::QuestionAsked(asked) => vec![Chunk::DataQuestions { data: serde_json::json!(asked) }],
         EventBody::MessageSteered(steered) => {
             vec![Chunk::DataSteered { id: steered.message_id, data: payload(event) }]
@@ -284,7 +289,11 @@ fn childs_call_id(child: Uuid, call_id: &str) -> String {
 
 fn call_completed(call: ToolCallCompleted<'_>) -> Vec<Chunk> {
     let (tool_call_id, name) = (call.call_id.into_owned(), call.name.into_owned());
-    let data = CallDuration { tool_call_id: tool_call_id.clone(), duration_ms: call.duration_ms };
+    let data = CallFacts {
+        tool_call_id: tool_call_id.clone(),
+        duration_ms: call.duration_ms,
+        entities: call.entities.into_iter().map(EntityAccessed::into_owned).collect(),
+    };
     let duration = Chunk::DataCall { id: tool_call_id.clone(), data };
     let dynamic = is_dynamic(&name, call.by);
     let was_asked_about =

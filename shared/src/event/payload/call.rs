@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use crate::{
     approval::{ApprovalKind, ApprovalStatus},
-    event::raw_json::RawJson,
+    event::{payload::EntityAccessed, raw_json::RawJson},
     event_id::EventId,
     lenient::{self, Growing},
     run::RunStatus,
@@ -86,6 +86,9 @@ pub struct ToolCallCompleted<'a> {
     /// Why there is no output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<ToolError>,
+    /// The entities of the workspace that the call was about.
+    #[serde(borrow, default, skip_serializing_if = "Vec::is_empty")]
+    pub entities: Vec<EntityAccessed<'a>>,
     /// How long the call took.
     #[serde(default)]
     pub duration_ms: u64,

@@ -327,6 +327,7 @@ pub async fn complete_locked(
         by: Some(ExecutedBy::Client),
         output: output.map(Into::into),
         error,
+        entities: Vec::new(),
         duration_ms: duration_ms as u64,
     });
     write_answer(tx, run, body).await

@@ -175,7 +175,17 @@ statements! {
         select *
         from (
             select true as own, m.turn, ", message_columns!(), ", s.up_to, s.content as summary,
-                r.client_tools, r.metadata,
+                r.client_tools,
+                -- A checkpoint of the run has its metadata, as the run has left it.
+                case
+                    when r.id is distinct from (
+                        select c.run_id
+                        from agent_run_checkpoints c
+                        where c.conversation_id = $2
+                        order by c.id desc
+                        limit 1
+                    ) then r.metadata
+                end as metadata,
                 (
                     select c.metadata
                     from agent_run_checkpoints c

@@ -220,6 +220,7 @@ impl LoggedOutcome {
             input: None,
             output: output.map(|output| output.as_str().into()),
             error,
+            entities: Vec::new(),
             duration_ms: self.duration_ms,
         });
         vec![completed, call]

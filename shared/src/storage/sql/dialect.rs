@@ -10,6 +10,7 @@
 //! - `{object}('name', expression, …)`: a JSON object
 //! - `{id text:column}`, `{json:column}`: an id, or JSON, as a value of such an object
 //! - `{uuid:expression}`, `{time:expression}`, `{bytes:expression}`: the id, the time or the bytes of a text
+//! - `{position:text, part}`: the place of a part in a text, from 1; 0 if the text does not have it
 //! - `{fenced}`, `{fenced:id}`: whether the fence let the write pass, or the row of this id ([`super::batch`])
 //! - `{array type:$n}`: an array, for statements of PostgreSQL alone
 //! - `{fence:table where condition}`: the row of the fence, or none; SQLite finds it by the condition
@@ -45,6 +46,7 @@ fn postgres_word(word: &str, parameter: &str) -> String {
         "uuid" => format!("cast({parameter} as uuid)"),
         "time" => format!("cast({parameter} as timestamptz)"),
         "bytes" => format!("convert_to({parameter}, 'utf8')"),
+        "position" => format!("strpos({parameter})"),
         "fenced" if parameter.is_empty() => "exists (select 1 from fence)".to_owned(),
         "fenced" => format!("exists (select 1 from fence where fence.id = {parameter})"),
         word if word.starts_with("array ") => format!("cast({parameter} as {}[])", &word["array ".len()..]),
@@ -72,6 +74,7 @@ pub fn sqlite(sql: &'static str) -> String {
         "uuid" => format!("unhex({parameter})"),
         "time" => parameter.to_owned(),
         "bytes" => format!("cast({parameter} as blob)"),
+        "position" => format!("instr({parameter})"),
         "fenced" => "true".to_owned(),
         "fence" => parameter.to_owned(),
         "for update" | "skip locked" | "skip locked of r" => String::new(),

@@ -319,7 +319,7 @@ fn execute(attempt: &mut Attempt<'_>, index: usize) -> Drafting {
     set_status(attempt, PlanStatus::Executing);
     let plan = attempt.memory.plan.as_ref().expect("a plan was made");
     let output = json!({"plan_id": plan.id, "status": "executing", "steps": plan.steps.len()}).to_string();
-    complete(attempt, (index, Ok(output), Default::default()));
+    complete(attempt, (index, Ok(output.into()), Default::default()));
     Drafting::Complete
 }
 

@@ -1,0 +1,101 @@
+//! What tools read beside single entities and lists.
+
+use std::collections::BTreeMap;
+
+use holdfast_shared::{
+    database::{Error, args},
+    page::{Page, PageSize},
+};
+use uuid::Uuid;
+
+use super::{
+    Workspace,
+    change_set::CHANGES_OF_CALL,
+    history::{ChangeRow, change},
+    page_of,
+    rows::{EntityRow, entity},
+    tables::table,
+};
+use crate::{author::Author, entity::Entity, kind::Kind, tools::EntityReference};
+
+holdfast_shared::statements! {
+    /// Lists the open tasks of a project, the most important first, then those that are due first.
+    OPEN_TASKS = "
+        select e.id, e.project_id,
+            {object}('props', {json:e.props}, 'title', e.title, 'description', e.description, 'state', e.state,
+                'priority', e.priority, 'due_at', e.due_at, 'plan_id', {id text:e.plan_id},
+                'goal_id', {id text:e.goal_id}) as fields,
+            e.version, e.created_at, e.updated_at, e.deleted_at
+        from onto_tasks e
+        where e.owner_id = $1
+          and e.project_id = $2
+          and e.deleted_at is null
+          and e.state in ('todo', 'in_progress', 'blocked')
+        order by coalesce(e.priority, 0) desc, e.due_at is null, e.due_at, e.id desc
+        limit $3
+    ",
+}
+
+impl Workspace {
+    /// Counts the live entities of a kind in a project, by their states.
+    pub async fn count(&self, owner: &str, kind: Kind, project: Uuid) -> Result<Vec<(Option<String>, i64)>, Error> {
+        self.database.fetch_all("count entities", table(kind).count, args![owner, project]).await
+    }
+
+    /// Lists the open tasks of a project, the most important first, then those that are due first.
+    pub async fn open_tasks(&self, owner: &str, project: Uuid, size: PageSize) -> Result<Page<Entity>, Error> {
+        let args = args![owner, project, size.items + 1];
+        let rows = self.database.fetch_all::<EntityRow>("list open tasks", OPEN_TASKS, args).await?;
+        let tasks = rows.into_iter().map(|row| entity(Kind::Task, row)).collect();
+        Ok(page_of(tasks, size, |task: &Entity| task.state().to_string().len(), |last| last.id.to_string()))
+    }
+
+    /// Returns the live entities at the ends of relations, by their ids.
+    pub async fn ends_of(&self, owner: &str, edges: &[Entity]) -> Result<BTreeMap<Uuid, Entity>, Error> {
+        let mut ids = BTreeMap::<Kind, Vec<Uuid>>::new();
+        for (kind, id) in edges.iter().flat_map(Entity::needs) {
+            ids.entry(kind).or_default().push(id);
+        }
+        let mut ends = BTreeMap::new();
+        for (kind, ids) in ids {
+            let rows =
+                self.database.fetch_all::<EntityRow>("read entities", table(kind).get, args![owner, ids]).await?;
+            let live = rows.into_iter().map(|row| entity(kind, row)).filter(Entity::is_live);
+            ends.extend(live.map(|entity| (entity.id, entity)));
+        }
+        Ok(ends)
+    }
+
+    /// Returns an entity that is not deleted, of any kind that people look for.
+    pub async fn find(&self, owner: &str, id: Uuid) -> Result<Option<Entity>, Error> {
+        for kind in Kind::SEARCHED {
+            if let Some(entity) = self.get(owner, kind, id).await? {
+                return Ok(Some(entity));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns those of the ids that are entities of the owner, with their names.
+    pub async fn references(&self, owner: &str, ids: &[Uuid]) -> Result<Vec<EntityReference>, Error> {
+        let mut found = Vec::new();
+        for kind in Kind::SEARCHED {
+            let args = args![owner, ids.to_vec()];
+            let rows = self.database.fetch_all::<EntityRow>("find entities", table(kind).get, args).await?;
+            let live = rows.into_iter().map(|row| entity(kind, row)).filter(Entity::is_live);
+            found.extend(live.map(|entity| EntityReference::of(&entity)));
+        }
+        Ok(found)
+    }
+
+    /// Returns the entities that a run's call has changed before, as it has left them; `None` if it has changed none.
+    pub async fn changes_of_call(&self, author: Author<'_>) -> Result<Option<Vec<Entity>>, Error> {
+        let Some(call) = author.call else { return Ok(None) };
+        let args = args![author.owner, call.run_id, call.call_id];
+        let rows = self.database.fetch_all::<ChangeRow>("find the changes of a call", CHANGES_OF_CALL, args).await?;
+        let changed =
+            rows.into_iter().filter_map(change).filter_map(|change| Entity::of_state(change.kind, &change.after?));
+        let changed: Vec<Entity> = changed.collect();
+        Ok(Some(changed).filter(|changed| !changed.is_empty()))
+    }
+}

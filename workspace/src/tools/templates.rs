@@ -1,0 +1,93 @@
+//! The tools about templates.
+
+use holdfast_shared::page::PageSize;
+use serde_json::{Map, Value, json};
+use uuid::Uuid;
+
+use super::{
+    Call, EntityReference, Notice, ToolFailure, ToolOutput,
+    arguments::{self, MAX_ITEMS, needed_text},
+    declaration::{self, Category, Declaration},
+    invalid_arguments, result, text,
+};
+use crate::{
+    entity::{Entity, folded},
+    input::NewEntity,
+    kind::Kind,
+};
+
+pub fn declare_list() -> Declaration {
+    let properties = json!({"query": declaration::text(), "kind": declaration::text(), "limit": declaration::limit()});
+    let summary = "Lists templates: what a new project can begin with.";
+    Declaration::new(Category::Search, "list_onto_templates", summary, properties)
+}
+
+pub async fn list(call: Call<'_>, input: &Map<String, Value>) -> Result<ToolOutput, ToolFailure> {
+    let size = PageSize::from(MAX_ITEMS);
+    let templates = call.workspace.templates(call.author.owner, None, None, None, size).await?.items;
+    let wanted = |name: &str| input.get(name).and_then(Value::as_str).map(folded);
+    let (query, kind) = (wanted("query"), wanted("kind"));
+    let text_of = |template: &Entity, field: &str| folded(template.fields[field].as_str().unwrap_or_default());
+    let is_wanted = |template: &Entity| {
+        let words =
+            format!("{} {} {}", folded(template.title()), text_of(template, "key"), text_of(template, "description"));
+        let has_query = |query: &String| query.split_whitespace().any(|word| words.contains(word));
+        query.as_ref().is_none_or(has_query) && kind.as_ref().is_none_or(|kind| text_of(template, "kind") == *kind)
+    };
+    let listed: Vec<Entity> = templates.into_iter().filter(is_wanted).take(arguments::limit(input)).collect();
+    if listed.is_empty() {
+        return Ok(ToolOutput::of_text(
+            "There is no such template. request_template_creation asks the operators for one.",
+        ));
+    }
+    let line = |template: &Entity| {
+        let description = template.fields["description"].as_str().unwrap_or_default();
+        let key = template.fields["key"].as_str().unwrap_or("no key");
+        let state = template.fields["state"].as_str().unwrap_or_default();
+        format!("- template_key {key}: {} ({state}). {description}", template.title())
+    };
+    let lines: Vec<String> = listed.iter().map(line).collect();
+    let entities = listed.iter().map(EntityReference::of).collect();
+    Ok(ToolOutput { text: text::bounded(lines.join("\n")), entities, notice: None })
+}
+
+pub fn declare_request() -> Declaration {
+    let properties = json!({
+        "kind": {"type": "string", "description": "sort of project"}, "reason": declaration::text(),
+        "hints": declaration::text(), "project_id": declaration::text()
+    });
+    let summary = "Asks the operators for a template of a sort of project that has none.";
+    Declaration::new(Category::Template, "request_template_creation", summary, properties).requires(&["kind", "reason"])
+}
+
+pub async fn request(call: Call<'_>, input: Map<String, Value>) -> Result<ToolOutput, ToolFailure> {
+    let kind = needed_text(&input, "kind", "garden")?.to_owned();
+    let reason = needed_text(&input, "reason", "no template has seasons")?.to_owned();
+    let hints = input.get("hints").and_then(Value::as_str).map(str::to_owned);
+    let project = call.project_of(&input)?;
+    let template = json!({
+        "name": kind, "kind": kind, "description": reason, "props": {"hints": hints, "project_id": project}
+    });
+    let Value::Object(template) = template else { unreachable!("the value is an object") };
+    let new = NewEntity::read(Kind::Template, template).map_err(invalid_arguments)?;
+    let created = result(call.workspace.create(call.author, new).await, Kind::Template, Uuid::nil())?;
+    let output = text::of_change("Requested", std::slice::from_ref(&created));
+    let notice = Notice::TemplateRequested { id: created.id, kind, reason, hints };
+    Ok(ToolOutput { notice: Some(notice), ..output })
+}
+
+pub fn declare_suggest() -> Declaration {
+    let properties =
+        json!({"kind": declaration::text(), "name": declaration::text(), "rationale": declaration::text()});
+    let summary = "Suggests to the user a template that would help them.";
+    let declaration = Declaration::new(Category::Template, "suggest_template", summary, properties);
+    declaration.requires(&["kind", "name", "rationale"])
+}
+
+pub fn suggest(input: &Map<String, Value>) -> Result<ToolOutput, ToolFailure> {
+    let kind = needed_text(input, "kind", "garden")?.to_owned();
+    let name = needed_text(input, "name", "Garden through the year")?.to_owned();
+    let rationale = needed_text(input, "rationale", "the work follows the seasons")?.to_owned();
+    let output = ToolOutput::of_text(format!("Suggested the template \"{name}\" to the user."));
+    Ok(ToolOutput { notice: Some(Notice::TemplateSuggested { kind, name, rationale }), ..output })
+}
