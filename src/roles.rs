@@ -181,6 +181,7 @@ fn make_api(
         write_rate: settings.users.write_rate(),
         quotas,
         workspace_limits: settings.quotas.workspace(),
+        web_search: settings.web_search.clone(),
         holder_limits: settings.users.holder_limits(),
         forgotten_after: settings.quotas.forgotten_after(),
         config: settings.api.clone(),

@@ -65,4 +65,6 @@ mod unread;
 mod users;
 mod wires;
 mod workspace;
+mod workspace_context;
+mod workspace_mcp;
 mod workspace_tools;

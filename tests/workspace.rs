@@ -13,6 +13,8 @@ in_either_mode!(
     an_entity_of_another_user_does_not_exist,
     bad_input_is_refused_with_its_field,
     an_erased_user_has_no_workspace,
+    entities_are_found_by_name,
+    an_operator_publishes_a_template,
 );
 
 async fn create(client: &Client, kind: &str, input: Value) -> Value {
@@ -74,6 +76,17 @@ async fn an_entity_of_another_user_does_not_exist(mut deployment: Deployment) {
         entities.push((kind, create(&ann, kind, of(kind)).await));
         assert_eq!(bob.post(&format!("/v1/workspace/{kind}"), of(kind)).await.unwrap_err().code, "invalid_entity");
     }
+    let edge = json!({
+        "project_id": project["id"], "from_kind": "task", "from_id": entities[1].1["id"], "relation": "supports",
+        "to_kind": "goal", "to_id": entities[3].1["id"]
+    });
+    assert_eq!(bob.post("/v1/workspace/edges", edge.clone()).await.unwrap_err().code, "invalid_entity");
+    entities.push(("edges", create(&ann, "edges", edge).await));
+    entities.push(("templates", create(&ann, "templates", json!({"name": "Garden"})).await));
+    assert_eq!(bob.get("/v1/workspace/search?q=harbour").await.unwrap()["items"], json!([]));
+    let edges = format!("/v1/workspace/edges?entity_id={}", id(&entities[1].1));
+    assert_eq!(ann.get(&edges).await.unwrap()["items"].as_array().unwrap().len(), 1);
+    assert_eq!(bob.get(&edges).await.unwrap()["items"], json!([]));
     for (kind, entity) in &entities {
         let path = format!("/v1/workspace/{kind}/{}", id(entity));
         for (method, path) in [
@@ -88,7 +101,10 @@ async fn an_entity_of_another_user_does_not_exist(mut deployment: Deployment) {
             let refused = answer(request).await.unwrap_err();
             assert_eq!((refused.status, refused.code.as_str()), (404, "entity_not_found"), "{method} {path}");
         }
-        assert_eq!(bob.get(&format!("/v1/workspace/{kind}")).await.unwrap()["items"], json!([]));
+        let listed = bob.get(&format!("/v1/workspace/{kind}")).await.unwrap()["items"].clone();
+        // Six templates are there for everybody.
+        let expected = if *kind == "templates" { 6 } else { 0 };
+        assert_eq!(listed.as_array().unwrap().len(), expected);
         assert!(ann.get(&path).await.is_ok());
     }
     let set = &ann.get("/v1/workspace/changes").await.unwrap()["items"][0]["change_set_id"];
@@ -110,8 +126,57 @@ async fn bad_input_is_refused_with_its_field(mut deployment: Deployment) {
     ] {
         assert_eq!(client.get(path).await.unwrap_err().code, code, "{path}");
     }
+    for (query, problem) in [
+        ("tasks?priority=9", "priority: a whole number from 1 to 5"),
+        ("goals?priority=1", "priority: goals are not filtered by it"),
+        ("search?q=", "q has 1 to 200 characters"),
+        ("search?q=x&types=ship", "types has some of project, goal,"),
+        ("search?q=x&limit=51", "limit is from 1 to 50"),
+    ] {
+        let refused = client.get(&format!("/v1/workspace/{query}")).await.unwrap_err();
+        assert!(refused.body["detail"].as_str().unwrap().contains(problem), "{refused:?}");
+        assert_eq!(refused.code, "invalid_query");
+    }
+    let template = json!({"name": "x", "body": {"tasks": [{"title": "t", "priority": 9}]}});
+    let refused = client.post("/v1/workspace/templates", template).await.unwrap_err();
+    assert!(refused.body["detail"].as_str().unwrap().starts_with("body.tasks[0].priority: "), "{refused:?}");
     assert_eq!(client.get("/v1/workspace/tasks?cursor=x").await.unwrap_err().code, "invalid_query");
     assert_eq!(undo(&client, &json!("x"), "").await.unwrap_err().code, "change_set_not_found");
+}
+
+async fn entities_are_found_by_name(mut deployment: Deployment) {
+    let client = deployment.client();
+    let project = create(&client, "projects", json!({"name": "Harbour"})).await;
+    for (title, due) in [("Call the harbour master", "2026-12-01"), ("Measure the tide", "2026-12-09")] {
+        let task = json!({"project_id": project["id"], "title": title, "due_at": due, "priority": 2});
+        create(&client, "tasks", task).await;
+    }
+    let found = client.get("/v1/workspace/search?q=harbuor&types=task,project").await.unwrap();
+    let kinds: Vec<&Value> = found["items"].as_array().unwrap().iter().map(|found| &found["kind"]).collect();
+    assert_eq!(kinds, ["project", "task"]);
+    assert_eq!(found["items"][1]["project_id"], project["id"]);
+    let due = client.get("/v1/workspace/tasks?due_before=2026-12-02&priority=2").await.unwrap();
+    assert_eq!(due["items"].as_array().unwrap().len(), 1);
+}
+
+async fn an_operator_publishes_a_template(mut deployment: Deployment) {
+    let ann = deployment.client().user("ann");
+    let template = create(&ann, "templates", json!({"name": "Garden", "kind": "garden"})).await;
+    let path = format!("/v1/workspace/templates/{}", id(&template));
+    let refused = ann.patch(&path, json!({"state": "published"})).await.unwrap_err();
+    assert!(refused.body["detail"].as_str().unwrap().contains("only an operator"), "{refused:?}");
+    // In development mode, every caller is an operator.
+    let otto = ann.user("otto");
+    let requests = otto.get("/v1/workspace/template_requests").await.unwrap();
+    assert_eq!(requests["items"][0]["id"], template["id"]);
+    let publish = format!("/v1/workspace/template_requests/{}/publish", id(&template));
+    let body = json!({"key": "garden", "body": {"tasks": [{"title": "Sow"}]}});
+    assert_eq!(otto.post(&publish, body).await.unwrap()["state"], "published");
+    assert_eq!(otto.get("/v1/workspace/templates").await.unwrap()["items"][0]["name"], "Garden");
+    assert_eq!(otto.get("/v1/workspace/template_requests").await.unwrap()["items"], json!([]));
+    assert_eq!(ann.delete(&path).await.unwrap_err().code, "invalid_entity");
+    let missing = format!("/v1/workspace/template_requests/{}/publish", id(&json!({"id": uuid::Uuid::now_v7()})));
+    assert_eq!(otto.post(&missing, json!({})).await.unwrap_err().code, "entity_not_found");
 }
 
 async fn an_erased_user_has_no_workspace(_: Deployment) {

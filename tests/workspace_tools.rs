@@ -70,7 +70,13 @@ async fn a_planner_changes_a_project_and_its_run_is_undone(mut deployment: Deplo
         outputs[0].starts_with("Created:\n- task ")
             && outputs[0].contains("Call the harbour master (todo, priority 5)")
     );
-    assert!(outputs[2].lines().count() == 2 && outputs[3].contains("tasks:\n- task "), "{outputs:#?}");
+    assert!(
+        outputs[2].lines().count() == 2
+            && outputs[3].contains(
+                "open tasks, the most important first (1 of 1, of 2 in all; list_onto_tasks has the others):\n- task "
+            ),
+        "{outputs:#?}"
+    );
     let states: Vec<Value> = tasks(&client).await.iter().map(|task| task["state"].clone()).collect();
     assert_eq!(states, ["todo", "done"]);
     let changes = client.get("/v1/workspace/changes").await.unwrap();

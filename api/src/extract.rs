@@ -28,17 +28,7 @@ impl<T: DeserializeOwned> FromRequest<Arc<App>> for JsonBody<T> {
         if !is_json(request.headers()) {
             return Err(Problem::unsupported_media_type());
         }
-        let (mut parts, body) = request.into_parts();
-        let caller = Caller::from_request_parts(&mut parts, app).await?;
-        let _in_flight = app.bodies().read(&caller, &parts.headers)?;
-        let request = Request::from_parts(parts, body);
-        let result = tokio::time::timeout(app.config().body_timeout, Bytes::from_request(request, app)).await;
-        let bytes = result.map_err(|_| Problem::body_timeout())?.map_err(|rejection| match rejection {
-            BytesRejection::FailedToBufferBody(error) if error.status() == 413 => {
-                Problem::body_too_large(app.config().max_body_bytes)
-            }
-            rejection => Problem::invalid_body(rejection.body_text()),
-        })?;
+        let bytes = read_body(request, app).await?;
         // serde would read a list as an object, field by field.
         if bytes.trim_ascii_start().first() == Some(&b'[') {
             return Err(Problem::invalid_body("The body must be an object, not a list."));
@@ -50,6 +40,21 @@ impl<T: DeserializeOwned> FromRequest<Arc<App>> for JsonBody<T> {
             _ => Problem::invalid_json(format!("The body is not valid JSON: {error}.")),
         })
     }
+}
+
+/// Reads the body of a request, within the limits of its caller.
+pub async fn read_body(request: Request, app: &Arc<App>) -> Result<Bytes, Problem> {
+    let (mut parts, body) = request.into_parts();
+    let caller = Caller::from_request_parts(&mut parts, app).await?;
+    let _in_flight = app.bodies().read(&caller, &parts.headers)?;
+    let request = Request::from_parts(parts, body);
+    let result = tokio::time::timeout(app.config().body_timeout, Bytes::from_request(request, app)).await;
+    result.map_err(|_| Problem::body_timeout())?.map_err(|rejection| match rejection {
+        BytesRejection::FailedToBufferBody(error) if error.status() == 413 => {
+            Problem::body_too_large(app.config().max_body_bytes)
+        }
+        rejection => Problem::invalid_body(rejection.body_text()),
+    })
 }
 
 fn is_json(headers: &HeaderMap) -> bool {

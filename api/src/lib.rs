@@ -35,7 +35,7 @@ mod wire;
 use std::{sync::Arc, time::Duration};
 
 use holdfast_shared::{
-    config::{ApiConfig, HolderLimits, ModelChoice, ToolsConfig},
+    config::{ApiConfig, HolderLimits, ModelChoice, ToolsConfig, WebSearchConfig},
     queue::Queue,
     quotas::{Quotas, WorkspaceLimits},
     rate_limit::{Rate, RateLimit},
@@ -67,6 +67,8 @@ pub struct Api {
     pub quotas: Quotas,
     /// The limits of one owner's workspace.
     pub workspace_limits: WorkspaceLimits,
+    /// The provider of web searches.
+    pub web_search: WebSearchConfig,
     /// Limits on the connections and streams of one caller.
     pub holder_limits: HolderLimits,
     /// Absence after which the sweeper removes an anonymous user; `None` for never.
@@ -97,6 +99,7 @@ impl Api {
             anonymous_activity,
             quotas: self.quotas,
             workspace_limits: self.workspace_limits,
+            web_search: self.web_search,
             streams: streams::Streams::new(self.holder_limits.clone(), self.config.stream_life),
             config: self.config.clone(),
             tools: self.tools,

@@ -16,7 +16,7 @@ mod workspace;
 use std::{sync::Arc, time::Duration};
 
 use holdfast_shared::{
-    config::{ApiConfig, ModelChoice, ToolsConfig},
+    config::{ApiConfig, ModelChoice, ToolsConfig, WebSearchConfig},
     conversation::Conversation,
     message::Message,
     queue::Queue,
@@ -27,7 +27,7 @@ use holdfast_shared::{
     storage::{self, CancelOutcome, Storage, TakeBackOutcome},
     turns::Turns,
 };
-use holdfast_workspace::Workspace;
+use holdfast_workspace::{WebSearch, Workspace};
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
@@ -53,6 +53,7 @@ pub struct Parts {
     pub anonymous_activity: AnonymousActivity,
     pub quotas: Quotas,
     pub workspace_limits: WorkspaceLimits,
+    pub web_search: WebSearchConfig,
     pub streams: Streams,
     pub config: ApiConfig,
     pub tools: ToolsConfig,
@@ -64,6 +65,7 @@ pub struct Parts {
 pub struct App {
     storage: Storage,
     workspace: Workspace,
+    web_search: Option<WebSearch>,
     run_log: RunLog,
     queue: Queue,
     relay: Arc<Relay>,
@@ -108,6 +110,7 @@ impl App {
             anonymous_activity,
             quotas,
             workspace_limits,
+            web_search,
             streams,
             config,
             tools,
@@ -124,6 +127,7 @@ impl App {
             anonymous_activity: Arc::new(anonymous_activity),
             storage,
             workspace,
+            web_search: WebSearch::new(&web_search),
             run_log,
             queue,
             relay,

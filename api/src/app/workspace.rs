@@ -2,13 +2,25 @@
 
 use std::time::Duration;
 
-use holdfast_shared::turns::{NoTurn, TurnPermit};
-use holdfast_workspace::{Author, Entity, Found, Kind, NewEntity, Outcome, Patch, Search, Undo, Undone, Workspace};
+use holdfast_shared::{
+    schema::SchemaCheckError,
+    tool::ToolError,
+    turns::{NoTurn, TurnPermit},
+};
+use holdfast_workspace::{
+    Author, Call, Entity, Found, Kind, NewEntity, Outcome, Patch, Search, ToolFailure, ToolOutput, Undo, Undone,
+    Workspace, WorkspaceTool,
+};
 use serde::Serialize;
+use serde_json::Value;
 use uuid::Uuid;
 
 use super::App;
-use crate::{auth::Caller, in_flight::LimitKey, problem::Problem};
+use crate::{
+    auth::{Caller, CallerKind},
+    in_flight::LimitKey,
+    problem::Problem,
+};
 
 /// Changes of workspaces that this process makes at a time, one for each caller. A deletion may be of a whole project.
 pub(super) const CHANGES: usize = 4;
@@ -88,6 +100,44 @@ impl App {
     pub async fn search_workspace(&self, caller: &Caller, search: Search<'_>) -> Result<Vec<Found>, Problem> {
         let _turn = self.turn(caller).await?;
         Ok(self.workspace.search(&caller.owner, search).await?)
+    }
+
+    /// Calls a tool of the workspace for another program. Returns the tool's error for the program's model.
+    pub async fn call_workspace_tool(
+        &self,
+        caller: &Caller,
+        tool: &WorkspaceTool,
+        input: Value,
+    ) -> Result<Result<ToolOutput, ToolError>, Problem> {
+        let _turn = self.turn(caller).await?;
+        let checked = self.check_arguments(caller, tool, &input).await;
+        if let Err(problem) = checked {
+            return Ok(Err(ToolError::new("invalid_arguments", problem)));
+        }
+        let call = Call {
+            workspace: &self.workspace,
+            author: Author::user(&caller.owner),
+            project: None,
+            merger: None,
+            // A search costs the operator money, so a caller must have a name.
+            web_search: self.web_search.as_ref().filter(|_| caller.kind != CallerKind::Anonymous),
+        };
+        match tool.call(call, input).await {
+            Ok(output) => Ok(Ok(output)),
+            Err(ToolFailure::Refused(error)) => Ok(Err(error)),
+            Err(ToolFailure::Storage(error)) => Err(error.into()),
+        }
+    }
+
+    async fn check_arguments(&self, caller: &Caller, tool: &WorkspaceTool, input: &Value) -> Result<(), String> {
+        let checked = async {
+            let schema = self.schemas.compile(&caller.owner, tool.input_schema.clone()).await?;
+            self.schemas.validate(&caller.owner, schema, input.clone()).await
+        };
+        checked.await.map_err(|problem| match problem {
+            SchemaCheckError::Invalid(problem) => problem,
+            SchemaCheckError::Busy => "checking the arguments took too long; try again".to_owned(),
+        })
     }
 
     /// Waits for the caller's turn. Order matters: the database orders the changes of an owner too, but a request that waits

@@ -14,6 +14,7 @@ mod document;
 mod durable_stream;
 mod events;
 mod health;
+mod mcp;
 mod messages;
 mod page;
 mod plans;
@@ -35,7 +36,7 @@ use axum::{
     http::{HeaderMap, Method, StatusCode, header},
     middleware,
     response::{IntoResponse, Response},
-    routing::get,
+    routing::{get, post},
 };
 use holdfast_shared::{
     agent::StreamMode,
@@ -72,6 +73,8 @@ pub fn router(app: Arc<App>) -> Router {
     let max_body_bytes = app.config().max_body_bytes;
     let (auth, cors, limits_app) = (Arc::clone(app.auth()), cors::layer(app.config()), Arc::clone(&app));
     let router = router
+        .route("/mcp", post(mcp::streamable))
+        .route("/mcp/rpc", post(mcp::rpc))
         .route("/openapi.json", get(|| async move { Json(document) }))
         // The page's files are in the executable, so an unread file costs no memory.
         .layer(middleware::from_fn_with_state(Arc::clone(&app), unread_answers::count))
@@ -120,9 +123,9 @@ fn routes() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(plans::of_conversation))
         .routes(routes!(workspace::list, workspace::create))
         .routes(routes!(workspace::changes))
-        .routes(routes!(workspace::search))
-        .routes(routes!(workspace::template_requests))
-        .routes(routes!(workspace::publish_template))
+        .routes(routes!(workspace::search::search))
+        .routes(routes!(workspace::templates::requested))
+        .routes(routes!(workspace::templates::publish))
         .routes(routes!(workspace::undo))
         .routes(routes!(workspace::undo_run))
         .routes(routes!(workspace::read, workspace::change, workspace::delete))
@@ -162,6 +165,8 @@ fn page() -> Router<Arc<App>> {
     Router::new()
         .route("/", get(page::page))
         .route("/c/{id}", get(page::page))
+        .route("/w", get(page::page))
+        .route("/w/{*rest}", get(page::page))
         .route("/assets/{name}", get(page::asset))
         .route("/favicon.svg", get(page::icon))
 }

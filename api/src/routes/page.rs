@@ -34,7 +34,7 @@ const HEADERS: [(HeaderName, &str); 6] = [
     (HeaderName::from_static("permissions-policy"), "camera=(), geolocation=(), microphone=(self)"),
 ];
 
-/// `/` and `/c/{id}`: the page reads its own URL and shows the conversation.
+/// `/`, `/c/{id}`, `/w` and below it: the page reads its own URL and shows the conversation.
 pub async fn page(headers: HeaderMap) -> Response {
     // Browsers must check for a newer build, whose assets have other names.
     file("index.html", "no-cache", &headers)
@@ -52,7 +52,7 @@ pub async fn icon(headers: HeaderMap) -> Response {
 
 /// The answer for unknown paths: for a browser the page, which shows the error, and for programs a problem.
 pub async fn not_found(OriginalUri(uri): OriginalUri, method: Method, headers: HeaderMap) -> Response {
-    let is_of_programs = ["/v1/", "/api/"].into_iter().any(|prefix| uri.path().starts_with(prefix));
+    let is_of_programs = ["/v1/", "/api/", "/mcp"].into_iter().any(|prefix| uri.path().starts_with(prefix));
     if is_of_programs || !matches!(method, Method::GET | Method::HEAD) || !wants_html(&headers) {
         return Problem::route_not_found(uri.path()).into_response();
     }

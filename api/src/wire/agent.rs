@@ -18,7 +18,7 @@ use holdfast_shared::{
     usage::Usage,
 };
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::{
@@ -72,7 +72,7 @@ enum AgentFrame<'a> {
         step: UiStep,
     },
     ContextShift {
-        context_shift: AgentContextShift<'a>,
+        context_shift: Value,
     },
     FocusChanged {
         focus: ProjectFocus,
@@ -82,7 +82,7 @@ enum AgentFrame<'a> {
         loaded: OntologyLoaded<'a>,
     },
     TemplateRequest {
-        request: AgentTemplateRequest<'a>,
+        request: Value,
     },
     TemplateStatus {
         request_id: Uuid,
@@ -198,22 +198,6 @@ struct AgentToolResult<'a> {
 }
 
 #[derive(Serialize)]
-struct AgentContextShift<'a> {
-    new_context: Cow<'a, str>,
-    entity_id: Uuid,
-    entity_name: Cow<'a, str>,
-    message: Cow<'a, str>,
-}
-
-#[derive(Serialize)]
-struct AgentTemplateRequest<'a> {
-    id: Uuid,
-    kind: Cow<'a, str>,
-    reason: Cow<'a, str>,
-    hints: Option<Cow<'a, str>>,
-}
-
-#[derive(Serialize)]
 struct TotalUsage {
     total_tokens: u64,
 }
@@ -270,18 +254,16 @@ fn event_frames<'a>(view: &'a View, body: EventBody<'a>) -> (Option<AgentFrame<'
             let state = agent_state(view, "waiting_on_user".into(), None);
             return (Some(AgentFrame::ClarifyingQuestions { questions: asked.questions }), Some(state));
         }
-        EventBody::ContextShifted(shifted) => AgentFrame::ContextShift {
-            context_shift: AgentContextShift {
-                new_context: shifted.context_type,
-                entity_id: shifted.entity_id,
-                entity_name: shifted.entity_name,
-                message: shifted.message,
-            },
+        EventBody::ContextShifted(shift) => AgentFrame::ContextShift {
+            context_shift: json!({
+                "new_context": shift.context_type, "entity_id": shift.entity_id,
+                "entity_name": shift.entity_name, "message": shift.message
+            }),
         },
         EventBody::FocusChanged(changed) => AgentFrame::FocusChanged { focus: changed.focus },
         EventBody::OntologyLoaded(loaded) => AgentFrame::OntologyLoaded { loaded },
         EventBody::TemplateRequested(TemplateRequested { template_id: id, kind, reason, hints }) => {
-            let request = AgentTemplateRequest { id, kind, reason, hints };
+            let request = json!({"id": id, "kind": kind, "reason": reason, "hints": hints});
             let status = AgentFrame::TemplateStatus { request_id: id, status: "requested" };
             return (Some(AgentFrame::TemplateRequest { request }), Some(status));
         }

@@ -128,18 +128,7 @@ fn call_started() -> EventBody<'static> {
 fn call_completed<'a>(output: Option<&'a str>, error: Option<&str>) -> EventBody<'a> {
     let (call_id, name, output) = ("c".into(), "kb__count".into(), output.map(Into::into));
     let error = error.map(|message| ToolError::new("timeout", message));
-    ToolCallCompleted {
-        input: None,
-        base: None,
-        call_id,
-        name,
-        by: None,
-        output,
-        error,
-        entities: Vec::new(),
-        duration_ms: 1,
-    }
-    .into()
+    ToolCallCompleted { call_id, name, output, error, duration_ms: 1, ..Default::default() }.into()
 }
 
 fn run_failed() -> EventBody<'static> {
@@ -272,14 +261,10 @@ fn a_tool_result_is_json_if_its_text_is() {
 fn a_refused_call_comes_before_its_result() {
     let refused = EventBody::ToolCallCompleted(ToolCallCompleted {
         input: Some(json!({"x": 1}).into()),
-        base: None,
         call_id: "c".into(),
         name: "kb__drop".into(),
-        by: None,
-        output: None,
         error: Some(ToolError::new("denied", "no")),
-        entities: Vec::new(),
-        duration_ms: 0,
+        ..Default::default()
     });
     let call = r#"{"id":"c","function":{"name":"kb__drop","arguments":"{\"x\":1}"}}"#;
     let call = format!(r#"{{"type":"tool_call","tool_call":{call},"toolCall":{call}}}"#);

@@ -217,18 +217,7 @@ mod tests {
 
     fn completed(refused: bool, error: Option<ToolError>) -> EventBody<'static> {
         let (call_id, name, input) = ("c".into(), "bank__pay".into(), refused.then(input));
-        ToolCallCompleted {
-            base: None,
-            call_id,
-            name,
-            by: None,
-            input,
-            output: None,
-            error,
-            entities: Vec::new(),
-            duration_ms: 5,
-        }
-        .into()
+        ToolCallCompleted { call_id, name, input, error, duration_ms: 5, ..Default::default() }.into()
     }
 
     fn asked() -> EventBody<'static> {

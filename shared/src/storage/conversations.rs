@@ -37,7 +37,8 @@ struct FoundRow {
 }
 
 statements! {
-    /// Returns the metadata of a conversation's newest checkpoint, and of its newest message that has any.
+    /// Returns the metadata of a conversation's newest checkpoint, and of its newest message that has any, unless a checkpoint of
+    /// the message's run has it, perhaps changed.
     METADATA = "
         select
             (
@@ -48,7 +49,13 @@ statements! {
                 limit 1
             ) as inherited,
             (
-                select r.metadata
+                select case
+                        when not exists (
+                            select 1
+                            from agent_run_checkpoints k
+                            where k.conversation_id = $1 and k.run_id = r.id
+                        ) then r.metadata
+                    end
                 from agent_runs r
                 where r.conversation_id = $1 and r.metadata is not null
                 order by r.position desc

@@ -43,6 +43,16 @@ statements! {
         delete from onto_projects
         where owner_id = $1
     ",
+    /// Removes the relations of an owner.
+    ERASE_EDGES = "
+        delete from onto_edges
+        where owner_id = $1
+    ",
+    /// Removes the templates of an owner.
+    ERASE_TEMPLATES = "
+        delete from onto_templates
+        where owner_id = $1
+    ",
     /// Removes the changes of an owner.
     ERASE_CHANGES = "
         delete from onto_changes
@@ -89,6 +99,18 @@ statements! {
         set owner_id = $2
         where owner_id = $1
     ",
+    /// Moves the relations of an owner.
+    MOVE_EDGES = "
+        update onto_edges
+        set owner_id = $2
+        where owner_id = $1
+    ",
+    /// Moves the templates of an owner.
+    MOVE_TEMPLATES = "
+        update onto_templates
+        set owner_id = $2
+        where owner_id = $1
+    ",
     /// Moves the changes of an owner.
     MOVE_CHANGES = "
         update onto_changes
@@ -108,11 +130,31 @@ statements! {
     ",
 }
 
-const ERASE: [Sql; 8] =
-    [ERASE_TASKS, ERASE_PLANS, ERASE_GOALS, ERASE_DOCUMENTS, ERASE_OUTPUTS, ERASE_PROJECTS, ERASE_CHANGES, ERASE_OWNER];
+const ERASE: [Sql; 10] = [
+    ERASE_EDGES,
+    ERASE_TEMPLATES,
+    ERASE_TASKS,
+    ERASE_PLANS,
+    ERASE_GOALS,
+    ERASE_DOCUMENTS,
+    ERASE_OUTPUTS,
+    ERASE_PROJECTS,
+    ERASE_CHANGES,
+    ERASE_OWNER,
+];
 
-const MOVE: [Sql; 8] =
-    [MOVE_TASKS, MOVE_PLANS, MOVE_GOALS, MOVE_DOCUMENTS, MOVE_OUTPUTS, MOVE_PROJECTS, MOVE_CHANGES, MOVE_COUNT];
+const MOVE: [Sql; 10] = [
+    MOVE_EDGES,
+    MOVE_TEMPLATES,
+    MOVE_TASKS,
+    MOVE_PLANS,
+    MOVE_GOALS,
+    MOVE_DOCUMENTS,
+    MOVE_OUTPUTS,
+    MOVE_PROJECTS,
+    MOVE_CHANGES,
+    MOVE_COUNT,
+];
 
 /// Locks the workspaces of owners, in the order of their names. Order matters: a change of a workspace also locks its owner
 /// before a run, so the two cannot deadlock.

@@ -16,7 +16,7 @@ use serde_json::Value;
 use super::{
     Stop,
     attempt::{Attempt, retry_query},
-    tools::{complete, intent},
+    outcome::{complete, intent},
 };
 use crate::lease::Signal;
 

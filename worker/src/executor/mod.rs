@@ -11,6 +11,7 @@ mod context;
 mod delegate;
 mod limits;
 mod memory;
+mod outcome;
 mod planning;
 mod process;
 mod side_call;

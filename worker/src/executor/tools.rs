@@ -11,19 +11,14 @@ use std::{
 
 use holdfast_shared::{
     approval::ApprovalKind,
-    event::{
-        AgentState, AgentStateChanged, ApprovalRequested, EventBody, ExecutedBy, StepCompleted, ToolCallCompleted,
-        ToolCallStarted,
-    },
+    event::{AgentState, AgentStateChanged, ApprovalRequested, EventBody, ExecutedBy, StepCompleted, ToolCallStarted},
     excerpt,
     finish_reason::FinishReason,
     plan::{self, PlanStatus},
-    storable::storable,
     storage::{CallState, NewApproval, Progress},
     telemetry::Span,
     tool::{Effect, ToolCallStatus, ToolError, any_object},
     trace::{Node, TraceRole},
-    usage::Usage,
 };
 use serde_json::Value;
 use tokio::task::JoinSet;
@@ -35,19 +30,14 @@ use super::{
     attempt::Attempt,
     call_plan::{CallFacts, CallPlan, ToolFacts, plan as plan_call},
     delegate::{Deferral, delegate},
+    outcome::{CallOutcome, complete, intend},
     planning::{Drafting, ask_questions, make_plan, read_questions},
-    workspace::{accessed, follow_shift, tell},
+    workspace::follow_shift,
 };
 use crate::{
     lease::Signal,
-    tools::{CallResult, PlannerTool, Tool},
+    tools::{PlannerTool, Tool},
 };
-
-/// Most entities that the event of a call names.
-const MAX_ENTITIES: usize = 50;
-
-/// The outcome of a call: its index in the step, its result, and how long it took.
-pub(super) type CallOutcome = (usize, Result<CallResult, ToolError>, Duration);
 
 /// Brings every call of the step to its outcome. Suspends the run if a human or the client must answer.
 pub async fn call_tools(attempt: &mut Attempt<'_>) -> Result<NextNode, Stop> {
@@ -232,85 +222,6 @@ fn signal_while(attempt: &Attempt<'_>, under_way: &JoinSet<CallOutcome>) -> Sign
     } else {
         Signal::Yield
     }
-}
-
-/// Records that the executor itself answers a call.
-pub(super) fn intend_here(attempt: &mut Attempt<'_>, index: usize) {
-    let state = &attempt.memory.calls[index].state;
-    let (tool, input) = (attempt.tool(&state.name).cloned(), state.input.clone());
-    intend(attempt, index, &tool.expect("only a call of a tool is answered"), input);
-}
-
-/// Records the intent to make a call.
-fn intend(attempt: &mut Attempt<'_>, index: usize, tool: &Tool, input: Value) {
-    let state = &mut attempt.memory.calls[index].state;
-    (state.status, state.effect, state.input) = (ToolCallStatus::Called, tool.effect, input);
-    let state = state.clone();
-    attempt.recorder.emit(&intent(&state));
-    let resume_at = Some(attempt.recorder.last());
-    attempt.recorder.note(Progress { calls: vec![state], resume_at, ..Progress::default() });
-}
-
-/// Returns the event of the intent to make a call.
-pub(super) fn intent(state: &CallState) -> EventBody<'_> {
-    EventBody::ToolCallStarted(ToolCallStarted {
-        call_id: state.call_id.as_str().into(),
-        step: state.step,
-        name: state.name.as_str().into(),
-        input: (&state.input).into(),
-        by: ExecutedBy::Worker,
-        expires_at: None,
-    })
-}
-
-/// Records the outcome of a call.
-pub(super) fn complete(attempt: &mut Attempt<'_>, (index, outcome, duration): CallOutcome) {
-    let most = attempt.shared.worker.tools.tool_result_bytes;
-    let duration_ms = duration.as_millis() as u64;
-    let never_started = attempt.memory.calls[index].never_started();
-    let state = &mut attempt.memory.calls[index].state;
-    state.status = ToolCallStatus::Completed;
-    state.duration_ms = Some(duration_ms);
-    let CallResult { output, entities, notice, usage } = match outcome {
-        Ok(result) => {
-            state.error = None;
-            result
-        }
-        Err(error) => {
-            state.error = Some(ToolError { message: excerpt::bytes(storable(error.message), most), ..error });
-            CallResult::default()
-        }
-    };
-    state.output = state.error.is_none().then(|| excerpt::bytes(storable(output), most));
-    let state = state.clone();
-    let code = state.error.as_ref().map_or("ok", |error| error.code.as_str());
-    tracing::info!(
-        tool.name = state.name,
-        tool.call_id = state.call_id,
-        outcome = code,
-        duration_ms,
-        "tool call ended"
-    );
-    attempt.recorder.emit(&EventBody::ToolCallCompleted(ToolCallCompleted {
-        base: None,
-        call_id: state.call_id.as_str().into(),
-        name: state.name.as_str().into(),
-        by: state.by,
-        input: never_started.then(|| (&state.input).into()),
-        output: state.output.as_deref().map(Into::into),
-        error: state.error.clone(),
-        entities: entities.iter().take(MAX_ENTITIES).map(accessed).collect(),
-        duration_ms,
-    }));
-    if let Some(notice) = notice {
-        tell(attempt, notice);
-    }
-    if usage != Usage::default() {
-        attempt.memory.add_usage_aside(usage);
-        attempt.recorder.note(Progress { usage: Some(attempt.memory.usage), ..Progress::default() });
-    }
-    let resume_at = Some(attempt.recorder.last());
-    attempt.recorder.note(Progress { calls: vec![state], resume_at, ..Progress::default() });
 }
 
 /// Asks the human or the client whose answer the call needs.

@@ -1,4 +1,4 @@
-//! What tools read beside single entities and lists.
+//! Reads of tools beside single entities and lists.
 
 use std::collections::BTreeMap;
 

@@ -8,7 +8,7 @@ use uuid::Uuid;
 use super::{Workspace, tables::table};
 use crate::{entity::folded, kind::Kind};
 
-/// What to look for.
+/// A search for names.
 #[derive(Debug, Clone, Copy)]
 pub struct Search<'a> {
     /// Words of names.

@@ -18,6 +18,7 @@ mod update;
 mod web_search;
 
 use holdfast_shared::{
+    context::CONTEXT_TYPES,
     storage::Error,
     tool::{Effect, ToolError},
 };
@@ -153,7 +154,7 @@ pub enum Notice {
         kind: String,
         /// Why it is needed.
         reason: String,
-        /// What it could have.
+        /// Wishes for its contents.
         hints: Option<String>,
     },
     /// A template is suggested to the user.
@@ -185,6 +186,32 @@ impl WorkspaceTool {
         let effect = if changes { Effect::Idempotent } else { Effect::ReadOnly };
         let description = format!("{summary} {more}").trim().to_owned();
         Self { name, summary, description, input_schema: schema, category, effect, operation }
+    }
+
+    /// Returns the context types whose turns have the tool.
+    pub fn contexts(&self) -> Vec<&'static str> {
+        CONTEXT_TYPES
+            .into_iter()
+            .filter(|context| ToolScope::of(context).is_some_and(|scope| scope.has(self.operation)))
+            .collect()
+    }
+
+    /// Returns what the tool does, in words for programs.
+    pub fn capabilities(&self) -> Vec<&'static str> {
+        match self.operation {
+            Operation::List(_) | Operation::ListTemplates | Operation::ListTaskDocuments | Operation::Relationships => {
+                vec!["list"]
+            }
+            Operation::Search(_) | Operation::SearchAll | Operation::WebSearch => vec!["search"],
+            Operation::Details(_) => vec!["read"],
+            Operation::CreateProject | Operation::Create(_) => vec!["create"],
+            Operation::CreateTaskDocument => vec!["create", "relate"],
+            Operation::Update(_) => vec!["replace", "append", "merge"],
+            Operation::Delete(_) => vec!["delete"],
+            Operation::RequestTemplate => vec!["request"],
+            Operation::SuggestTemplate => vec!["suggest"],
+            Operation::FieldInfo | Operation::Overview | Operation::UsageGuide => vec!["explain"],
+        }
     }
 
     /// Calls the tool.

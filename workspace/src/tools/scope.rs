@@ -39,7 +39,16 @@ impl ToolScope {
 
     /// Returns the tools of the scope. Where the context has a project, the tools need no `project_id`.
     pub fn tools(self, has_project: bool) -> Vec<WorkspaceTool> {
-        let operations = match self {
+        self.operations().into_iter().map(|operation| WorkspaceTool::new(operation, has_project)).collect()
+    }
+
+    /// Returns whether the scope has the tool of an operation.
+    pub(super) fn has(self, operation: Operation) -> bool {
+        self.operations().contains(&operation)
+    }
+
+    fn operations(self) -> Vec<Operation> {
+        match self {
             Self::Global => [&BASE[..], &searches(), &reads(), &[Operation::CreateProject], &TEMPLATES].concat(),
             Self::ProjectCreate => {
                 [&BASE[..], &[Operation::ListTemplates, Operation::CreateProject], &TEMPLATES].concat()
@@ -49,8 +58,7 @@ impl ToolScope {
             Self::All => {
                 [&BASE[..], &searches(), &reads(), &[Operation::CreateProject], &changes(), &TEMPLATES].concat()
             }
-        };
-        operations.into_iter().map(|operation| WorkspaceTool::new(operation, has_project)).collect()
+        }
     }
 }
 

@@ -128,7 +128,7 @@ pub async fn call(call: Call<'_>, input: &Map<String, Value>) -> Result<ToolOutp
         )
     };
     let lines: Vec<String> = found.results.iter().take(most as usize).map(word).collect();
-    Ok(ToolOutput::of_text(format!("Pages of the web, which nobody has checked:\n{}", lines.join("\n"))))
+    Ok(ToolOutput::of_text(format!("Pages of the web, unchecked:\n{}", lines.join("\n"))))
 }
 
 fn domains<'a>(input: &'a Map<String, Value>, name: &str) -> Result<Option<Vec<&'a str>>, ToolFailure> {

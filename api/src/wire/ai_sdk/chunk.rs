@@ -132,7 +132,7 @@ pub enum Chunk {
     },
     DataCall {
         id: String,
-        data: CallFacts,
+        data: CallSummary,
     },
     DataQuestion {
         id: Uuid,
@@ -234,7 +234,7 @@ pub struct ApprovalDetails {
 /// The duration of a call.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct CallFacts {
+pub struct CallSummary {
     pub tool_call_id: String,
     pub duration_ms: u64,
     /// The entities of the workspace that the call was about; none in a message that is read later.

@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     Chunk, REASONING,
-    chunk::{ApprovalDetails, CallFacts, UiMetadata, is_dynamic},
+    chunk::{ApprovalDetails, CallSummary, UiMetadata, is_dynamic},
     output_of,
 };
 
@@ -96,7 +96,7 @@ fn part_of(part: &MessagePart, calls: &HashMap<&str, &StoredCall>, rest: &mut Ch
         MessagePart::Call(call) => call_part(call, calls.get(call.call_id.as_str()).copied()),
         MessagePart::CallEnd { call_id } => {
             let duration_ms = calls.get(call_id.as_str()).and_then(|call| call.duration_ms).unwrap_or_default();
-            let data = CallFacts { tool_call_id: call_id.clone(), duration_ms, entities: Vec::new() };
+            let data = CallSummary { tool_call_id: call_id.clone(), duration_ms, entities: Vec::new() };
             json!(Chunk::DataCall { id: call_id.clone(), data })
         }
         MessagePart::Question(question) => question_part(question),

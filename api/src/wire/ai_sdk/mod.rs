@@ -22,7 +22,7 @@ use uuid::Uuid;
 
 use super::{Block, Detail, LogPosition, View, plan};
 pub use chunk::Chunk;
-use chunk::{ApprovalDetails, CallFacts, Crashes, UiAttempt, UiFinishReason, UiMetadata, UiTool, is_dynamic};
+use chunk::{ApprovalDetails, CallSummary, Crashes, UiAttempt, UiFinishReason, UiMetadata, UiTool, is_dynamic};
 pub use message::UiMessage;
 
 /// The ids of blocks. A client closes one block before it opens the next, so one id per kind is enough.
@@ -289,7 +289,7 @@ fn childs_call_id(child: Uuid, call_id: &str) -> String {
 
 fn call_completed(call: ToolCallCompleted<'_>) -> Vec<Chunk> {
     let (tool_call_id, name) = (call.call_id.into_owned(), call.name.into_owned());
-    let data = CallFacts {
+    let data = CallSummary {
         tool_call_id: tool_call_id.clone(),
         duration_ms: call.duration_ms,
         entities: call.entities.into_iter().map(EntityAccessed::into_owned).collect(),

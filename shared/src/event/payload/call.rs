@@ -62,7 +62,7 @@ pub struct ToolCallStarted<'a> {
 }
 
 /// A tool call has an outcome.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct ToolCallCompleted<'a> {
     /// On a result that the client has returned: this event supersedes all events after its base.
     #[serde(default, skip_serializing_if = "Option::is_none")]

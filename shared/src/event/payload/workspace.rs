@@ -1,4 +1,4 @@
-//! What a run tells about the workspace of its user.
+//! The events about the workspace of the run's user.
 
 use std::borrow::Cow;
 
@@ -93,7 +93,7 @@ pub struct TemplateRequested<'a> {
     /// Why it is needed.
     #[serde(borrow)]
     pub reason: Cow<'a, str>,
-    /// What it could have.
+    /// Wishes for its contents.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub hints: Option<Cow<'a, str>>,
 }

@@ -12,6 +12,7 @@ use holdfast_shared::{
     tool::{ToolCallStatus, ToolError},
     usage::Usage,
 };
+use holdfast_workspace::is_help;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -20,8 +21,8 @@ use crate::executor::{
     Stop,
     attempt::Attempt,
     call_plan::CallPlan,
+    outcome::{complete, intend_here},
     side_call::ask_aside,
-    tools::{complete, intend_here},
 };
 use crate::model::{Request, Turn};
 
@@ -190,6 +191,20 @@ impl Scope for PlanScope<'_> {
     }
 }
 
+/// Checks the steps that a planner has written. A human may want others.
+fn check_steps(attempt: &Attempt<'_>, steps: Vec<plan::StepInput>) -> Result<Vec<PlanStep>, ToolError> {
+    let steps = plan::check_steps(steps, &scope(attempt))?;
+    let creates_task = |step: &&PlanStep| step.tools.iter().any(|tool| tool == "create_onto_task");
+    if let Some(step) = steps.iter().filter(creates_task).find(|step| is_help(&step.description)) {
+        let problem = format!(
+            "step {} creates a task for work that you can do now; a task is future work of the user. Do the work in the step, or say that the user asked to track it",
+            step.step_number
+        );
+        return Err(ToolError::new("invalid_plan", problem));
+    }
+    Ok(steps)
+}
+
 /// Returns the plan that a call makes. A model that is asked for steps may try again twice.
 async fn first_version(
     attempt: &mut Attempt<'_>,
@@ -202,7 +217,7 @@ async fn first_version(
     };
     let metadata = call.metadata();
     let checked = match call.steps {
-        Some(steps) => plan::check_steps(steps, &scope(attempt)),
+        Some(steps) => check_steps(attempt, steps),
         None => ask_for_steps(attempt, &metadata.goal, None).await?,
     };
     Ok(checked.map(|steps| Plan {
@@ -249,7 +264,7 @@ async fn ask_for_steps(
             }
         };
         let steps = json_in(&answer).ok_or_else(|| ToolError::new("invalid_plan", "the answer is no JSON object"));
-        match steps.and_then(|steps| plan::check_steps(plan::read_steps(&steps)?, &scope(attempt))) {
+        match steps.and_then(|steps| check_steps(attempt, plan::read_steps(&steps)?)) {
             Ok(steps) => return Ok(Ok(steps)),
             Err(error) => {
                 problem = Some(error.message.clone());

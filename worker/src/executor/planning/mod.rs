@@ -189,6 +189,7 @@ impl Attempt<'_> {
         let tools = prompts::tools(&self.tool_specs());
         let of_earlier_run = planner.newest_plan.as_ref().filter(|plan| plan.is_open());
         let plan = self.memory.plan.as_ref().or(of_earlier_run).map(prompts::plan);
-        place.into_iter().chain(project).chain(profile).chain(tools).chain(plan).collect()
+        let tasks = prompts::tasks(&self.toolbox.specs());
+        place.into_iter().chain(project).chain(profile).chain(tools).chain(tasks).chain(plan).collect()
     }
 }

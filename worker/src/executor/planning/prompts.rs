@@ -5,6 +5,7 @@ use holdfast_shared::{
     context::AgentContext,
     plan::{Plan, PlanStep, StepStatus},
 };
+use holdfast_workspace::TASKS;
 use serde_json::json;
 
 use crate::model::ToolSpec;
@@ -24,6 +25,16 @@ const REVIEWER: &str = "You judge a plan before it is executed: whether it reach
     {\"verdict\": \"approved\" or \"changes_requested\", \"notes\": \"what to change\"}.";
 
 const SYNTHESIZER: &str = "You write the answer after a plan: what each step did, what failed, and what is left.";
+
+/// The instructions of a context.
+const CREATE: &str = "Create the project by what you know from the conversation; where something is missing, choose what is likely. \
+    Begin with a template that fits, if list_onto_templates has one, and give it goals, plans, tasks, documents and relations in one call.";
+
+const AUDIT: &str = "Audit the project: say what is stale, what is blocked, what contradicts itself, and what is missing. Name the entity \
+    and the date or state that shows it, the most serious first. Change nothing.";
+
+const FORECAST: &str = "Forecast the project: say what will probably happen to its goals and dates, how sure you are, and why: from its \
+    states, dates, relations and its pace so far. Say what would change the outcome. Change nothing.";
 
 /// Returns the instructions of a role.
 pub const fn of_role(role: ModelRole) -> &'static str {
@@ -45,17 +56,29 @@ pub fn place(context: &AgentContext) -> String {
     if let Some(focus) = &context.project_focus {
         lines.push(format!("The focus: {}", json!(focus)));
     }
-    if context.context_type == "project_create" {
-        lines.push("Create the project by what you know from the conversation; where something is missing, choose what is likely.".to_owned());
-    }
+    let task = match context.context_type.as_str() {
+        "project_create" => Some(format!("{CREATE}\n{TASKS}")),
+        "project_audit" => Some(AUDIT.to_owned()),
+        "project_forecast" => Some(FORECAST.to_owned()),
+        _ => None,
+    };
+    lines.extend(task);
     lines.join("\n")
 }
 
 /// Returns a line for each tool.
 pub fn tools(specs: &[ToolSpec]) -> Option<String> {
-    let line = |spec: &ToolSpec| format!("- {}: {}", spec.name, spec.description.lines().next().unwrap_or_default());
+    // The declarations have the rest of each description.
+    let summary = |spec: &ToolSpec| spec.description.split_inclusive(". ").next().unwrap_or_default().trim().to_owned();
+    let line = |spec: &ToolSpec| format!("- {}: {}", spec.name, summary(spec).lines().next().unwrap_or_default());
     let lines: Vec<String> = specs.iter().map(line).collect();
     (!lines.is_empty()).then(|| format!("Your tools:\n{}", lines.join("\n")))
+}
+
+/// Returns when to create tasks, for a planner that can.
+pub fn tasks(specs: &[ToolSpec]) -> Option<String> {
+    let creates = specs.iter().any(|spec| matches!(spec.name.as_str(), "create_onto_task" | "create_onto_project"));
+    creates.then(|| format!("About tasks: {TASKS}"))
 }
 
 /// Returns the plan with the state of each step.
@@ -113,10 +136,11 @@ pub fn ended(plan: &Plan) -> String {
 pub fn steps(goal: &str, tools: &[ToolSpec], problem: Option<&str>) -> String {
     let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
     let problem = problem.map(|problem| format!("\nThe last version cannot be used: {problem}.")).unwrap_or_default();
+    let about_tasks = tasks(tools).map(|tasks| format!("\n{tasks}")).unwrap_or_default();
     format!(
         "Make a plan for this goal: {goal}\nAnswer with one JSON object and nothing else: {{\"steps\": [{{\"step_number\": 1, \"description\": \
          \"the task\", \"tools\": [], \"executor_required\": false, \"depends_on\": []}}]}}. At most 20 steps. Tools: {}. A step with \
-         executor_required is done by another agent, beside other steps.{problem}",
+         executor_required is done by another agent, beside other steps.{about_tasks}{problem}",
         names.join(", ")
     )
 }
@@ -134,4 +158,37 @@ pub fn project_analysis(known: &str) -> String {
 /// A goal may have directives for the scripted model, which are not those of a step.
 fn without_brackets(text: &str) -> String {
     text.replace(['[', ']'], "")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spec(name: &str) -> ToolSpec {
+        ToolSpec { name: name.to_owned(), description: format!("Uses {name}. More."), input_schema: json!({}) }
+    }
+
+    fn place_of(context_type: &str) -> String {
+        let context = json!({"context_type": context_type});
+        place(&serde_json::from_value(context).unwrap())
+    }
+
+    #[test]
+    fn the_philosophy_of_tasks_stands_in_the_prompts() {
+        assert!(tasks(&[spec("create_onto_task")]).unwrap().contains(TASKS));
+        assert_eq!(tasks(&[spec("list_onto_tasks")]), None);
+        assert!(place_of("project_create").contains(TASKS));
+        assert!(steps("g", &[spec("create_onto_task")], None).contains(TASKS));
+    }
+
+    #[test]
+    fn an_audit_and_a_forecast_have_instructions() {
+        assert!(place_of("project_audit").contains("stale") && place_of("project_forecast").contains("probably"));
+        assert_eq!(place_of("global"), "The user is in the context global.");
+    }
+
+    #[test]
+    fn a_tool_has_one_line() {
+        assert_eq!(tools(&[spec("a"), spec("b")]).unwrap(), "Your tools:\n- a: Uses a.\n- b: Uses b.");
+    }
 }

@@ -1,5 +1,8 @@
 //! `/v1/workspace`: projects, tasks, plans, goals, documents and outputs, their history, and the undo of changes.
 
+pub mod search;
+pub mod templates;
+
 use std::sync::Arc;
 
 use axum::{
@@ -9,7 +12,7 @@ use axum::{
     response::IntoResponse,
 };
 use holdfast_shared::page::Page;
-use holdfast_workspace::{Change, Entity, Filter, Found, Kind, NewEntity, Patch, Search, Undone};
+use holdfast_workspace::{Change, Entity, Filter, Kind, NewEntity, Patch, Undone};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
@@ -18,15 +21,10 @@ use super::page_size;
 use crate::{
     anonymous_limits::AdmittedWriter,
     app::{App, UndoneChanges},
-    auth::{Caller, Operator},
+    auth::Caller,
     extract::{JsonBody, Query, RunId},
     problem::Problem,
 };
-
-/// Longest words of a search, in characters, and its results.
-const MAX_QUERY: usize = 200;
-const USUAL_RESULTS: usize = 20;
-const MAX_RESULTS: usize = 50;
 
 /// An entity: the fields of its kind, and `id`, `project_id` (except of a project), `props`, `version`, `created_at`,
 /// `updated_at` and `deleted_at`.
@@ -76,38 +74,6 @@ pub struct EntityQuery {
     cursor: Option<Uuid>,
 }
 
-/// The words to look for.
-#[derive(Deserialize, utoipa::IntoParams)]
-#[serde(deny_unknown_fields)]
-pub struct WorkspaceSearchQuery {
-    /// Words of names, at most 200 characters.
-    q: String,
-    /// Kinds, separated by commas; all by default.
-    types: Option<String>,
-    /// Only entities of this project.
-    project_id: Option<Uuid>,
-    /// Only entities in this state.
-    state: Option<String>,
-    /// Most results; 20 by default, at most 50.
-    limit: Option<usize>,
-}
-
-/// The page of requested templates that an operator reads.
-#[derive(Deserialize, utoipa::IntoParams)]
-#[serde(deny_unknown_fields)]
-pub struct TemplatesQuery {
-    /// Most items of the page; 50 by default.
-    limit: Option<usize>,
-    /// `next` of the previous page.
-    cursor: Option<Uuid>,
-}
-
-/// The results of a search, best first.
-#[derive(Serialize, utoipa::ToSchema)]
-pub struct FoundEntities {
-    items: Vec<Found>,
-}
-
 /// The page of changes that the client requests.
 #[derive(Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
@@ -146,65 +112,6 @@ pub async fn list(
         return Ok(Json(workspace.templates(&caller.owner, state, key, query.cursor, size).await?));
     }
     Ok(Json(workspace.list(&caller.owner, kind, &filter, query.cursor, size).await?))
-}
-
-/// Find entities by words of their names, also with typing errors, best first.
-#[utoipa::path(get, path = "/v1/workspace/search", operation_id = "search_workspace", tag = "workspace", params(WorkspaceSearchQuery), responses(
-    (status = 200, body = FoundEntities),
-    (status = 400, body = Problem, description = "invalid_query"),
-    (status = 429, body = Problem, description = "too_many_changes: another search or change of this caller is under way")
-))]
-pub async fn search(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    Query(query): Query<WorkspaceSearchQuery>,
-) -> Result<Json<FoundEntities>, Problem> {
-    if query.q.trim().is_empty() || query.q.chars().count() > MAX_QUERY {
-        return Err(Problem::invalid_query(format!("q has 1 to {MAX_QUERY} characters")));
-    }
-    let limit = query.limit.unwrap_or(USUAL_RESULTS);
-    if !(1..=MAX_RESULTS).contains(&limit) {
-        return Err(Problem::invalid_query(format!("limit is from 1 to {MAX_RESULTS}")));
-    }
-    let kinds = kinds_of(query.types.as_deref())?;
-    let search =
-        Search { query: &query.q, kinds: &kinds, project_id: query.project_id, state: query.state.as_deref(), limit };
-    Ok(Json(FoundEntities { items: app.search_workspace(&caller, search).await? }))
-}
-
-/// List the templates that users have requested, newest first, for operators.
-#[utoipa::path(get, path = "/v1/workspace/template_requests", operation_id = "list_template_requests", tag = "workspace", params(TemplatesQuery), responses(
-    (status = 200, body = Page<WorkspaceEntity>), (status = 403, body = Problem, description = "operator_needed")
-))]
-pub async fn template_requests(
-    State(app): State<Arc<App>>,
-    _: Operator,
-    caller: Caller,
-    Query(query): Query<TemplatesQuery>,
-) -> Result<Json<Page<Entity>>, Problem> {
-    let size = page_size(&app, query.limit)?;
-    let _assembled = app.unread_answers().assemble(&caller, app.config().max_page_bytes)?;
-    Ok(Json(app.workspace().requested_templates(query.cursor, size).await?))
-}
-
-/// Publish a template for everybody, with other fields if the request has some, for operators.
-#[utoipa::path(post, path = "/v1/workspace/template_requests/{id}/publish", operation_id = "publish_template", tag = "workspace", params(("id" = Uuid, Path)), request_body = WorkspaceEntity, responses(
-    (status = 200, body = WorkspaceEntity),
-    (status = 400, body = Problem, description = "invalid_entity"),
-    (status = 403, body = Problem, description = "operator_needed"),
-    (status = 404, body = Problem, description = "entity_not_found")
-))]
-pub async fn publish_template(
-    State(app): State<Arc<App>>,
-    _: Operator,
-    caller: Caller,
-    Path(id): Path<String>,
-    JsonBody(mut input): JsonBody<Map<String, Value>>,
-) -> Result<Json<Entity>, Problem> {
-    let id = id.parse().map_err(|_| Problem::entity_not_found(Kind::Template, &id))?;
-    input.insert("state".to_owned(), Value::from("published"));
-    let patch = Patch::read(Kind::Template, input).map_err(|invalid| Problem::invalid_entity(&invalid))?;
-    app.publish_template(&caller, id, patch).await.map(Json)
 }
 
 /// Create an entity.
@@ -364,21 +271,6 @@ impl EntityQuery {
         let values = values.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
         Filter::read(kind, values).map_err(|invalid| Problem::invalid_query(format!("{invalid}.")))
     }
-}
-
-fn kinds_of(types: Option<&str>) -> Result<Vec<Kind>, Problem> {
-    let Some(types) = types else { return Ok(Kind::SEARCHED.to_vec()) };
-    let kind = |name: &str| name.trim().parse().ok().filter(|kind| Kind::SEARCHED.contains(kind));
-    let kinds: Option<Vec<Kind>> = types.split(',').map(kind).collect();
-    let mut kinds = kinds.ok_or_else(|| {
-        Problem::invalid_query(format!(
-            "types has some of {}, separated by commas.",
-            Kind::SEARCHED.map(Kind::as_str).join(", ")
-        ))
-    })?;
-    kinds.sort_unstable();
-    kinds.dedup();
-    Ok(kinds)
 }
 
 async fn changes_page(

@@ -1,0 +1,163 @@
+//! `/mcp` and `/mcp/rpc`: the tools of the workspace for other programs, by the Model Context Protocol.
+//!
+//! Both have no sessions: each request has its caller, so any process answers it. `/mcp/rpc` takes a plain JSON-RPC request
+//! without the protocol's headers.
+
+use std::sync::{Arc, LazyLock};
+
+use axum::{
+    Json,
+    body::Body,
+    extract::{Request, State},
+    http::{HeaderValue, StatusCode, header, request::Parts},
+    response::{IntoResponse, Response},
+};
+use holdfast_shared::tool::{Effect, ToolError};
+use holdfast_workspace::{ToolOutput, ToolScope, WorkspaceTool};
+use rmcp::{
+    ErrorData, RoleServer, ServerHandler,
+    model::{
+        CallToolRequestParams, CallToolResponse, CallToolResult, ClientJsonRpcMessage, ContentBlock, ErrorCode,
+        Implementation, ListToolsResult, MetaObject, PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
+        ToolAnnotations,
+    },
+    service::RequestContext,
+    transport::streamable_http_server::{
+        StreamableHttpServerConfig, StreamableHttpService, session::never::NeverSessionManager,
+    },
+};
+use serde_json::{Map, Value, error::Category, json};
+
+use crate::{anonymous_limits::AdmittedWriter, app::App, auth::Caller, extract::read_body, problem::Problem};
+
+/// The tools, which are the same for each caller.
+static TOOLS: LazyLock<Vec<WorkspaceTool>> = LazyLock::new(|| ToolScope::All.tools(false));
+
+/// The words about the server for a model.
+const INSTRUCTIONS: &str = "The workspace of the caller: projects, tasks, plans, goals, documents and their relations. \
+                            get_buildos_usage_guide says how to work with it.";
+
+/// `POST /mcp`: the protocol's streamable HTTP. There is no stream to `GET` and no session to `DELETE`.
+pub async fn streamable(
+    State(app): State<Arc<App>>,
+    AdmittedWriter(caller): AdmittedWriter,
+    request: Request,
+) -> Result<Response, Problem> {
+    answer(&app, caller, request).await
+}
+
+/// `POST /mcp/rpc`: one JSON-RPC request, or a notification. `initialize` is optional.
+pub async fn rpc(
+    State(app): State<Arc<App>>,
+    AdmittedWriter(caller): AdmittedWriter,
+    mut request: Request,
+) -> Result<Response, Problem> {
+    let headers = request.headers_mut();
+    headers.insert(header::ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    answer(&app, caller, request).await
+}
+
+async fn answer(app: &Arc<App>, caller: Caller, request: Request) -> Result<Response, Problem> {
+    let mut parts = Request::new(());
+    (*parts.method_mut(), *parts.uri_mut()) = (request.method().clone(), request.uri().clone());
+    *parts.headers_mut() = request.headers().clone();
+    parts.extensions_mut().insert(caller);
+    let body = read_body(request, app).await?;
+    if let Err(error) = serde_json::from_slice::<ClientJsonRpcMessage>(&body) {
+        return Ok(no_message(&error));
+    }
+    let server = WorkspaceServer { app: Arc::clone(app) };
+    let config = StreamableHttpServerConfig::default()
+        .with_legacy_session_mode(false)
+        .with_json_response(true)
+        .with_max_request_body_bytes(app.config().max_body_bytes)
+        // `host` has checked the name of the server.
+        .disable_allowed_hosts();
+    let sessions = Arc::new(NeverSessionManager::default());
+    let service = StreamableHttpService::new(move || Ok(server.clone()), sessions, config);
+    Ok(service.handle(parts.map(|()| Body::from(body))).await.map(Body::new))
+}
+
+/// Returns the answer to a body that is no message of the protocol.
+fn no_message(error: &serde_json::Error) -> Response {
+    let (code, message) = match error.classify() {
+        Category::Data => (ErrorCode::INVALID_REQUEST, "the body is not one request or notification"),
+        _ => (ErrorCode::PARSE_ERROR, "the body is not valid JSON"),
+    };
+    let error = json!({"code": code, "message": message});
+    (StatusCode::BAD_REQUEST, Json(json!({"jsonrpc": "2.0", "id": null, "error": error}))).into_response()
+}
+
+/// The server of the protocol.
+#[derive(Clone)]
+struct WorkspaceServer {
+    app: Arc<App>,
+}
+
+impl ServerHandler for WorkspaceServer {
+    fn get_info(&self) -> ServerConfig {
+        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
+            .with_server_info(Implementation::new("holdfast", env!("CARGO_PKG_VERSION")))
+            .with_instructions(INSTRUCTIONS)
+    }
+
+    async fn list_tools(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        Ok(ListToolsResult::with_all_items(TOOLS.iter().map(declaration).collect()))
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let caller = context.extensions.get::<Parts>().and_then(|parts| parts.extensions.get::<Caller>());
+        let caller = caller.ok_or_else(|| ErrorData::internal_error("the request has no caller", None))?;
+        let unknown = || ErrorData::invalid_params(format!("there is no tool {:?}", request.name), None);
+        let tool = TOOLS.iter().find(|tool| tool.name == request.name).ok_or_else(unknown)?;
+        let input = Value::Object(request.arguments.unwrap_or_default());
+        match self.app.call_workspace_tool(caller, tool, input).await {
+            Ok(Ok(output)) => Ok(result(output).into()),
+            Ok(Err(error)) => Ok(CallToolResult::error(vec![ContentBlock::text(words_of(&error))]).into()),
+            Err(problem) => Err(ErrorData::internal_error(problem.detail, Some(json!({"code": problem.code})))),
+        }
+    }
+}
+
+fn declaration(tool: &WorkspaceTool) -> Tool {
+    let schema = tool.input_schema.as_object().cloned().unwrap_or_default();
+    let mut declared = Tool::new(tool.name.clone(), tool.description.clone(), Arc::new(schema));
+    let reads = tool.effect == Effect::ReadOnly;
+    declared.annotations = Some(
+        ToolAnnotations::new()
+            .read_only(reads)
+            .destructive(!reads && !tool.name.starts_with("create_"))
+            .open_world(tool.name == "web_search"),
+    );
+    let category: &str = tool.category.into();
+    let facts = json!({
+        "summary": tool.summary, "category": category, "contexts": tool.contexts(), "capabilities": tool.capabilities()
+    });
+    let facts = Map::from_iter([("holdfast/tool".to_owned(), facts)]);
+    declared.meta = Some(MetaObject(facts));
+    declared
+}
+
+fn result(output: ToolOutput) -> CallToolResult {
+    let entities: Vec<Value> = output
+        .entities
+        .iter()
+        .map(|entity| json!({"kind": entity.kind, "id": entity.id, "name": entity.name}))
+        .collect();
+    let mut result = CallToolResult::success(vec![ContentBlock::text(output.text)]);
+    result.structured_content = Some(json!({"entitiesAccessed": entities}));
+    result
+}
+
+fn words_of(error: &ToolError) -> String {
+    format!("{}: {}", error.code, error.message)
+}
