@@ -1,5 +1,6 @@
 // This file declares the chat that a view needs. `useConversation` provides it; no file in `shell/` or `messages/`
 // knows of streams.
+import type { AgentContext } from "../client/context";
 import type { Problem } from "../client/problem";
 import type { ChatMessage } from "./message";
 
@@ -82,6 +83,8 @@ export interface Chat {
   waiting: WaitingMessage[];
   /** Whether the chat takes messages beside the answer that is being made. */
   takesMore: boolean;
+  /** The next messages name this context; without one, the server continues with the conversation's own. */
+  speakFrom(context: AgentContext | undefined): void;
   /** Posts a message beside the answer that is being made. Rejects with a `Problem` if the server refuses it. */
   post(text: string, mode: WaitingMode): Promise<void>;
   /**

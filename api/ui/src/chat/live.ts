@@ -4,6 +4,7 @@
 import { Chat as SdkChat } from "@ai-sdk/react";
 import type { UIMessageChunk } from "ai";
 
+import type { AgentContext } from "../client/context";
 import { newId } from "../client/id";
 import { CAUGHT_UP } from "../client/past";
 import { Problem, UNREACHABLE } from "../client/problem";
@@ -40,6 +41,8 @@ export function giveUpUnsent(): void {
 export class LiveChat implements Stage {
   readonly sdk: SdkChat<ChatMessage>;
   now: State;
+  /** The next messages name this context. */
+  context?: AgentContext;
   readonly #effects = new Effects(this);
   readonly #listeners = new Set<() => void>();
   /** The answers that this page has sent without learning whether they arrived. */
@@ -116,7 +119,7 @@ export class LiveChat implements Stage {
   async post(text: string, mode: WaitingMode): Promise<void> {
     const { conversationId } = this;
     if (conversationId === undefined) throw new Problem(0, UNREACHABLE, "The conversation has no name yet.");
-    const { message, run } = await postMessage(conversationId, { content: text, mode });
+    const { message, run } = await postMessage(conversationId, { content: text, mode, context: this.context });
     await this.dispatch({ type: "posted", message: { id: message.id, runId: run.id, text, mode } });
   }
 
@@ -209,7 +212,7 @@ export class LiveChat implements Stage {
     return new HoldfastTransport<ChatMessage>({
       headers: authorization,
       // Only agents receive tools: a deployment's plain model may not know tools.
-      body: () => (this.now.agentId ? { agentId: this.now.agentId, clientTools } : {}),
+      body: () => ({ ...(this.now.agentId ? { agentId: this.now.agentId, clientTools } : {}), ...(this.context ? { context: this.context } : {}) }),
       onAccepted: () => void this.dispatch({ type: "accepted" }),
       isEndless: true,
       onConnection: (connection, wait) => {

@@ -64,10 +64,11 @@ function useJudged(messages: ChatMessage[], verdicts: Verdicts): ChatMessage[] {
   }, [messages, verdicts]);
 }
 
-type Actions = Pick<Chat, "send" | "post" | "takeBack" | "stop" | "tryNow" | "dismiss" | "retry" | "regenerate" | "edit" | "restore" | "settled" | "decide" | "answer" | "fork">;
+type Actions = Pick<Chat, "speakFrom" | "send" | "post" | "takeBack" | "stop" | "tryNow" | "dismiss" | "retry" | "regenerate" | "edit" | "restore" | "settled" | "decide" | "answer" | "fork">;
 
 function actionsOf(live: LiveChat): Actions {
   return {
+    speakFrom: (context) => void (live.context = context),
     send: (text) => live.send(text),
     post: (text, mode) => live.post(text, mode),
     takeBack: (message) => live.takeBack(message),

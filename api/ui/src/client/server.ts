@@ -1,5 +1,6 @@
 // These are the typed calls of a chat page. All of them reject with a `Problem`.
 import { call, path, query } from "./call";
+import type { AgentContext } from "./context";
 
 export interface Page<T> {
   items: T[];
@@ -45,6 +46,8 @@ export interface Agent {
   id: string;
   name: string;
   description?: string | null;
+  /** `planner` for an agent that makes plans and reads the context of messages. */
+  kind?: string;
   /** The agent's own model, if it has one. */
   model?: { name?: string | null } | null;
 }
@@ -60,6 +63,8 @@ export interface Conversation {
   forked_conversation_id?: string | null;
   created_at: string;
   last_message_at: string | null;
+  /** The context of the newest message that has one; lists leave it out. */
+  context?: AgentContext | null;
   /** A search sets it: the message that contains the searched text. */
   found?: { message_id: string; client_id?: string; excerpt: string } | null;
 }
@@ -138,7 +143,7 @@ export const deleteConversation = (id: string, { keepalive }: { keepalive?: bool
 export const readMessages = <M>(chatId: string) => call<M[]>(path`/api/chat/${chatId}/messages`);
 
 /** Posts a message beside a live run. */
-export const postMessage = (conversationId: string, body: { content: string; mode: "steer" | "enqueue" }) =>
+export const postMessage = (conversationId: string, body: { content: string; mode: "steer" | "enqueue"; context?: AgentContext }) =>
   call<{ message: { id: string }; run: Run }>(path`/v1/conversations/${conversationId}/messages`, { method: "POST", body });
 
 /** Takes a message back that no run has read; rejects with `run_begun` otherwise. */

@@ -2,8 +2,10 @@
 import { type ReactNode, useEffect, useMemo, useState } from "react";
 import { flushSync } from "react-dom";
 
+import type { AgentContext } from "../client/context";
 import { readBriefings, readServer } from "../client/server";
 import { words } from "../i18n";
+import { later } from "../later";
 import { useAccount } from "./account/useAccount";
 import { type Reader, useSession } from "./account/useSession";
 import { Caution } from "./Caution";
@@ -31,6 +33,9 @@ import { useRead } from "./useRead";
 import "./controls/controls.css";
 import "./App.css";
 
+// The page loads the workspace when the reader first opens it.
+const Workspace = later(async () => (await import("../workspace/Workspace")).Workspace);
+
 const anyBriefing = async () => (await readBriefings({ limit: 1 })).items.length > 0;
 
 export function App() {
@@ -44,9 +49,10 @@ function Page({ reader }: { reader: Reader }) {
   const isAllowed = reader.session.state !== "refused";
   const listPlace = useListPlace();
   const navigation = useNavigation(listPlace.closeDrawer);
-  const { open, current, goToNew, goToWrite } = navigation;
+  const { open, current, goToWrite } = navigation;
   const conversations = useConversations(isAllowed);
   const { items } = conversations;
+  const { session } = reader;
   const { deleted, remove, settle } = useDeletion(conversations.readAgain);
   const account = useAccount(reader, settle, navigation.leave, conversations.readAgain);
   const agents = useAgents(isAllowed);
@@ -60,7 +66,20 @@ function Page({ reader }: { reader: Reader }) {
   const [openWaits, setOpenWaits] = useState<string>();
   const waiting = useWithOpen(conversations.waiting, openWaits);
   const [dialog, setDialog] = useState<DialogName>();
+  /** The context of the next new chat. */
+  const [context, setContext] = useState<AgentContext>();
   useNoFiles();
+
+  const onTalk = (context: AgentContext) => {
+    const planner = agents.agents.find(({ kind }) => kind === "planner");
+    if (planner) agents.choose(planner.id);
+    setContext(context);
+    navigation.goToNew();
+  };
+  const goToNew = () => {
+    setContext(undefined);
+    navigation.goToNew();
+  };
 
   const onDelete = (id: string, title: string) => {
     const wasOpen = id === current;
@@ -85,7 +104,7 @@ function Page({ reader }: { reader: Reader }) {
   });
 
   const isNowhere = open.at === "nowhere";
-  const hasNoChat = isNowhere || isMissing;
+  const hasNoChat = open.at !== "chat" || isMissing;
   const head = { isListShown: listPlace.isShown, onShowList: () => listPlace.show(true), onNew: goToNew };
   return (
     <>
@@ -101,6 +120,7 @@ function Page({ reader }: { reader: Reader }) {
             current={current}
             waiting={waiting}
             sessions={sessions}
+            isWorkspace={open.at === "workspace"}
             onBriefings={hasBriefings ? () => setDialog("briefings") : undefined}
             onOpen={goToWrite}
             onNew={goToNew}
@@ -110,7 +130,11 @@ function Page({ reader }: { reader: Reader }) {
             <Foot account={account} onSignIn={() => setDialog("sign in")} onShortcuts={() => setDialog("shortcuts")} />
           </ConversationList>
         </ListArea>
-        {isNowhere || isMissing ? (
+        {open.at === "workspace" && isAllowed ? (
+          <Workspace view={open.view} frame={{ ...head, waiting: waiting.size, isOperator: session.state === "known" && session.me.operator, onTalk }} />
+        ) : open.at === "workspace" ? (
+          <main className="chat" id="chat" tabIndex={-1} />
+        ) : isNowhere || isMissing ? (
           <NoChat waiting={waiting.size} header={<Header {...head} />} {...(isNowhere ? words.shell.lost : words.shell.missing)} onNew={goToNew} />
         ) : !isAllowed ? (
           <main className="chat" id="chat" tabIndex={-1} />
@@ -125,6 +149,7 @@ function Page({ reader }: { reader: Reader }) {
             waiting={waiting.size}
             origin={origin && { title: origin.title ?? words.shell.untitled, open: () => navigation.goTo(origin.id) }}
             agents={agents}
+            context={open.isNew ? context : undefined}
             isNarrow={listPlace.isNarrow}
             onFork={goToWrite}
             onRename={(conversation, title) => void conversations.rename(conversation, title).then(readAgain)}

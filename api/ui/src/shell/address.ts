@@ -1,9 +1,13 @@
-// The page has these addresses: `/` is a new chat, `/c/{id}` a conversation.
+// The page has these addresses: `/` is a new chat, `/c/{id}` a conversation, and `/w` and the addresses below it are the
+// workspace.
+import { parseWorkspace, type WorkspaceView } from "../workspace/address";
 
-export type Address = { at: "new" } | { at: "conversation"; id: string } | { at: "nowhere" };
+export type Address = { at: "new" } | { at: "conversation"; id: string } | { at: "workspace"; view: WorkspaceView } | { at: "nowhere" };
 
 export function parseAddress(path: string): Address {
   if (path === "/" || path === "" || path === "/index.html") return { at: "new" };
+  const view = parseWorkspace(path);
+  if (view) return { at: "workspace", view };
   const id = /^\/c\/([^/]+)\/?$/.exec(path)?.[1];
   if (!id) return { at: "nowhere" };
   try {

@@ -1,6 +1,7 @@
 // The reader goes from one chat to another: by the list, a link, a shortcut, or a fork.
 import { useCallback, useEffect } from "react";
 
+import { parseAddress } from "./address";
 import { focusOnField } from "./focus";
 import { type Open, type Place, useOpen } from "./useOpen";
 
@@ -37,6 +38,10 @@ export function useNavigation(closeDrawer: () => void): Navigation {
     openNew();
     focusOnField();
   };
-  useEffect(() => focusOnField(), []);
+  useEffect(() => {
+    if (parseAddress(location.pathname).at !== "workspace") focusOnField();
+  }, []);
+  // A link leads to another page while the drawer is open.
+  useEffect(() => closeDrawer(), [open.at, closeDrawer]);
   return { open, place, current: open.at === "chat" ? open.conversationId : undefined, goTo, goToWrite, goToNew, leave: openNew, settle };
 }

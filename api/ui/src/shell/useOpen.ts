@@ -1,9 +1,10 @@
-// The page's address decides which conversation is open. The page gives a new chat an id until the server has made its
-// conversation. Then the address becomes the conversation's, and the chat stays open.
+// The page's address decides which conversation, or which part of the workspace, is open. The page gives a new chat an
+// id until the server has made its conversation. Then the address becomes the conversation's, and the chat stays open.
 import { useCallback, useEffect, useRef, useState } from "react";
 
 import { unsentNewChat } from "../chat/live";
 import { newId } from "../client/id";
+import type { WorkspaceView } from "../workspace/address";
 import { linkOf, parseAddress, pathOf, placeIn } from "./address";
 
 export type Open =
@@ -15,6 +16,7 @@ export type Open =
       /** The server's id of the conversation, once known. */
       conversationId?: string;
     }
+  | { at: "workspace"; view: WorkspaceView }
   | { at: "nowhere" };
 
 export type Place = { messageId: string };
@@ -79,7 +81,7 @@ function placeAt(messageId: string | undefined): Place | undefined {
 
 function openAt(path: string, before?: Open): Open {
   const address = parseAddress(path);
-  if (address.at === "nowhere") return { at: "nowhere" };
+  if (address.at === "nowhere" || address.at === "workspace") return address;
   if (address.at === "new") return { at: "chat", key: unsentNewChat() ?? newId(), isNew: true };
   if (before?.at === "chat" && before.conversationId === address.id) return before;
   return { at: "chat", key: address.id, isNew: false, conversationId: address.id };

@@ -15,6 +15,7 @@ export const shell = {
       name: "Conversations",
       show: "Show conversations",
       hide: "Hide conversations",
+      projects: "Projects",
       search: "Search conversations",
       clear: "Clear the search",
       today: "Today",

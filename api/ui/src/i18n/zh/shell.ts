@@ -14,6 +14,7 @@ export const shell: typeof import("../en/shell").shell = {
       name: "对话列表",
       show: "显示对话列表",
       hide: "收起对话列表",
+      projects: "项目",
       search: "搜索对话",
       clear: "清除搜索内容",
       today: "今天",

@@ -1,9 +1,11 @@
 // One chat has its header, its messages and the message field.
 import { useEffect, useRef, useState } from "react";
 
+import { type AgentContext, isAboutProject } from "../../client/context";
 import type { Conversation as About, ServerInfo } from "../../client/server";
 import { useConversation } from "../../chat/useConversation";
 import { words } from "../../i18n";
+import { later } from "../../later";
 import { AgentPicker } from "./AgentPicker";
 import { Composer, type Suggestion } from "../composer/Composer";
 import { NEW_CHAT } from "../composer/drafts";
@@ -14,9 +16,14 @@ import { firstWords, pageTitle } from "./title";
 import { showToast } from "../controls/toasts";
 import type { useAgents } from "./useAgents";
 import type { Open, Place } from "../useOpen";
+import { useChatContext } from "../context/useChatContext";
 import { useShortcuts } from "../shortcuts/useShortcuts";
 import { Tries, Welcome } from "./Welcome";
 import "./Conversation.css";
+
+// Only planners have a context.
+const ContextBar = later(async () => (await import("../context/ContextBar")).ContextBar);
+const ContextScreen = later(async () => (await import("../context/ContextScreen")).ContextScreen);
 
 type Props = {
   open: Extract<Open, { at: "chat" }>;
@@ -30,6 +37,8 @@ type Props = {
   /** The conversation that this one continues. */
   origin?: { title: string; open(): void };
   agents: ReturnType<typeof useAgents>;
+  /** The context of a new chat, if the reader comes from a page that has one. */
+  context?: AgentContext;
   isNarrow: boolean;
   isListShown: boolean;
   onShowList(): void;
@@ -53,6 +62,9 @@ export function Conversation(props: Props) {
   const field = useRef<HTMLTextAreaElement>(null);
   const [suggestion, setSuggestion] = useState<Suggestion>();
   const [isRenaming, setIsRenaming] = useState(false);
+
+  const agent = agents.agents.find(({ id }) => id === (about ? about.agent_id : open.isNew ? agents.chosen : undefined));
+  const context = useChatContext(chat, agent?.kind === "planner", props.context);
 
   const { conversationId } = chat;
   const isBusy = chat.progress === "submitted" || chat.progress === "streaming";
@@ -84,10 +96,10 @@ export function Conversation(props: Props) {
     copy: () => copy(lastAnswer(chat.messages)),
   });
 
-  const agent = agents.agents.find(({ id }) => id === (about ? about.agent_id : open.isNew ? agents.chosen : undefined));
   // An agent may have its own model.
   const model = agent?.model?.name ? undefined : props.model;
-  const tries = isEmpty && <Tries onTry={(text) => setSuggestion({ text })} />;
+  const isChoosing = isEmpty && open.isNew && context.shown !== undefined;
+  const tries = isEmpty && !isChoosing && <Tries onTry={(text) => setSuggestion({ text })} />;
   return (
     <main className="chat" data-empty={isEmpty || undefined}>
       <Header
@@ -111,8 +123,9 @@ export function Conversation(props: Props) {
           }
         }
       />
+      {context.shown && (!isEmpty || isAboutProject(context.shown)) && <ContextBar context={context.shown} onChange={context.choose} />}
       <div className="chat-room">
-        {isEmpty ? <Welcome isScripted={model?.is_real === false} /> : <MessagesLater chat={{ ...chat, restore: (id) => chat.restore(id).finally(onChanged) }} place={props.place} onFork={props.onFork} onTakenBack={(text) => setSuggestion({ text, isTakenBack: true })} />}
+        {isChoosing && context.shown ? <ContextScreen context={context.shown} onChoose={context.choose} /> : isEmpty ? <Welcome isScripted={model?.is_real === false} /> : <MessagesLater chat={{ ...chat, restore: (id) => chat.restore(id).finally(onChanged) }} place={props.place} onFork={props.onFork} onTakenBack={(text) => setSuggestion({ text, isTakenBack: true })} />}
       </div>
       {/* On a small page, the suggestions stand above the field, and the field stays at the bottom. */}
       {props.isNarrow && tries}

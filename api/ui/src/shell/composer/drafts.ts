@@ -30,6 +30,8 @@ export function replaceDraft(conversation: string, before: string, text: string,
 /** Drafts belong to their writer. */
 export function forgetDrafts(storage?: Kept): void {
   keep("drafts", undefined, storage);
+  // The workspace keeps its unsaved texts under this name.
+  keep("texts", undefined, storage);
 }
 
 /** Joins the two texts: the second below the first, if the first is not blank. */

@@ -22,6 +22,9 @@ export const Icon = iconsOf({
   briefing: "M5 4h14v16H5zM8.5 8.5h7M8.5 12h7M8.5 15.5h4",
   check: "M5.5 12.5l4 4 9-9.5",
   down: "M7 10l5 5 5-5",
+  back: "M19 12H5M11 6l-6 6 6 6",
+  talk: "M5 5.5h14v10h-7l-4 3.5v-3.5H5Z",
+  project: "M4.5 6.5h15v12h-15ZM4.5 10.5h15M9 6.5v-2h6v2",
 });
 
 /** The mark is an H whose legs hold on to a wave. */

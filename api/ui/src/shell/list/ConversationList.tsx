@@ -3,6 +3,8 @@
 import { useEffect, useRef, useState, type ReactNode } from "react";
 
 import { language, words } from "../../i18n";
+import { follow } from "../../visit";
+import { PROJECTS_PATH } from "../../workspace/address";
 import { ConversationItem } from "./ConversationItem";
 import { grouped, nameOf, type Group } from "./days";
 import { Icon, Mark } from "../controls/icons";
@@ -19,6 +21,8 @@ type Props = {
   /** The ids of conversations that wait for the reader. */
   waiting: ReadonlySet<string>;
   sessions: ReadonlyMap<string, string>;
+  /** Whether the workspace is open. */
+  isWorkspace: boolean;
   /** Without it, the list shows no briefings. */
   onBriefings?: () => void;
   onOpen(id: string, messageId?: string): void;
@@ -29,7 +33,7 @@ type Props = {
   children: ReactNode;
 };
 
-export function ConversationList({ conversations, deleted, current, waiting, sessions, onBriefings, onOpen, onNew, onHide, onDelete, children }: Props) {
+export function ConversationList({ conversations, deleted, current, waiting, sessions, isWorkspace, onBriefings, onOpen, onNew, onHide, onDelete, children }: Props) {
   const [renaming, setRenaming] = useState<string>();
   const [isFirst, setIsFirst] = useState(false);
   const areFirst = isFirst && waiting.size > 0;
@@ -53,6 +57,10 @@ export function ConversationList({ conversations, deleted, current, waiting, ses
         {words.shell.newChat}
       </button>
       <Search conversations={conversations} />
+      <a className="list-briefings" href={PROJECTS_PATH} aria-current={isWorkspace ? "page" : undefined} onClick={(event) => follow(event, PROJECTS_PATH)}>
+        <Icon name="project" />
+        {words.shell.list.projects}
+      </a>
       {onBriefings && (
         <button type="button" className="list-briefings" onClick={onBriefings}>
           <Icon name="briefing" />

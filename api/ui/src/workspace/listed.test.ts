@@ -1,0 +1,27 @@
+import { expect, test } from "vitest";
+
+import { withFirst, withItem, withNext, without } from "./listed";
+
+const items = (...ids: string[]) => ids.map((id) => ({ id }));
+const ids = (listed: { items: readonly { id: string }[] }) => listed.items.map(({ id }) => id).join("");
+
+test("a next page follows the list, without the items that are there", () => {
+  expect(withNext({ items: items("5", "4", "2"), next: "4" }, { items: items("3", "2"), next: null })).toEqual({ items: items("5", "4", "2", "3"), next: null });
+});
+
+test("a first page replaces what it covers, and keeps older items", () => {
+  const listed = { items: items("5", "4", "3", "2"), next: "2" };
+  expect(withFirst(listed, { items: items("6", "4"), next: "4" })).toEqual({ items: items("6", "4", "3", "2"), next: "2" });
+  expect(withFirst(listed, { items: items("6"), next: null })).toEqual({ items: items("6"), next: null });
+});
+
+test("an item has its place by its age", () => {
+  const listed = { items: items("5", "3"), next: null };
+  expect([ids(withItem(listed, { id: "4" })), ids(withItem(listed, { id: "1" })), ids(withItem(listed, { id: "6" })), ids(withItem(listed, { id: "3" }))]).toEqual(["543", "531", "653", "53"]);
+});
+
+test("a removed item is gone, and another id changes nothing", () => {
+  const listed = { items: items("5", "3"), next: null };
+  expect(ids(without(listed, "5"))).toBe("3");
+  expect(without(listed, "7")).toBe(listed);
+});

@@ -1,0 +1,66 @@
+// This hook reads a list of the workspace page by page, and its first page again each time that the reader returns.
+import { startTransition, useCallback, useEffect, useRef, useState } from "react";
+
+import type { Page } from "../client/server";
+import { onWake } from "../client/wake";
+import { type Listed, unread, withFirst, withNext } from "./listed";
+
+export interface Reading<T extends { id: string }> extends Listed<T> {
+  progress: "loading" | "idle" | "failed";
+  readMore(): void;
+  readAgain(): void;
+  /** Shows a change before the next read. */
+  change(how: (listed: Listed<T>) => Listed<T>): void;
+}
+
+/** A new `read` function, which a component makes with `useCallback`, is another list. Without one, nothing is read. */
+export function useListed<T extends { id: string }>(read: ((cursor: string | undefined) => Promise<Page<T>>) | undefined): Reading<T> {
+  const [listed, setListed] = useState<Listed<T>>(unread);
+  const [isFailed, setIsFailed] = useState(false);
+  /** Counts the lists: a page of an earlier one arrives too late. */
+  const list = useRef(0);
+  const isReading = useRef(false);
+
+  const readFirst = useCallback(async () => {
+    if (!read) return;
+    const mine = list.current;
+    try {
+      const page = await read(undefined);
+      if (mine !== list.current) return;
+      setIsFailed(false);
+      startTransition(() => setListed((before) => withFirst(before, page)));
+    } catch {
+      if (mine === list.current) setIsFailed(true);
+    }
+  }, [read]);
+
+  useEffect(() => {
+    list.current += 1;
+    isReading.current = false;
+    setListed(unread);
+    void readFirst();
+    return onWake(() => void readFirst());
+  }, [readFirst]);
+
+  const readMore = useCallback(() => {
+    if (!read || isReading.current || !listed.next) return;
+    isReading.current = true;
+    const mine = list.current;
+    read(listed.next)
+      .then(
+        (page) => {
+          if (mine !== list.current) return;
+          setIsFailed(false);
+          // A transition is interruptible, so that new rows do not hold up a reader's scrolling.
+          startTransition(() => setListed((before) => withNext(before, page)));
+        },
+        () => mine === list.current && setIsFailed(true),
+      )
+      .finally(() => {
+        if (mine === list.current) isReading.current = false;
+      });
+  }, [read, listed.next]);
+
+  const progress = isFailed ? "failed" : read && listed.next === undefined ? "loading" : "idle";
+  return { ...listed, progress, readMore, readAgain: readFirst, change: setListed };
+}
