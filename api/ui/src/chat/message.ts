@@ -54,7 +54,7 @@ export type Data = {
    */
   attempt: { attempt: number; base: string; crashes: number; maxCrashes: number };
   /** The facts of a call beside its output. */
-  call: { toolCallId: string; durationMs: number };
+  call: { toolCallId: string; durationMs: number; entities?: { kind: string; id: string; name: string }[] };
   /** The facts of an approval beside its id. */
   question: { approvalId: string; callId: string; kind: string; edited?: boolean };
   /** A message of the reader has joined the run. */

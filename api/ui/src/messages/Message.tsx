@@ -7,6 +7,7 @@ import { words } from "../i18n";
 import { later } from "../later";
 import { Answer } from "./Answer";
 import { Ended } from "./Ended";
+import { entitiesOf, hasChanges } from "./entities";
 import { MessageActions } from "./MessageActions";
 import { UserMessage } from "./UserMessage";
 import { SentAt } from "./SentAt";
@@ -15,6 +16,9 @@ import { VersionSwitch } from "./VersionSwitch";
 
 // The page loads it later, because most answers ask nothing.
 const AskedQuestions = later(async () => (await import("./AskedQuestions")).AskedQuestions);
+
+// Only answers with calls of the workspace's tools have it.
+const WorkspaceFoot = later(async () => (await import("./WorkspaceFoot")).WorkspaceFoot);
 
 type Props = {
   message: ChatMessage;
@@ -53,6 +57,7 @@ export const Message = memo(function Message({ message, unsent, isNewest, isFoun
       <Answer message={message} isLive={isLive} isWorking={isWorking} doing={doing} actions={actions} />
       {isNewest && !isLive && <Asked message={message} say={actions.say} />}
       <Ended message={message} isNewest={isNewest} isLive={isLive} goOn={() => actions.say(words.message.goOnText)} />
+      {!isLive && (hasChanges(message) || entitiesOf(message).length > 0) && <WorkspaceFoot message={message} />}
       {message.role === "assistant" && <Foot message={message} isLive={isLive} actions={actions} />}
     </article>
   );

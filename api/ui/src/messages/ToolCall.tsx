@@ -5,10 +5,12 @@ import { type Call, inBrief, nameOf, pretty, standingOf } from "./call";
 import { CopyButton } from "./CopyButton";
 import { Disclosure } from "./Disclosure";
 import { durationIn } from "./duration";
+import { entitiesIn } from "./entities";
 import { Icon, Spinner } from "./icons";
 import { structureIn } from "./structure";
 import { Value } from "./Value";
 
+const WorkspaceLinks = later(async () => (await import("./WorkspaceLinks")).WorkspaceLinks);
 const Subagent = later(async () => (await import("./Subagent")).Subagent);
 
 /** `runId` is the run that answers the call, if one does. */
@@ -51,11 +53,13 @@ function CallMark({ standing }: { standing: keyof typeof words.call.standing }) 
 /** Shows the input and output of a call, and the work of the run that answers it. */
 export function CallDetail({ call, runId }: { call: Call; runId?: string }) {
   const input = call.state === "input-streaming" ? (call.rawInput ?? call.input) : call.input;
+  const entities = call.state === "output-available" ? entitiesIn(call.output) : [];
   return (
     <div className="call-detail">
       <Content label={words.call.input} value={input} nothing={words.call.noInput} />
       {runId !== undefined && <Subagent runId={runId} />}
       {call.state === "output-available" && runId === undefined && <Content label={words.call.output} value={call.output} nothing={words.call.noOutput} />}
+      {entities.length > 0 && <WorkspaceLinks entities={entities} />}
       {call.state === "output-error" && <Content label={words.call.error} value={call.errorText} nothing={words.call.noOutput} />}
     </div>
   );

@@ -20,7 +20,7 @@ export function Choice<Value extends string>({ label, value, options, textOf, lo
   const shown = isNear ? options : [value];
   return (
     <select
-      className={`choice choice-${look}`}
+      className={`in-place in-place-${look}`}
       data-value={value}
       aria-label={label}
       title={label}

@@ -28,9 +28,10 @@ export function DateChoice({ label, value, isLate = false, onChoose }: Props) {
     };
     return <DateField label={label} day={dayOf(value)} onDone={close} />;
   }
+  const shown = value ? dayText(value, language) : texts.noDate;
   return (
-    <button ref={button} type="button" className="date-choice" data-late={isLate || undefined} data-empty={value ? undefined : ""} aria-label={value ? `${label}: ${dayText(value, language)}` : label} title={label} onClick={() => setIsOpen(true)}>
-      {value ? dayText(value, language) : texts.noDate}
+    <button ref={button} type="button" className="date-choice" data-late={isLate || undefined} data-empty={value ? undefined : ""} aria-label={`${label}: ${shown}`} title={label} onClick={() => setIsOpen(true)}>
+      {shown}
     </button>
   );
 }

@@ -19,7 +19,7 @@ export const ProjectItem = memo(function ProjectItem({ project }: { project: Ent
         </PageLink>
         {description && (
           <p className="project-item-description" dir="auto">
-            {description}
+            {plainOf(description)}
           </p>
         )}
         <p className="project-item-dates">{start_at || end_at ? texts.project.dates(start_at ? dayText(start_at, language) : "…", end_at ? dayText(end_at, language) : "…") : texts.project.changed(dayText(updated_at, language))}</p>
@@ -28,3 +28,8 @@ export const ProjectItem = memo(function ProjectItem({ project }: { project: Ent
     </li>
   );
 });
+
+/** Two lines of a description need no markup. */
+function plainOf(markdown: string): string {
+  return markdown.slice(0, 400).replace(/[*_`#>]+/g, "").replace(/\s+/g, " ").trim();
+}

@@ -25,7 +25,7 @@ export function Search({ projectId, onChoose, isFocused }: Props) {
   const label = projectId === undefined ? texts.search.label : texts.search.inProject;
   const status = useId();
   return (
-    <div className="search" role="search">
+    <div className="search" role="search" aria-label={label}>
       <div className="search-field">
         <Icon name="search" />
         <input
