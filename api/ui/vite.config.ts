@@ -26,7 +26,9 @@ export default defineConfig({
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     // The build compresses each file by itself, so the small modules that several pieces share are one file.
-    rolldownOptions: { output: { codeSplitting: { groups: [{ name: "shared", test: SHARED }] } } },
+    // The words of each language need `apart`, and another piece waits for these words: a piece with both would wait for
+    // itself.
+    rolldownOptions: { output: { codeSplitting: { groups: [{ name: "apart", test: /src\/i18n\/apart\.ts$/, priority: 1 }, { name: "shared", test: SHARED }] } } },
   },
   // The time-out also suits a busy machine.
   test: { testTimeout: 60_000 },

@@ -9,7 +9,7 @@ export function Gone({ known: { isMissing, isFailed, readAgain } }: { known: Kno
   if (isMissing) {
     return (
       <div className="rest" role="status">
-        <h2>{texts.project.missing}</h2>
+        <h1>{texts.project.missing}</h1>
         <p>{texts.project.missingText}</p>
         <PageLink className="button" to={PROJECTS_PATH}>
           {texts.projects}

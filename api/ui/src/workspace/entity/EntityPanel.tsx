@@ -61,7 +61,7 @@ export function EntityPanel({ kind, id, projectId }: Props) {
 function Content({ kind, entity }: { kind: InnerKind; entity: Entity }) {
   return (
     <>
-      <NameField kind={kind} entity={entity} as="h2" />
+      <NameField kind={kind} entity={entity} as="h1" />
       <div className="project-facts">
         <StateChoice kind={kind} entity={entity} />
         <EntityFacts kind={kind} entity={entity} />

@@ -10,12 +10,13 @@ import { edit } from "../edits";
 import { Search } from "../search/Search";
 import { LongField } from "../text/LongField";
 
-export function ProjectHead({ project }: { project: Entity }) {
+/** An open entity is the page's subject, and has its main heading. */
+export function ProjectHead({ project, hasOpen }: { project: Entity; hasOpen: boolean }) {
   const [isOpen, setIsOpen] = useState(false);
   const hasText = Boolean(project.description);
   return (
     <div className="project-head">
-      <NameField kind="project" entity={project} as="h1" />
+      <NameField kind="project" entity={project} as={hasOpen ? "h2" : "h1"} />
       <div className="project-facts">
         <StateChoice kind="project" entity={project} />
         <span className="fact">

@@ -75,7 +75,7 @@ function Project({ view: { projectId, section, open }, frame }: Props) {
       <div className="workspace-body">
         <div className="workspace-scroll">
           <div className="workspace-column">
-            <ProjectHead project={project} />
+            <ProjectHead project={project} hasOpen={open !== undefined} />
             <Sections projectId={projectId} current={section} />
             {kind && <Board key={kind} kind={kind} projectId={projectId} openId={open?.id} />}
             {section === "relations" && <ProjectRelations projectId={projectId} />}

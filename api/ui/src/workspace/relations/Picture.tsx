@@ -8,7 +8,7 @@ import { entityPath } from "../address";
 import { NODE, pictureOf } from "./layout";
 
 /** So many characters fit into a node. */
-const SHOWN = 22;
+const SHOWN = 20;
 
 type Props = { edges: readonly Edge[]; projectId: string; nameOf(id: string): string | undefined };
 
@@ -40,7 +40,7 @@ export function Picture({ edges, projectId, nameOf }: Props) {
           const name = nameOf(id) ?? texts.kind[kind];
           const path = entityPath(kind, id, projectId);
           return (
-            <a key={id} href={path} aria-label={`${texts.kind[kind]}: ${name}`} className="picture-node" data-kind={kind} onClick={(event) => follow(event, path)}>
+            <a key={id} href={path} className="picture-node" data-kind={kind} onClick={(event) => follow(event, path)}>
               <title>{name}</title>
               <rect x={x} y={y} width={NODE.width} height={NODE.height} rx={10} />
               <text x={x + 12} y={y + NODE.height / 2} dominantBaseline="middle">

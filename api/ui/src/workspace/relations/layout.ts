@@ -61,16 +61,20 @@ function lineBetween(from: Point, to: Point, index: number): { path: string; lab
     const bend = start.x + GAP.x / 2;
     return { path: `M${start.x} ${start.y}C${bend} ${start.y} ${bend} ${end.y} ${end.x} ${end.y}`, label: { x: start.x + GAP.x / 3, y: (start.y + end.y) / 2 } };
   }
-  const isForward = from.x < to.x;
-  const start = { x: isForward ? from.x + NODE.width : from.x, y: from.y + middle };
-  const end = { x: isForward ? to.x : to.x + NODE.width, y: to.y + middle };
-  const half = (start.x + end.x) / 2;
-  // A label lies in the gap beside the beginning of its line, where no other node is.
-  const share = 0.3 + 0.2 * (index % 3);
-  const gapStart = isForward ? start.x : start.x - GAP.x;
-  const isNear = Math.abs(start.x - end.x) <= GAP.x;
+  const direction = from.x < to.x ? 1 : -1;
+  const start = { x: direction > 0 ? from.x + NODE.width : from.x, y: from.y + middle };
+  const end = { x: direction > 0 ? to.x : to.x + NODE.width, y: to.y + middle };
+  if (Math.abs(start.x - end.x) <= GAP.x) {
+    const half = (start.x + end.x) / 2;
+    const share = 0.3 + 0.2 * (index % 3);
+    return { path: `M${start.x} ${start.y}C${half} ${start.y} ${half} ${end.y} ${end.x} ${end.y}`, label: { x: half, y: start.y + (end.y - start.y) * share } };
+  }
+  // A line past other columns runs between two rows, where no node is.
+  const lane = start.y + middle + GAP.y / 2;
+  const bend = { out: start.x + (direction * GAP.x) / 2, in: end.x - (direction * GAP.x) / 2 };
+  const flat = { from: start.x + direction * GAP.x, to: end.x - direction * GAP.x };
   return {
-    path: `M${start.x} ${start.y}C${half} ${start.y} ${half} ${end.y} ${end.x} ${end.y}`,
-    label: { x: isNear ? half : gapStart + GAP.x / 2, y: isNear ? start.y + (end.y - start.y) * share : start.y + (end.y - start.y) * 0.08 },
+    path: `M${start.x} ${start.y}C${bend.out} ${start.y} ${bend.out} ${lane} ${flat.from} ${lane}L${flat.to} ${lane}C${bend.in} ${lane} ${bend.in} ${end.y} ${end.x} ${end.y}`,
+    label: { x: bend.out, y: (start.y + lane) / 2 },
   };
 }

@@ -25,7 +25,7 @@ export function Search({ projectId, onChoose, isFocused }: Props) {
   const label = projectId === undefined ? texts.search.label : texts.search.inProject;
   const status = useId();
   return (
-    <div className="search" role="search" aria-label={label}>
+    <div className="search" role={onChoose ? undefined : "search"} aria-label={onChoose ? undefined : label}>
       <div className="search-field">
         <Icon name="search" />
         <input
