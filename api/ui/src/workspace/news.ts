@@ -19,6 +19,19 @@ export function tellDeleted(kind: EntityKind, id: string): void {
   listeners.forEach((listener) => listener({ kind, id }));
 }
 
+const upheavals = new EventTarget();
+
+/** An undo may have changed any entity. */
+export function tellUndone(): void {
+  upheavals.dispatchEvent(new Event("undone"));
+}
+
+/** Returns a function that ends the calls. */
+export function onUndone(listener: () => void): () => void {
+  upheavals.addEventListener("undone", listener);
+  return () => upheavals.removeEventListener("undone", listener);
+}
+
 /** Returns a function that ends the calls. */
 export function onNews(listener: (news: News) => void): () => void {
   listeners.add(listener);

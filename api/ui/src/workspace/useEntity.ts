@@ -4,7 +4,7 @@ import { useCallback, useEffect, useState } from "react";
 import { Problem } from "../client/problem";
 import { type Entity, type EntityKind, readEntity } from "../client/workspace";
 import { onWake } from "../client/wake";
-import { onNews } from "./news";
+import { onNews, onUndone } from "./news";
 
 export interface Known {
   entity?: Entity;
@@ -30,6 +30,7 @@ export function useEntity(kind: EntityKind, id: string): Known {
     readAgain();
     const stops = [
       onWake(readAgain),
+      onUndone(readAgain),
       onNews((news) => {
         if (news.kind !== kind || news.id !== id) return;
         // An item of a list has no body.

@@ -4,6 +4,7 @@ import { startTransition, useCallback, useEffect, useRef, useState } from "react
 import type { Page } from "../client/server";
 import { onWake } from "../client/wake";
 import { type Listed, unread, withFirst, withNext } from "./listed";
+import { onUndone } from "./news";
 
 export interface Reading<T extends { id: string }> extends Listed<T> {
   progress: "loading" | "idle" | "failed";
@@ -39,7 +40,16 @@ export function useListed<T extends { id: string }>(read: ((cursor: string | und
     isReading.current = false;
     setListed(unread);
     void readFirst();
-    return onWake(() => void readFirst());
+    const stops = [
+      onWake(() => void readFirst()),
+      // Older items may have changed, too, so the list begins again.
+      onUndone(() => {
+        list.current += 1;
+        setListed(unread);
+        void readFirst();
+      }),
+    ];
+    return () => stops.forEach((stop) => stop());
   }, [readFirst]);
 
   const readMore = useCallback(() => {

@@ -34,19 +34,21 @@ export function ContextBar({ context, onChange }: Props) {
   const focusName = entity ? `${texts.kind[entity.kind]}: ${entity.name}` : texts.context.wide;
   const project = { id: projectId, name: projectName };
   return (
-    <div className="context-bar" role="group" aria-label={texts.context.about}>
-      <PageLink className="context-part" to={projectPath(projectId)} dir="auto">
-        <Icon name="project" />
-        <span>{projectName || texts.kind.project}</span>
-      </PageLink>
-      <Menu label={`${texts.context.action}: ${texts.context.actions[type]}`} items={PROJECT_CONTEXTS.map((one) => ({ label: texts.context.actions[one]!, isChosen: one === type, run: () => onChange(contextOf(one, project, entity)) }))}>
-        <span>{texts.context.actions[type]}</span>
-        <Icon name="down" />
-      </Menu>
-      <button type="button" className="menu-button" aria-haspopup="dialog" aria-label={`${texts.context.focus}: ${focusName}`} onClick={() => setIsChoosing(true)}>
-        <span dir="auto">{focusName}</span>
-        <Icon name="down" />
-      </button>
+    <>
+      <div className="context-bar" role="group" aria-label={texts.context.about}>
+        <PageLink className="context-part" to={projectPath(projectId)} dir="auto">
+          <Icon name="project" />
+          <span>{projectName || texts.kind.project}</span>
+        </PageLink>
+        <Menu label={`${texts.context.action}: ${texts.context.actions[type]}`} items={PROJECT_CONTEXTS.map((one) => ({ label: texts.context.actions[one]!, isChosen: one === type, run: () => onChange(contextOf(one, project, entity)) }))}>
+          <span>{texts.context.actions[type]}</span>
+          <Icon name="down" />
+        </Menu>
+        <button type="button" className="menu-button" aria-haspopup="dialog" aria-label={`${texts.context.focus}: ${focusName}`} onClick={() => setIsChoosing(true)}>
+          <span dir="auto">{focusName}</span>
+          <Icon name="down" />
+        </button>
+      </div>
       {isChoosing && (
         <FocusDialog
           projectId={projectId}
@@ -58,6 +60,6 @@ export function ContextBar({ context, onChange }: Props) {
           }}
         />
       )}
-    </div>
+    </>
   );
 }

@@ -1,5 +1,4 @@
-// One entity of a list. A list may have thousands of them, so React renders a row again only after a change of it, and
-// the browser renders only rows in sight.
+// One entity of a list. A list may have thousands of them, so React renders a row again only after a change of it.
 import { memo } from "react";
 
 import type { Entity } from "../../client/workspace";
@@ -18,7 +17,7 @@ type Props = { kind: InnerKind; entity: Entity; isCurrent: boolean };
 export const EntityRow = memo(function EntityRow({ kind, entity, isCurrent }: Props) {
   const name = nameOf(entity);
   return (
-    <li className="row" data-current={isCurrent || undefined}>
+    <div role="listitem" className="row" data-current={isCurrent || undefined}>
       <StateChoice kind={kind} entity={entity} />
       <PageLink to={entityPath(kind, entity.id, entity.project_id)} className="row-name" dir="auto" aria-current={isCurrent ? "true" : undefined} title={name}>
         {name}
@@ -28,6 +27,6 @@ export const EntityRow = memo(function EntityRow({ kind, entity, isCurrent }: Pr
       {kind === "goal" && <DateChoice label={texts.target} value={entity.target_date} onChoose={(target_date) => void edit("goal", entity, { target_date })} />}
       {kind === "plan" && <DateChoice label={texts.ends} value={entity.end_at} onChoose={(end_at) => void edit("plan", entity, { end_at })} />}
       {(kind === "document" || kind === "output") && <span className="row-kind">{entity.type ?? entity.kind}</span>}
-    </li>
+    </div>
   );
 });

@@ -10,7 +10,7 @@ import { stateText } from "../controls/StateChoice";
 import { withItem, without } from "../listed";
 import { fits, onNews } from "../news";
 import { useListed } from "../useListed";
-import { EntityRow } from "./EntityRow";
+import { Rows } from "./Rows";
 
 type Props = { kind: InnerKind; state: string; filter: EntityFilter; openId?: string; isOpenAtFirst: boolean };
 
@@ -39,11 +39,7 @@ export function Group({ kind, state, filter, openId, isOpenAtFirst }: Props) {
       </h2>
       {isOpen && (
         <>
-          <ul role="list" className="rows" data-kind={kind}>
-            {items.map((entity) => (
-              <EntityRow key={entity.id} kind={kind} entity={entity} isCurrent={entity.id === openId} />
-            ))}
-          </ul>
+          <Rows kind={kind} items={items} openId={openId} />
           <Rest reading={reading} />
         </>
       )}

@@ -66,7 +66,8 @@ function Content({ kind, entity }: { kind: InnerKind; entity: Entity }) {
         <StateChoice kind={kind} entity={entity} />
         <EntityFacts kind={kind} entity={entity} />
       </div>
-      <section className="panel-part" aria-label={kind === "document" || kind === "output" ? texts.entity.text[kind] : texts.entity.text.other}>
+      <section className="panel-part">
+        <h2 className="unseen">{kind === "document" || kind === "output" ? texts.entity.text[kind] : texts.entity.text.other}</h2>
         <LongField kind={kind} entity={entity} />
       </section>
       <EntityRelations kind={kind} entity={entity} />
@@ -84,12 +85,12 @@ function FoldedHistory({ kind, id }: { kind: InnerKind; id: string }) {
   const toggle = useCallback(() => setIsOpen((before) => !before), []);
   return (
     <section className="panel-part">
-      <h3>
+      <h2>
         <button type="button" className="group-head" aria-expanded={isOpen} onClick={toggle}>
           <Icon name="down" />
           {texts.entity.history}
         </button>
-      </h3>
+      </h2>
       {isOpen && <EntityHistory kind={kind} id={id} />}
     </section>
   );

@@ -48,7 +48,7 @@ function History({ read }: { read(cursor: string | undefined): Promise<Page<Chan
     <div className="history">
       <ol role="list">
         {inSets(changes.items).map(({ id, changes }) => (
-          <ChangeSet key={changes[0]!.id} id={id} changes={changes} onChanged={readAgain} />
+          <ChangeSet key={changes[0]!.id} id={id} changes={changes} />
         ))}
       </ol>
       <Rest reading={changes}>
@@ -61,7 +61,7 @@ function History({ read }: { read(cursor: string | undefined): Promise<Page<Chan
 /** A set of many changes shows so many of them. */
 const SHOWN = 12;
 
-function ChangeSet({ id, changes, onChanged }: { id: string; changes: Change[]; onChanged(): void }) {
+function ChangeSet({ id, changes }: { id: string; changes: Change[] }) {
   const first = changes[0]!;
   const perform = useCallback((how: { force: boolean }) => undoChangeSet(id, how), [id]);
   return (
@@ -70,7 +70,7 @@ function ChangeSet({ id, changes, onChanged }: { id: string; changes: Change[]; 
         <span>{first.run_id ? texts.history.byAgent : texts.history.byYou}</span>
         <Moment at={first.created_at} />
         {first.run_id && <RunLink runId={first.run_id} />}
-        <UndoButton label={texts.undo.action} perform={perform} onChanged={onChanged} />
+        <UndoButton label={texts.undo.action} perform={perform} />
       </div>
       <ul role="list">
         {changes.slice(0, SHOWN).map((change) => (

@@ -10,11 +10,10 @@ import "./UndoButton.css";
 type Props = {
   label: string;
   perform(how: { force: boolean }): Promise<Undone>;
-  onChanged?: () => void;
 };
 
-export function UndoButton({ label, perform, onChanged }: Props) {
-  const [undoing, { undo, undoRest, leave }] = useUndo(perform, onChanged);
+export function UndoButton({ label, perform }: Props) {
+  const [undoing, { undo, undoRest, leave }] = useUndo(perform);
   const rest = useRef<HTMLButtonElement>(null);
   useEffect(() => {
     if (undoing.at === "hindered") rest.current?.focus();

@@ -2,17 +2,13 @@
 import { useState } from "react";
 
 import { Problem } from "../../client/problem";
-import { type EntityKind, type Named, readEntity, undoChangeSet, type Undone } from "../../client/workspace";
+import { undoChangeSet, type Undone } from "../../client/workspace";
 import { texts } from "../../i18n/workspace";
 import { showToast } from "../../shell/controls/toasts";
-import { PLURALS } from "../address";
-import { tellChanged, tellDeleted } from "../news";
+import { tellUndone } from "../news";
 import { entitiesIn, type NamedEntity } from "./named";
 
 const OFFERED_FOR_MS = 8_000;
-
-/** The page reads so many changed entities again; an undo of more leaves the rest to the next read of their lists. */
-const READ_AGAIN = 50;
 
 export type Undoing =
   | { at: "offered" }
@@ -28,7 +24,7 @@ export interface UndoActions {
   leave(): void;
 }
 
-export function useUndo(perform: (how: { force: boolean }) => Promise<Undone>, onChanged?: () => void): [Undoing, UndoActions] {
+export function useUndo(perform: (how: { force: boolean }) => Promise<Undone>): [Undoing, UndoActions] {
   const [undoing, setUndoing] = useState<Undoing>({ at: "offered" });
   const run = async (force: boolean) => {
     if (undoing.at === "busy") return;
@@ -41,15 +37,13 @@ export function useUndo(perform: (how: { force: boolean }) => Promise<Undone>, o
           await undoChangeSet(change_set_id, { force: false });
           setUndoing({ at: "offered" });
           showToast(texts.undo.takenBack);
-          onChanged?.();
-          readAgain(undone);
+          tellUndone();
         } catch (error) {
           showToast(reasonOf(error));
         }
       };
       showToast(texts.undo.done(undone.length), { label: texts.undo.takeBack, run: () => void takeBack() }, OFFERED_FOR_MS);
-      onChanged?.();
-      readAgain(undone);
+      tellUndone();
     } catch (error) {
       if (error instanceof Problem && error.code === "changed_since") return setUndoing({ at: "hindered", by: entitiesIn(error.message) });
       const isOver = error instanceof Problem && (error.code === "already_undone" || error.status === 404);
@@ -66,19 +60,4 @@ function reasonOf(error: unknown): string {
   if (code === "run_live") return texts.undo.live;
   if (code === "change_set_not_found") return texts.undo.nothing;
   return texts.undo.failed;
-}
-
-/** Tells the open lists about entities that an undo has changed. */
-function readAgain(named: Named[]): void {
-  for (const { kind, id } of named.slice(0, READ_AGAIN)) {
-    if (!isEntity(kind)) continue;
-    readEntity(kind, id).then(
-      (entity) => tellChanged(kind, entity),
-      (error: unknown) => error instanceof Problem && error.status === 404 && tellDeleted(kind, id),
-    );
-  }
-}
-
-function isEntity(kind: string): kind is EntityKind {
-  return kind === "project" || kind in PLURALS;
 }

@@ -18,7 +18,7 @@ export function EntityRelations({ kind, entity }: { kind: InnerKind; entity: Ent
   const projectId = entity.project_id!;
   return (
     <section className="panel-part">
-      <h3>{texts.entity.relations}</h3>
+      <h2>{texts.entity.relations}</h2>
       <ul role="list" className="edges">
         {reading.items.map((edge) => (
           <EdgeItem key={edge.id} edge={edge} nameOf={names} here={entity.id} onRemove={remove} />

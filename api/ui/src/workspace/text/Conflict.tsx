@@ -13,9 +13,9 @@ export function Conflict({ editing: { unsaved, theirs, isBusy, problem }, field,
   useEffect(() => heading.current?.focus(), []);
   return (
     <div className="conflict">
-      <h3 ref={heading} tabIndex={-1}>
+      <h2 ref={heading} tabIndex={-1}>
         {texts.text.conflict}
-      </h3>
+      </h2>
       <p className="workspace-note">{texts.text.conflictNote}</p>
       <div className="conflict-sides">
         <Side name={texts.text.mine} text={unsaved.text} action={texts.text.keepMine} isBusy={isBusy} onChoose={actions.keepMine} />
@@ -36,7 +36,7 @@ type SideProps = { name: string; text: string; action: string; isBusy?: boolean;
 function Side({ name, text, action, isBusy, onChoose }: SideProps) {
   return (
     <section className="conflict-side" aria-label={name}>
-      <h4>{name}</h4>
+      <h3>{name}</h3>
       <pre tabIndex={0} dir="auto">
         {text}
       </pre>
