@@ -17,7 +17,7 @@ type Props = { kind: InnerKind; entity: Entity; isCurrent: boolean };
 export const EntityRow = memo(function EntityRow({ kind, entity, isCurrent }: Props) {
   const name = nameOf(entity);
   return (
-    <div role="listitem" className="row" data-current={isCurrent || undefined}>
+    <div role="listitem" className="row" data-id={entity.id} data-current={isCurrent || undefined}>
       <StateChoice kind={kind} entity={entity} />
       <PageLink to={entityPath(kind, entity.id, entity.project_id)} className="row-name" dir="auto" aria-current={isCurrent ? "true" : undefined} title={name}>
         {name}

@@ -12,9 +12,9 @@ import { fits, onNews } from "../news";
 import { useListed } from "../useListed";
 import { Rows } from "./Rows";
 
-type Props = { kind: InnerKind; state: string; filter: EntityFilter; openId?: string; isOpenAtFirst: boolean };
+type Props = { kind: InnerKind; state: string; filter: EntityFilter; openId?: string; isOpenAtFirst: boolean; onCount(state: string, count: number | undefined): void };
 
-export function Group({ kind, state, filter, openId, isOpenAtFirst }: Props) {
+export function Group({ kind, state, filter, openId, isOpenAtFirst, onCount }: Props) {
   const [isOpen, setIsOpen] = useState(isOpenAtFirst);
   const read = useCallback((cursor: string | undefined) => readEntities(kind, { ...filter, state }, { cursor }), [kind, filter, state]);
   const reading = useListed<Entity>(isOpen ? read : undefined);
@@ -27,6 +27,10 @@ export function Group({ kind, state, filter, openId, isOpenAtFirst }: Props) {
       change((listed) => (entity && fits(entity, { ...filter, state }) ? withItem(listed, entity) : without(listed, news.id)));
     });
   }, [isOpen, kind, filter, state, change]);
+  const count = isOpen && progress === "idle" ? items.length : undefined;
+  useEffect(() => {
+    if (isOpen) onCount(state, count);
+  }, [isOpen, onCount, state, count]);
   const id = useId();
   return (
     <section className="group" aria-labelledby={id}>
