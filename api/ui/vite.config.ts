@@ -9,7 +9,12 @@ import { defineConfig, type Plugin } from "vite";
 
 const server = process.env.HOLDFAST ?? "http://127.0.0.1:8080";
 
-const SHARED = /src\/(refocus|later|shell\/controls\/toasts|chat\/tools|messages\/keys)\.tsx?$/;
+/** The frame of the page and its late pieces share these. */
+const SHARED =
+  /src\/(refocus|later|visit|iconsOf|isComposing|i18n\/index|client\/(call|context|server|id|wake)|chat\/(message|tools)|workspace\/address|messages\/keys|shell\/(address|kept|useNarrow|chat\/title|shortcuts\/useShortcuts|shortcuts\/shortcuts|controls\/(toasts|icons|Menu|Dialog)))\.tsx?$/;
+
+/** The messages and other pieces share these. */
+const MESSAGES = /src\/messages\/(useActions|call|icons|entities|CopyButton|LongText|SentAt|time|useNow|Briefing|Disclosure|ToolCall|Value|structure|duration|Messages|Message|Answer|Activity|doing|segments|MessageActions|Ended|Ending|Notice|Trouble|reason)\.tsx?$/;
 
 export default defineConfig({
   plugins: [react(), paintedOnce(), compressed()],
@@ -28,7 +33,7 @@ export default defineConfig({
     // The build compresses each file by itself, so the small modules that several pieces share are one file.
     // The words of each language need `apart`, and another piece waits for these words: a piece with both would wait for
     // itself.
-    rolldownOptions: { output: { codeSplitting: { groups: [{ name: "apart", test: /src\/i18n\/apart\.ts$/, priority: 1 }, { name: "shared", test: SHARED }] } } },
+    rolldownOptions: { output: { codeSplitting: { groups: [{ name: "apart", test: /src\/i18n\/apart\.ts$/, priority: 1 }, { name: "shared", test: SHARED }, { name: "messages", test: MESSAGES }] } } },
   },
   // The time-out also suits a busy machine.
   test: { testTimeout: 60_000 },

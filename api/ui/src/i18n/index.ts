@@ -1,11 +1,11 @@
 // These are the page's words. A language is a file that has every key of `en`; the page loads only the reader's.
-import { en } from "./en";
+import type { en } from "./en";
 
 export type Words = typeof en;
 
 /** The key is the first part of a language's tag; the page declares the tag, for fonts and voices. */
 const languages: Record<string, { tag: string; load(): Promise<Words> }> = {
-  en: { tag: "en", load: async () => en },
+  en: { tag: "en", load: async () => (await import("./en")).en },
   zh: { tag: "zh-Hans", load: async () => (await import("./zh")).zh },
 };
 

@@ -9,11 +9,11 @@ import { Briefing } from "./Briefing";
 import { durationsOf } from "./call";
 import { Markdown } from "./markdown/Markdown";
 import { Compressed, Warning } from "./Notice";
-import { Plan } from "./Plan";
 import { type Segment, segmentsOf } from "./segments";
 import type { Actions } from "./useActions";
 
-// The page loads these later, because most conversations have neither.
+// The page loads these later, because most conversations have none of them.
+const Plan = later(async () => (await import("./Plan")).Plan);
 const Approval = later(async () => (await import("./Approval")).Approval);
 const Question = later(async () => (await import("./Question")).Question);
 
