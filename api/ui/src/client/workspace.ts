@@ -96,8 +96,12 @@ export interface Template {
   description: string | null;
   body: unknown;
   state: "requested" | "draft" | "published";
-  is_builtin?: boolean;
   version?: number;
+}
+
+/** The server's own templates have these ids; nobody can change them. */
+export function isBuiltin({ id }: Template): boolean {
+  return id.startsWith("00000000-0000-7000-8000-");
 }
 
 type Listing = { cursor?: string; limit?: number; signal?: AbortSignal };

@@ -1,7 +1,7 @@
 // One template, whose content opens. An operator edits it, and publishes a requested one.
 import { useState } from "react";
 
-import type { Template } from "../../client/workspace";
+import { isBuiltin, type Template } from "../../client/workspace";
 import { texts } from "../../i18n/workspace";
 import { stateText } from "../controls/StateChoice";
 import { TemplateForm } from "./TemplateForm";
@@ -10,13 +10,13 @@ type Props = { template: Template; isOperator: boolean; onChanged(template: Temp
 
 export function TemplateItem({ template, isOperator, onChanged }: Props) {
   const [isEdited, setIsEdited] = useState(false);
-  const { name, key, kind, description, state, is_builtin, body } = template;
-  const isEditable = isOperator && !is_builtin;
+  const { name, key, kind, description, state, body } = template;
+  const isEditable = isOperator && !isBuiltin(template);
   return (
     <li className="template">
       <div className="template-head">
         <h3 dir="auto">{name}</h3>
-        <span className="kind">{is_builtin ? texts.templates.builtin : stateText(state)}</span>
+        <span className="kind">{isBuiltin(template) ? texts.templates.builtin : stateText(state)}</span>
       </div>
       <p className="template-facts">{[kind, key].filter((fact, index, all) => fact && all.indexOf(fact) === index).join(" · ")}</p>
       {description && <p dir="auto">{description}</p>}
