@@ -1,0 +1,1 @@
+function e(e){return`\u2068${e}\u2069`}export{e as t};

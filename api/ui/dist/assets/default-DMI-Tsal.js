@@ -1,1 +1,0 @@
-function e(){}function t(){}export{t as n,e as t};

@@ -1,1 +1,0 @@
-import{u as e}from"./shared-BupPurzz.js";var t=e();function n(e){return function({name:n}){return(0,t.jsx)(`svg`,{className:`icon`,"data-name":n,viewBox:`0 0 24 24`,"aria-hidden":`true`,focusable:`false`,children:(0,t.jsx)(`path`,{d:e[n]})})}}export{n as t};
