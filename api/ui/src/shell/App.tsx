@@ -131,7 +131,7 @@ function Page({ reader }: { reader: Reader }) {
           </ConversationList>
         </ListArea>
         {open.at === "workspace" && isAllowed ? (
-          <Workspace view={open.view} frame={{ ...head, waiting: waiting.size, isOperator: session.state === "known" && session.me.operator, onTalk }} />
+          <Workspace view={open.view} frame={{ isListShown: listPlace.isShown, onShowList: head.onShowList, waiting: waiting.size, isOperator: session.state === "known" && session.me.operator, onTalk }} />
         ) : open.at === "workspace" ? (
           <main className="chat" id="chat" tabIndex={-1} />
         ) : isNowhere || isMissing ? (

@@ -5,8 +5,8 @@ import { words } from "../i18n";
 import { texts } from "../i18n/workspace";
 import { Icon } from "../shell/controls/icons";
 import { PROJECTS_PATH } from "./address";
+import type { Frame } from "./frame";
 import { PageLink } from "./PageLink";
-import type { Frame } from "./Workspace";
 import "./Top.css";
 
 type Props = {

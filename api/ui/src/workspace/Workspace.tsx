@@ -1,27 +1,13 @@
 // The workspace's pages: the address says which one is open.
 import { useEffect, useRef } from "react";
 
-import type { AgentContext } from "../client/context";
-import { pageTitle } from "../shell/chat/title";
 import type { WorkspaceView } from "./address";
+import type { Frame } from "./frame";
 import { ProjectList } from "./projects/ProjectList";
 import { ProjectPage } from "./project/ProjectPage";
 import { TemplateList } from "./templates/TemplateList";
 import "../shell/controls/controls.css";
 import "./workspace.css";
-
-export type Frame = {
-  isListShown: boolean;
-  onShowList(): void;
-  /** Begins a chat. */
-  onNew(): void;
-  /** Begins a chat with a planner, in this context. */
-  onTalk(context: AgentContext): void;
-  /** Whether the reader may publish templates. */
-  isOperator: boolean;
-  /** The number of conversations that wait for the reader. */
-  waiting: number;
-};
 
 export function Workspace({ view, frame }: { view: WorkspaceView; frame: Frame }) {
   useFocus(view.view === "project" ? view.projectId : view.view);
@@ -42,11 +28,4 @@ function useFocus(page: string) {
     if (!isFirst.current) document.getElementById("chat")?.focus({ preventScroll: true });
     isFirst.current = false;
   }, [page]);
-}
-
-/** Names the page in the browser's tab. */
-export function useTitle(title: string | undefined, waiting: number) {
-  useEffect(() => {
-    document.title = pageTitle(title, false, waiting);
-  }, [title, waiting]);
 }

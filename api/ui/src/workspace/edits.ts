@@ -3,6 +3,7 @@
 import { Problem } from "../client/problem";
 import { changeEntity, createEntity, deleteEntity, restoreEntity, type Entity, type EntityKind, type Fields } from "../client/workspace";
 import { texts } from "../i18n/workspace";
+import { refocus } from "../refocus";
 import { showToast } from "../shell/controls/toasts";
 import { nameOf } from "./kinds";
 import { tellChanged, tellDeleted } from "./news";
@@ -42,6 +43,7 @@ export async function remove(kind: EntityKind, entity: Entity, { onDeleted, onRe
   }
   tellDeleted(kind, entity.id);
   onDeleted?.();
+  refocus(() => document.getElementById("chat"));
   const restore = async () => {
     try {
       tellChanged(kind, await restoreEntity(kind, entity.id));

@@ -11,13 +11,13 @@ import { entityPath, INNER_KINDS, type InnerKind, isProjectUnknown, PLURALS, PRO
 import { remove } from "../edits";
 import { Board } from "../entities/Board";
 import { EntityPanel } from "../entity/EntityPanel";
+import { type Frame, useTitle } from "../frame";
 import { Gone } from "../Gone";
 import { ProjectHistory } from "../history/History";
 import { nameOf } from "../kinds";
 import { ProjectRelations } from "../relations/ProjectRelations";
 import { Top } from "../Top";
 import { useEntity } from "../useEntity";
-import { type Frame, useTitle } from "../Workspace";
 import { ProjectHead } from "./ProjectHead";
 import { Sections } from "./Sections";
 import "./ProjectPage.css";

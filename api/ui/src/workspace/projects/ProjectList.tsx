@@ -9,6 +9,7 @@ import { projectPath, TEMPLATES_PATH } from "../address";
 import { stateText } from "../controls/StateChoice";
 import { Rest } from "../controls/Rest";
 import { add } from "../edits";
+import { type Frame, useTitle } from "../frame";
 import { STATES } from "../kinds";
 import { withItem, without } from "../listed";
 import { fits, onNews } from "../news";
@@ -16,7 +17,6 @@ import { PageLink } from "../PageLink";
 import { Search } from "../search/Search";
 import { Top } from "../Top";
 import { useListed } from "../useListed";
-import { type Frame, useTitle } from "../Workspace";
 import { ProjectItem } from "./ProjectItem";
 import "./ProjectList.css";
 

@@ -5,10 +5,10 @@ import { readTemplateRequests, readTemplates, type Template } from "../../client
 import { texts } from "../../i18n/workspace";
 import { TEMPLATES_PATH } from "../address";
 import { Rest } from "../controls/Rest";
+import { type Frame, useTitle } from "../frame";
 import { withItem, without } from "../listed";
 import { Top } from "../Top";
 import { useListed } from "../useListed";
-import { type Frame, useTitle } from "../Workspace";
 import { TemplateItem } from "./TemplateItem";
 import "./templates.css";
 
