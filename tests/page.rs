@@ -9,6 +9,7 @@ mod messages;
 mod plans;
 mod shell;
 mod tabs;
+mod workspace;
 
 use serde_json::{Value, json};
 use tokio::sync::{Semaphore, SemaphorePermit};

@@ -31,7 +31,7 @@ export async function is_asked_elsewhere({ person }) {
   const link = tab.list.locator(`a[href="${path}"]`);
   await link.getByRole("img", { name: "needs you" }).waitFor();
   await tab.page.waitForFunction(() => document.title.startsWith("(1) "));
-  const first = () => tab.list.getByRole("link").first().getAttribute("href");
+  const first = () => tab.list.locator(".item").getByRole("link").first().getAttribute("href");
   assert.notEqual(await first(), path);
   await tab.button("1 waits for you", tab.list).click();
   await tab.text("Waiting for you", tab.list).waitFor();

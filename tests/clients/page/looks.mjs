@@ -5,7 +5,7 @@ import { readFile } from "node:fs/promises";
 const axe = await readFile(new URL("node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
 
 /** Finds nothing that somebody could not use. */
-async function isAccessible(tab, what) {
+export async function isAccessible(tab, what) {
   // An element in a transition has no final colours.
   await tab.page.evaluate(() => Promise.all(document.getAnimations().filter(({ effect }) => effect.getComputedTiming().iterations !== Infinity).map(({ finished }) => finished.catch(() => {}))));
   await tab.page.evaluate(axe);
@@ -88,7 +88,7 @@ export async function fits_on_a_phone({ person }) {
   await drawer.waitFor({ state: "detached" });
   await tab.text("What would you like to find out?").waitFor();
   await tab.button("Show conversations").click();
-  await drawer.getByRole("link").first().click();
+  await drawer.locator(".item").getByRole("link").first().click();
   await drawer.waitFor({ state: "detached" });
   await tab.reads(80, tab.answers.first());
   await fits("a conversation");

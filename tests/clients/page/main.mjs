@@ -21,8 +21,9 @@ import * as safety from "./safety.mjs";
 import * as shell from "./shell.mjs";
 import * as tabs from "./tabs.mjs";
 import * as typing from "./typing.mjs";
+import * as workspace from "./workspace.mjs";
 
-const scenarios = { ...asked, ...faults, ...looks, ...measure, ...messages, ...pictures, ...plans, ...safety, ...shell, ...tabs, ...typing };
+const scenarios = { ...asked, ...faults, ...looks, ...measure, ...messages, ...pictures, ...plans, ...safety, ...shell, ...tabs, ...typing, ...workspace };
 const browser = await chromium.launch({
   executablePath: "/usr/bin/chromium-headless-shell",
   chromiumSandbox: false,

@@ -182,7 +182,7 @@ export async function signs_in({ person, given }) {
   await tab.button("Sign out").click();
   await dialog.waitFor();
   assert.equal(await tab.questions.count(), 0);
-  assert.equal(await tab.list.getByRole("link").count(), 0);
+  assert.equal(await tab.list.locator(".item").count(), 0);
 }
 
 async function signsIn(tab, token) {

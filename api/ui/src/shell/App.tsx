@@ -109,7 +109,7 @@ function Page({ reader }: { reader: Reader }) {
   return (
     <>
       <a className="skip" href={!hasNoChat && isAllowed ? "#compose" : "#chat"}>
-        {words.shell.skip}
+        {open.at === "workspace" ? words.shell.skipToPage : words.shell.skip}
       </a>
       <Caution warning={server?.warning} />
       <div className="page">

@@ -4,6 +4,7 @@ import { apart } from "../apart";
 export const shell = {
   shell: {
     skip: "Skip to the message field",
+    skipToPage: "Skip to the page",
     untitled: "New conversation",
     newChat: "New chat",
     close: "Close",

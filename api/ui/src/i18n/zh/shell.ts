@@ -3,6 +3,7 @@ import { apart } from "../apart";
 export const shell: typeof import("../en/shell").shell = {
   shell: {
     skip: "跳到输入框",
+    skipToPage: "跳到正文",
     untitled: "新对话",
     newChat: "新对话",
     close: "关闭",
