@@ -8,7 +8,11 @@ use crate::{
     support::{Client, Deployment, EventFrame, EventStream, answer, of_kind, until},
 };
 
-in_both_modes!(a_planner_changes_a_project_and_its_run_is_undone, each_call_changes_the_workspace_once_whatever_dies,);
+in_both_modes!(
+    a_planner_changes_a_project_and_its_run_is_undone,
+    each_call_changes_the_workspace_once_whatever_dies,
+    a_run_with_three_subagents_is_undone_at_once,
+);
 in_either_mode!(
     a_project_is_created_with_its_contents,
     a_review_changes_nothing,
@@ -37,8 +41,15 @@ async fn project(client: &Client) -> Value {
 }
 
 async fn tasks(client: &Client) -> Vec<Value> {
-    let listed = client.get("/v1/workspace/tasks?limit=200").await.unwrap();
-    listed["items"].as_array().unwrap().clone()
+    let (mut tasks, mut cursor) = (Vec::new(), String::new());
+    loop {
+        let page = client.get(&format!("/v1/workspace/tasks?limit=200{cursor}")).await.unwrap();
+        tasks.extend(page["items"].as_array().unwrap().iter().cloned());
+        match page["next"].as_str() {
+            Some(next) => cursor = format!("&cursor={next}"),
+            None => return tasks,
+        }
+    }
 }
 
 fn outputs(frames: &[EventFrame]) -> Vec<String> {
@@ -146,6 +157,49 @@ async fn an_executor_has_the_tools_of_its_step(mut deployment: Deployment) {
     assert!(tasks(&client).await.is_empty());
 }
 
+async fn a_run_with_three_subagents_is_undone_at_once(mut deployment: Deployment) {
+    let client = deployment.client();
+    let project = project(&client).await;
+    let own: Vec<String> =
+        (0..10).map(|n| format!("[call=create_onto_task {}]", json!({"title": format!("own {n}")}))).collect();
+    let steps: Vec<Value> = (1..=3)
+        .map(|step| {
+            let calls: Vec<String> = (0..10)
+                .map(|n| {
+                    let task = json!({"title": format!("{step}.{n}"), "project_id": project["id"]});
+                    format!("[call=create_onto_task {task}]")
+                })
+                .collect();
+            json!({
+                "step_number": step, "description": format!("{} [tokens=1]", calls.join(" ")),
+                "executor_required": true, "tools": ["create_onto_task"]
+            })
+        })
+        .collect();
+    let input = format!("{} [plan={}] [tokens=1]", own.join(" "), json!({"goal": "g", "steps": steps}));
+    let stream = run_in(&client, in_project(&project), &input).await;
+    let run_id = stream.run_id.clone();
+    let frames = stream.rest().await;
+    assert_eq!(of_kind(&frames, "subagent.completed").len(), 3);
+    let created = tasks(&client).await;
+    assert_eq!(created.len(), 40);
+
+    // One of them is changed again: nothing is undone until the caller leaves it out.
+    let path = format!("/v1/workspace/tasks/{}", created[0]["id"].as_str().unwrap());
+    client.patch(&path, json!({"state": "done"})).await.unwrap();
+    let undo = format!("/v1/runs/{run_id}/undo");
+    let conflict = answer(client.request(Method::POST, &undo)).await.unwrap_err();
+    assert_eq!((conflict.code.as_str(), tasks(&client).await.len()), ("changed_since", 40));
+    assert!(conflict.body["detail"].as_str().unwrap().contains(created[0]["id"].as_str().unwrap()));
+    client.patch(&path, json!({"state": "todo"})).await.unwrap();
+
+    let undone = answer(client.request(Method::POST, &undo)).await.unwrap();
+    assert_eq!((undone["undone"].as_array().unwrap().len(), tasks(&client).await.len()), (40, 0));
+    let set = undone["change_set_id"].as_str().unwrap();
+    answer(client.request(Method::POST, &format!("/v1/workspace/change_sets/{set}/undo"))).await.unwrap();
+    assert_eq!(tasks(&client).await.len(), 40);
+}
+
 async fn wrong_arguments_are_answered_with_the_field(mut deployment: Deployment) {
     let client = deployment.client();
     let project = project(&client).await;
@@ -159,16 +213,21 @@ async fn wrong_arguments_are_answered_with_the_field(mut deployment: Deployment)
     assert!(errors[2].contains("there is no task 01a20131"), "{errors:?}");
 }
 
-const RUNS: usize = 20;
+/// Calls of one run.
 const CALLS: usize = 5;
-const KILLS: usize = 5;
+
+/// Returns a number of the environment, for a longer test: RUNS=200 KILLS=40 makes 1,000 calls.
+fn number(name: &str, usual: usize) -> usize {
+    std::env::var(name).ok().and_then(|number| number.parse().ok()).unwrap_or(usual)
+}
 
 async fn each_call_changes_the_workspace_once_whatever_dies(deployment: Deployment) {
     let mut deployment = deployment.with("HOLDFAST_MAX_CRASHES", 100);
     let client = deployment.client();
     let project = project(&client).await;
     let mut runs = Vec::new();
-    for run in 0..RUNS {
+    let (number_of_runs, kills) = (number("RUNS", 20), number("KILLS", 5));
+    for run in 0..number_of_runs {
         let calls: Vec<String> = (0..CALLS)
             .map(|call| format!("[call=create_onto_task {}]", json!({"title": format!("{run}/{call}")})))
             .collect();
@@ -180,9 +239,9 @@ async fn each_call_changes_the_workspace_once_whatever_dies(deployment: Deployme
         runs.push(submission["run"]["id"].as_str().unwrap().to_owned());
     }
     let mut client = client;
-    for kill in 1..=KILLS {
+    for kill in 1..=kills {
         until("further tasks are created", || async {
-            (tasks(&client).await.len() * (KILLS + 1) > RUNS * CALLS * kill).then_some(())
+            (tasks(&client).await.len() * (kills + 1) > number_of_runs * CALLS * kill).then_some(())
         })
         .await;
         deployment.kill_worker();
@@ -201,7 +260,7 @@ async fn each_call_changes_the_workspace_once_whatever_dies(deployment: Deployme
         tasks(&client).await.iter().map(|task| task["title"].as_str().unwrap().to_owned()).collect();
     titles.sort_unstable();
     let mut expected: Vec<String> =
-        (0..RUNS).flat_map(|run| (0..CALLS).map(move |call| format!("{run}/{call}"))).collect();
+        (0..number_of_runs).flat_map(|run| (0..CALLS).map(move |call| format!("{run}/{call}"))).collect();
     expected.sort_unstable();
     assert_eq!(titles, expected);
 }

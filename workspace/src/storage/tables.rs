@@ -191,10 +191,14 @@ macro_rules! table {
                 "),
                 /// Returns the entities whose names have most of the given texts.
                 SEARCH = concat!("
+                    with parts as materialized (
+                        select value->>'part' as part
+                        from {each:$3}
+                    )
                     select f.id, f.project_id, f.name, f.state
                     from (
                         select e.id, ", $selected, " as project_id, ", $name, " as name, ", $state, " as state,
-                            (select count(*) from {each:$3} where {position:e.folded, value->>'part'} > 0) as hits
+                            (select count(*) from parts where {position:e.folded, part} > 0) as hits
                         from ", $table, " e
                         where e.owner_id = $1
                           and e.deleted_at is null
