@@ -8,10 +8,14 @@ use serde_json::{Value, json};
 
 use crate::{
     in_both_modes, in_either_mode,
-    support::{BlockStream, Client, Deployment, Embedded, EventStream, of_kind},
+    support::{BlockStream, Client, Deployment, Embedded, EventStream, of_kind, until},
 };
 
-in_both_modes!(a_created_project_becomes_the_context_of_the_conversation, a_shift_survives_the_death_of_its_worker);
+in_both_modes!(
+    a_created_project_becomes_the_context_of_the_conversation,
+    a_shift_survives_the_death_of_its_worker,
+    a_shift_is_kept_while_another_call_waits,
+);
 in_either_mode!(
     the_agent_stream_has_the_frames_of_the_workspace,
     a_plan_creates_no_task_for_what_an_agent_can_do_now,
@@ -81,6 +85,33 @@ async fn a_shift_survives_the_death_of_its_worker(mut deployment: Deployment) {
     let tasks = deployment.client().get("/v1/workspace/tasks").await.unwrap();
     assert_eq!(tasks["items"][0]["title"], "Find testers", "the second attempt has the tools of the project");
     assert_eq!(deployment.client().get("/v1/workspace/projects").await.unwrap()["items"].as_array().unwrap().len(), 1);
+}
+
+async fn a_shift_is_kept_while_another_call_waits(mut deployment: Deployment) {
+    let client = deployment.client();
+    let input = "I want to build an app [call=create_onto_project {\"name\": \"Fitness app\"}] [call=scripted__clienttool {}] \
+                 [parallel] [tokens=1]";
+    let body = json!({
+        "agent_id": PLANNER, "input": input, "context": {"context_type": "project_create"}
+    });
+    let run = client.post("/v1/runs", body).await.unwrap()["run"].clone();
+    let run_id = run["id"].as_str().unwrap();
+    let call = until("the run waits", || async {
+        let calls = client.get(&format!("/v1/runs/{run_id}/tool_calls")).await.unwrap();
+        let waiting = calls["items"].as_array().unwrap().iter().find(|call| call["status"] == "client")?.clone();
+        let run = client.get(&format!("/v1/runs/{run_id}")).await.unwrap();
+        (run["status"] == "waiting").then_some(waiting)
+    })
+    .await;
+    let path = format!("/v1/conversations/{}", run["conversation_id"].as_str().unwrap());
+    assert_eq!(client.get(&path).await.unwrap()["context"]["context_type"], "project");
+    let result = format!("/v1/runs/{run_id}/tool_results/{}", call["call_id"].as_str().unwrap());
+    client.post(&result, json!({"output": "ok"})).await.unwrap();
+    assert_eq!(client.wait_for_run(run_id).await["status"], "completed");
+    let next =
+        turn(&client, None, Some(&run["conversation_id"]), "[call=create_onto_task {\"title\": \"t\"}] [tokens=1]");
+    let next = next.await.rest().await;
+    assert_eq!(of_kind(&next, "tool_call.completed")[0]["error"], Value::Null);
 }
 
 async fn the_agent_stream_has_the_frames_of_the_workspace(mut deployment: Deployment) {

@@ -95,10 +95,19 @@ async fn plain_json_rpc_needs_no_handshake(mut deployment: Deployment) {
     assert_eq!(created["result"]["isError"], false);
     let unknown = rpc(&client, call("sink_ship", json!({}))).await;
     assert_eq!(unknown["error"]["code"], -32602);
+    let project = created["result"]["structuredContent"]["entitiesAccessed"][0]["id"].clone();
+    let task = json!({"project_id": project, "title": "Call", "due_at": "2026-12-01", "description": null});
+    let task = rpc(&client, call("create_onto_task", task)).await;
+    let task = task["result"]["structuredContent"]["entitiesAccessed"][0]["id"].clone();
+    let cleared = rpc(&client, call("update_onto_task", json!({"task_id": task, "due_at": null}))).await;
+    assert_eq!(
+        cleared["result"]["content"][0]["text"],
+        format!("Updated:\n- task {}: Call (todo)", task.as_str().unwrap())
+    );
     let wrong = rpc(&client, call("list_onto_tasks", json!({"limit": "many"}))).await;
     assert_eq!(wrong["result"]["isError"], true);
     let unconfigured = rpc(&client, call("web_search", json!({"query": "tide"}))).await;
-    assert!(unconfigured["result"]["content"][0]["text"].as_str().unwrap().contains("No provider"));
+    assert!(unconfigured["result"]["content"][0]["text"].as_str().unwrap().contains("no provider"));
     let handshake = json!({
         "jsonrpc": "2.0", "id": 2, "method": "initialize",
         "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}

@@ -1,6 +1,6 @@
 //! A new project with the entities that it begins with, as one JSON object.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
@@ -13,6 +13,9 @@ use crate::{
 
 /// Most entities of one kind, and most relations, that a project begins with.
 pub const MAX_CONTENTS: usize = 100;
+
+/// The key of the new project.
+const PROJECT_KEY: &str = "project";
 
 /// The list of relations in the object.
 pub const RELATIONSHIPS: &str = "relationships";
@@ -27,26 +30,26 @@ pub fn read_project(
     let own: Map<String, Value> = lists.iter().filter_map(|name| input.remove_entry(name)).collect();
     let project = NewEntity::read(Kind::Project, input)?;
     let mut names = Names::default();
-    names.add(&project, Some("project"));
-    let mut contents = Contents { names, entities: vec![project], relationships: Vec::new() };
+    names.add(&project, Some(PROJECT_KEY));
+    let mut contents = Contents { names, entities: vec![project], edges: Vec::new() };
     if let Some(template) = template {
         contents.add("template", template)?;
     }
     contents.add("", &own)?;
-    contents.finish()
+    Ok(contents.finish())
 }
 
 /// Reads the body of a template.
 pub fn read_contents(place: &str, body: &Map<String, Value>) -> Result<Vec<NewEntity>, InvalidField> {
     let mut names = Names::default();
-    names.by_key.insert("project".to_owned(), (Kind::Project, Uuid::now_v7()));
-    let mut contents = Contents { names, entities: Vec::new(), relationships: Vec::new() };
+    names.by_key.insert(PROJECT_KEY.to_owned(), (Kind::Project, Uuid::now_v7()));
+    let mut contents = Contents { names, entities: Vec::new(), edges: Vec::new() };
     if let Some(unknown) = body.keys().find(|name| !list_names().any(|list| list == **name)) {
         let lists: Vec<String> = list_names().collect();
         return Err(invalid(&at(place, unknown), format!("there is no such list; there are {}", lists.join(", "))));
     }
     contents.add(place, body)?;
-    contents.finish()
+    Ok(contents.finish())
 }
 
 fn list_names() -> impl Iterator<Item = String> {
@@ -89,12 +92,13 @@ type Item = (String, Map<String, Value>);
 struct Contents {
     names: Names,
     entities: Vec<NewEntity>,
-    relationships: Vec<Item>,
+    edges: Vec<NewEntity>,
 }
 
 impl Contents {
     /// Adds the lists of an object at a place of the input.
     fn add(&mut self, place: &str, lists: &Map<String, Value>) -> Result<(), InvalidField> {
+        let mut keys = BTreeSet::new();
         for kind in Kind::CONTENTS {
             for (place, mut item) in items(place, kind.plural(), lists)? {
                 let key = match item.remove("key") {
@@ -102,6 +106,17 @@ impl Contents {
                     Some(Value::String(key)) => Some(key),
                     Some(_) => return Err(invalid(&at(&place, "key"), "a text, such as \"scope\"")),
                 };
+                if let Some(key) = &key
+                    && (key == PROJECT_KEY || !keys.insert(key.clone()))
+                {
+                    return Err(invalid(&at(&place, "key"), "another entity of this call has this key"));
+                }
+                if item.contains_key("project_id") {
+                    return Err(invalid(
+                        &at(&place, "project_id"),
+                        "the entity belongs to the new project; leave it out",
+                    ));
+                }
                 self.resolve_ids(&place, kind, &mut item)?;
                 let within = |invalid: InvalidField| InvalidField { field: at(&place, &invalid.field), ..invalid };
                 let new = NewEntity::read_within(kind, item).map_err(within)?;
@@ -109,7 +124,10 @@ impl Contents {
                 self.entities.push(new);
             }
         }
-        self.relationships.extend(items(place, RELATIONSHIPS, lists)?);
+        for (place, relationship) in items(place, RELATIONSHIPS, lists)? {
+            let edge = self.edge(&place, &relationship)?;
+            self.edges.push(edge);
+        }
         Ok(())
     }
 
@@ -126,28 +144,33 @@ impl Contents {
         Ok(())
     }
 
-    /// Reads the relations, and returns all entities.
-    fn finish(mut self) -> Result<Vec<NewEntity>, InvalidField> {
-        for (place, relationship) in self.relationships {
-            let end = |name: &str| {
-                let given = relationship.get(name).and_then(Value::as_str);
-                let given = given.ok_or_else(|| invalid(&at(&place, name), "the key or the title of an entity"))?;
-                self.names.find(given).map_err(|problem| invalid(&at(&place, name), problem))
-            };
-            if let Some(unknown) = relationship.keys().find(|name| !["from", "relation", "to"].contains(&name.as_str()))
-            {
-                return Err(invalid(&at(&place, unknown), "a relation has from, relation and to"));
-            }
-            let ((from_kind, from_id), (to_kind, to_id)) = (end("from")?, end("to")?);
-            let edge = json!({
-                "from_kind": from_kind, "from_id": from_id, "to_kind": to_kind, "to_id": to_id,
-                "relation": relationship.get("relation")
-            });
-            let Value::Object(edge) = edge else { unreachable!("the value is an object") };
-            let within = |invalid: InvalidField| InvalidField { field: at(&place, &invalid.field), ..invalid };
-            self.entities.push(NewEntity::read_within(Kind::Edge, edge).map_err(within)?);
+    /// Reads a relation between entities of these lists, and of those before.
+    fn edge(&self, place: &str, relationship: &Map<String, Value>) -> Result<NewEntity, InvalidField> {
+        let end = |name: &str| {
+            let given = relationship.get(name).and_then(Value::as_str);
+            let given = given.ok_or_else(|| invalid(&at(place, name), "the key or the title of an entity"))?;
+            self.names.find(given).map_err(|problem| invalid(&at(place, name), problem))
+        };
+        if let Some(unknown) = relationship.keys().find(|name| !["from", "relation", "to"].contains(&name.as_str())) {
+            return Err(invalid(&at(place, unknown), "a relation has from, relation and to"));
         }
-        Ok(self.entities)
+        let ((from_kind, from_id), (to_kind, to_id)) = (end("from")?, end("to")?);
+        let fields = [
+            ("from_kind", json!(from_kind)),
+            ("from_id", json!(from_id)),
+            ("relation", relationship.get("relation").cloned().unwrap_or_default()),
+            ("to_kind", json!(to_kind)),
+            ("to_id", json!(to_id)),
+        ];
+        let edge = fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+        let within = |invalid: InvalidField| InvalidField { field: at(place, &invalid.field), ..invalid };
+        NewEntity::read_within(Kind::Edge, edge).map_err(within)
+    }
+
+    /// Returns all entities, relations last.
+    fn finish(mut self) -> Vec<NewEntity> {
+        self.entities.append(&mut self.edges);
+        self.entities
     }
 }
 
@@ -203,6 +226,14 @@ mod tests {
             (
                 json!({"name": "h", "tasks": [{"title": "t", "priority": 9}]}),
                 "tasks[0].priority: a whole number from 1 to 5, such as 1",
+            ),
+            (
+                json!({"name": "h", "tasks": [{"title": "a", "key": "k"}, {"title": "b", "key": "k"}]}),
+                "tasks[1].key: another entity of this call has this key",
+            ),
+            (
+                json!({"name": "h", "tasks": [{"title": "a", "project_id": "x"}]}),
+                "tasks[0].project_id: the entity belongs to the new project",
             ),
             (json!({"name": "h", "tasks": {}}), "tasks: a list of at most 100 objects"),
             (

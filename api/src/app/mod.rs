@@ -83,6 +83,7 @@ pub struct App {
     search_limit: SearchLimit,
     restores: Turns,
     workspace_changes: Turns,
+    web_searches: Turns,
     metrics: Metrics,
     /// Tasks that must finish although no request waits for them.
     pending: TaskTracker,
@@ -144,6 +145,7 @@ impl App {
             search_limit,
             restores: Turns::new(versions::RESTORES),
             workspace_changes: Turns::new(workspace::CHANGES),
+            web_searches: Turns::new(workspace::WEB_SEARCHES),
             metrics,
             pending: TaskTracker::new(),
         })

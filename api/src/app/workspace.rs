@@ -5,7 +5,7 @@ use std::time::Duration;
 use holdfast_shared::{
     schema::SchemaCheckError,
     tool::ToolError,
-    turns::{NoTurn, TurnPermit},
+    turns::{NoTurn, TurnPermit, Turns},
 };
 use holdfast_workspace::{
     Author, Call, Entity, Found, Kind, NewEntity, Outcome, Patch, Search, ToolFailure, ToolOutput, Undo, Undone,
@@ -24,6 +24,9 @@ use crate::{
 
 /// Changes of workspaces that this process makes at a time, one for each caller. A deletion may be of a whole project.
 pub(super) const CHANGES: usize = 4;
+
+/// Searches of the web that other programs make in this process at a time, one for each caller.
+pub(super) const WEB_SEARCHES: usize = 4;
 
 /// Time-out of a change that waits for others.
 const TURN_TIMEOUT: Duration = Duration::from_secs(5);
@@ -60,12 +63,12 @@ impl App {
     pub async fn change_entity(&self, caller: &Caller, id: Uuid, patch: Patch) -> Result<Entity, Problem> {
         let _turn = self.turn(caller).await?;
         let kind = patch.kind;
-        changed(self.workspace.update(Author::user(&caller.owner), id, patch).await?, kind, id)
+        changed(self.workspace.update(self.author(caller), id, patch).await?, kind, id)
     }
 
     pub async fn delete_entity(&self, caller: &Caller, kind: Kind, id: Uuid) -> Result<(), Problem> {
         let _turn = self.turn(caller).await?;
-        changed(self.workspace.delete(Author::user(&caller.owner), kind, id).await?, kind, id)
+        changed(self.workspace.delete(self.author(caller), kind, id).await?, kind, id)
     }
 
     pub async fn restore_entity(&self, caller: &Caller, kind: Kind, id: Uuid) -> Result<Entity, Problem> {
@@ -96,6 +99,10 @@ impl App {
         changed(self.workspace.update(author, id, patch).await?, Kind::Template, id)
     }
 
+    fn author<'a>(&self, caller: &'a Caller) -> Author<'a> {
+        Author { is_operator: caller.is_operator, ..Author::user(&caller.owner) }
+    }
+
     /// Finds entities of the caller. A search takes a turn too, because it reads all names of a workspace.
     pub async fn search_workspace(&self, caller: &Caller, search: Search<'_>) -> Result<Vec<Found>, Problem> {
         let _turn = self.turn(caller).await?;
@@ -109,7 +116,9 @@ impl App {
         tool: &WorkspaceTool,
         input: Value,
     ) -> Result<Result<ToolOutput, ToolError>, Problem> {
-        let _turn = self.turn(caller).await?;
+        // A search of the web waits for a provider, so it takes no turn from those who change something.
+        let turns = if tool.is_web_search() { &self.web_searches } else { &self.workspace_changes };
+        let _turn = self.turn_of(turns, caller).await?;
         let checked = self.check_arguments(caller, tool, &input).await;
         if let Err(problem) = checked {
             return Ok(Err(ToolError::new("invalid_arguments", problem)));
@@ -132,7 +141,7 @@ impl App {
     async fn check_arguments(&self, caller: &Caller, tool: &WorkspaceTool, input: &Value) -> Result<(), String> {
         let checked = async {
             let schema = self.schemas.compile(&caller.owner, tool.input_schema.clone()).await?;
-            self.schemas.validate(&caller.owner, schema, input.clone()).await
+            self.schemas.validate(&caller.owner, schema, tool.checkable(input)).await
         };
         checked.await.map_err(|problem| match problem {
             SchemaCheckError::Invalid(problem) => problem,
@@ -143,7 +152,11 @@ impl App {
     /// Waits for the caller's turn. Order matters: the database orders the changes of an owner too, but a request that waits
     /// there holds a connection.
     async fn turn(&self, caller: &Caller) -> Result<TurnPermit, Problem> {
-        let turn = self.workspace_changes.take(&LimitKey::of(caller).to_string(), TURN_TIMEOUT).await;
+        self.turn_of(&self.workspace_changes, caller).await
+    }
+
+    async fn turn_of(&self, turns: &Turns, caller: &Caller) -> Result<TurnPermit, Problem> {
+        let turn = turns.take(&LimitKey::of(caller).to_string(), TURN_TIMEOUT).await;
         turn.map_err(|no_turn| match no_turn {
             NoTurn::OfCaller => Problem::too_many_changes(),
             NoTurn::OfAll => Problem::workspace_busy(),

@@ -61,7 +61,7 @@ pub fn complete(attempt: &mut Attempt<'_>, (index, outcome, duration): CallOutco
     let state = &mut attempt.memory.calls[index].state;
     state.status = ToolCallStatus::Completed;
     state.duration_ms = Some(duration_ms);
-    let CallResult { output, entities, notice, usage } = match outcome {
+    let CallResult { output, entities, notice } = match outcome {
         Ok(result) => {
             state.error = None;
             result
@@ -95,6 +95,7 @@ pub fn complete(attempt: &mut Attempt<'_>, (index, outcome, duration): CallOutco
     if let Some(notice) = notice {
         tell(attempt, notice);
     }
+    let usage = attempt.toolbox.workspace().map(|of_run| of_run.take_usage()).unwrap_or_default();
     if usage != Usage::default() {
         attempt.memory.add_usage_aside(usage);
         attempt.recorder.note(Progress { usage: Some(attempt.memory.usage), ..Progress::default() });

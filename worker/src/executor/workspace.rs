@@ -1,12 +1,18 @@
 //! The workspace in a planner's run: its tools by the context, and what calls tell about it.
 
+use std::sync::Mutex;
+
 use holdfast_shared::{
     agent::ModelRole,
+    config::{ANONYMOUS_PREFIX, begins_with},
     context::{AgentContext, FocusType, ProjectFocus},
     event::{
         ContextShifted, EntityAccessed, EntityCounts, EventBody, FocusChanged, OntologyLoaded, TemplateRequested,
         TemplateSuggested,
     },
+    plan::Plan,
+    storage::Progress,
+    trace::Node,
 };
 use holdfast_workspace::{EntityReference, Kind, Notice, ProjectContents, ToolScope, Workspace};
 use uuid::Uuid;
@@ -14,6 +20,7 @@ use uuid::Uuid;
 use super::{
     Stop,
     attempt::{Attempt, retry_query},
+    memory::StepCall,
 };
 use crate::tools::WorkspaceOfRun;
 
@@ -25,8 +32,11 @@ pub async fn add_workspace_tools(attempt: &mut Attempt<'_>) -> Result<(), Stop> 
     let Some(planner) = &attempt.planner else { return Ok(()) };
     let context = AgentContext::of(&attempt.memory.metadata);
     let is_executor = planner.tools.is_some();
+    let executes = attempt.memory.plan.as_ref().is_some_and(Plan::is_open);
     let scope = match &context {
         _ if is_executor => Some(ToolScope::All),
+        // Steps of a plan name tools of the context in which it was made, perhaps by an earlier attempt.
+        Some(context) if executes && context.context_type == PROJECT => Some(ToolScope::All),
         Some(context) => ToolScope::of(&context.context_type),
         None => Some(ToolScope::Global),
     };
@@ -47,12 +57,14 @@ fn add_tools(attempt: &mut Attempt<'_>, scope: ToolScope, project: Option<Uuid>)
         run_id: claim.run_id,
         attempt: claim.attempt,
         project,
-        web_search: attempt.shared.web_search.clone(),
+        // A search costs the operator money, so the user must have a name.
+        web_search: attempt.shared.web_search.clone().filter(|_| !begins_with(&claim.owner_id, ANONYMOUS_PREFIX)),
         model: attempt.chosen_model.clone(),
         max_answer_bytes: worker.config.max_answer_bytes,
+        usage: Mutex::default(),
     };
     // Steps of a plan name tools of the context in which it was made.
-    let keeps = attempt.memory.plan.as_ref().is_some_and(holdfast_shared::plan::Plan::is_open);
+    let keeps = attempt.memory.plan.as_ref().is_some_and(Plan::is_open);
     attempt.toolbox.add_workspace_tools(scope, of_run, keeps);
 }
 
@@ -124,13 +136,26 @@ fn shift(attempt: &mut Attempt<'_>, project: &EntityReference) {
         message: format!("The conversation is about the project {} now.", project.name).into(),
     }));
     attempt.recorder.emit(&EventBody::FocusChanged(FocusChanged { focus }));
+    // The step may wait for other calls, so the context is kept with this one's outcome.
+    attempt.checkpoint(Node::Process, Progress::default());
 }
 
 /// Gives the next step the tools of the project that this step has led to.
 pub async fn follow_shift(attempt: &mut Attempt<'_>) -> Result<(), Stop> {
-    let Some(project) = attempt.shifted_to.take() else { return Ok(()) };
+    let Some(project) = attempt.shifted_to.take() else { return read_again(attempt).await };
     add_tools(attempt, ToolScope::Project, Some(project));
     load_project(attempt, project, true).await
+}
+
+/// Reads the project again, if a call of the step has changed the workspace.
+async fn read_again(attempt: &mut Attempt<'_>) -> Result<(), Stop> {
+    let changes = |call: &StepCall| attempt.toolbox.get(&call.state.name).is_some_and(|tool| tool.changes_workspace());
+    let has_changed = attempt.memory.calls.iter().any(changes);
+    let project = attempt.toolbox.workspace().and_then(|of_run| of_run.project);
+    match project.filter(|_| has_changed) {
+        Some(project) => load_project(attempt, project, false).await,
+        None => Ok(()),
+    }
 }
 
 /// Returns the entity of a call as events name it.

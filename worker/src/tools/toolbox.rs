@@ -165,6 +165,10 @@ impl Toolbox {
         }
         self.workspace = Some(Arc::clone(&of_run));
         for tool in scope.tools(of_run.project.is_some()) {
+            // The client's own tool has the name.
+            if self.get(&tool.name).is_some_and(|tool| tool.is_client_tool()) {
+                continue;
+            }
             let WorkspaceTool { name, description, input_schema, effect, .. } = tool.clone();
             self.add(Tool {
                 spec: ToolSpec { name, description, input_schema },
@@ -273,6 +277,11 @@ impl Tool {
         matches!(self.executor, ToolExecutor::Client)
     }
 
+    /// Returns whether a call changes the workspace.
+    pub fn changes_workspace(&self) -> bool {
+        self.is_of_workspace() && self.effect != Effect::ReadOnly
+    }
+
     /// Returns whether the tool is the workspace's.
     pub const fn is_of_workspace(&self) -> bool {
         matches!(self.executor, ToolExecutor::Workspace(..))
@@ -302,7 +311,13 @@ impl Tool {
             return Err(invalid("the arguments are no JSON object".to_owned()));
         }
         let result = match self.compiled_schema(checks, owner).await {
-            Ok(Some(schema)) => checks.validate(owner, Arc::clone(schema), input.clone()).await,
+            Ok(Some(schema)) => {
+                let checkable = match &self.executor {
+                    ToolExecutor::Workspace(tool, _) => tool.checkable(input),
+                    _ => input.clone(),
+                };
+                checks.validate(owner, Arc::clone(schema), checkable).await
+            }
             Ok(None) => Ok(()),
             Err(busy) => Err(busy),
         };

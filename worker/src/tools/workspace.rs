@@ -1,6 +1,7 @@
 //! The workspace as the tools of one run use it.
 
 use std::{
+    collections::BTreeMap,
     error::Error,
     sync::{Mutex, PoisonError},
     time::Duration,
@@ -9,7 +10,8 @@ use std::{
 use futures::{FutureExt, StreamExt, future::BoxFuture};
 use holdfast_shared::{config::Provider, tool::ToolError, usage::Usage};
 use holdfast_workspace::{
-    Author, AuthorCall, Call, EntityReference, Merge, Merger, Notice, ToolFailure, WebSearch, Workspace, WorkspaceTool,
+    Author, AuthorCall, Call, EntityReference, Merge, Merger, Notice, ToolFailure, ToolOutput, WebSearch, Workspace,
+    WorkspaceTool,
 };
 use serde_json::Value;
 use uuid::Uuid;
@@ -36,6 +38,8 @@ pub struct WorkspaceOfRun {
     pub model: ChosenModel,
     /// Longest merged text, in bytes.
     pub max_answer_bytes: usize,
+    /// Tokens of merges that the run does not count yet, also of failed ones.
+    pub usage: Mutex<Usage>,
 }
 
 /// The result of a call.
@@ -47,8 +51,6 @@ pub struct CallResult {
     pub entities: Vec<EntityReference>,
     /// A fact for the user's front end.
     pub notice: Option<Notice>,
-    /// Tokens that the call itself has cost.
-    pub usage: Usage,
 }
 
 impl From<String> for CallResult {
@@ -63,7 +65,7 @@ impl WorkspaceOfRun {
     pub async fn call(&self, tool: &WorkspaceTool, key: &str, input: Value) -> Result<CallResult, ToolError> {
         let call = AuthorCall { run_id: self.run_id, attempt: self.attempt, call_id: key };
         let author = Author { call: Some(call), ..Author::user(&self.owner) };
-        let merger = ModelMerger { of_run: self, usage: Mutex::default() };
+        let merger = ModelMerger { of_run: self, merged: Mutex::default() };
         let call = Call {
             workspace: &self.workspace,
             author,
@@ -73,15 +75,7 @@ impl WorkspaceOfRun {
         };
         loop {
             match tool.call(call, input.clone()).await {
-                Ok(output) => {
-                    let usage = *merger.usage.lock().unwrap_or_else(PoisonError::into_inner);
-                    return Ok(CallResult {
-                        output: output.text,
-                        entities: output.entities,
-                        notice: output.notice,
-                        usage,
-                    });
-                }
+                Ok(ToolOutput { text, entities, notice }) => return Ok(CallResult { output: text, entities, notice }),
                 Err(ToolFailure::Refused(error)) => return Err(error),
                 Err(ToolFailure::Storage(error)) if error.is_away() || error.is_conflict() => {
                     tracing::warn!(
@@ -104,6 +98,11 @@ impl WorkspaceOfRun {
         }
     }
 
+    /// Returns the tokens of merges since the last time.
+    pub fn take_usage(&self) -> Usage {
+        std::mem::take(&mut *self.usage.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
     /// Returns the owner's entities whose ids a text has. None if the database is away: the text has the ids anyway.
     pub async fn entities_in(&self, text: &str) -> Vec<EntityReference> {
         let ids = ids_in(text);
@@ -117,7 +116,8 @@ impl WorkspaceOfRun {
 /// The model of a run, as it merges texts.
 struct ModelMerger<'a> {
     of_run: &'a WorkspaceOfRun,
-    usage: Mutex<Usage>,
+    /// The texts that were merged, by the field and the stored text, for a change that must be tried again.
+    merged: Mutex<BTreeMap<(String, String), String>>,
 }
 
 /// The task of the model.
@@ -130,6 +130,11 @@ impl Merger for ModelMerger<'_> {
             if self.of_run.model.choice().provider == Provider::Scripted {
                 return Ok(format!("{}\n\n{}", merge.stored, merge.new));
             }
+            let key = (merge.field.to_owned(), merge.stored.to_owned());
+            let merged = || self.merged.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(text) = merged().get(&key).cloned() {
+                return Ok(text);
+            }
             let wishes = merge.instructions.map(|wishes| format!("\n\nInstructions: {wishes}")).unwrap_or_default();
             let task = format!(
                 "Field: {}{wishes}\n\n<stored>\n{}\n</stored>\n\n<new>\n{}\n</new>",
@@ -137,12 +142,14 @@ impl Merger for ModelMerger<'_> {
             );
             let request =
                 Request { system: Some(MERGE.to_owned()), turns: vec![Turn::User(task)], ..Request::default() };
-            self.answer(request).await.map_err(|problem| {
+            let text = self.answer(request).await.map_err(|problem| {
                 ToolError::new(
                     "merge_failed",
                     format!("{}: the texts were not merged, and nothing has changed: {problem}", merge.field),
                 )
-            })
+            })?;
+            merged().insert(key, text.clone());
+            Ok(text)
         }
         .boxed()
     }
@@ -157,7 +164,7 @@ impl ModelMerger<'_> {
             match delta.map_err(|error| format!("the model failed with {}", error.code()))? {
                 AnswerDelta::Text(piece) => text.push_str(&piece),
                 AnswerDelta::End(usage, _) => {
-                    *self.usage.lock().unwrap_or_else(PoisonError::into_inner) += usage;
+                    *self.of_run.usage.lock().unwrap_or_else(PoisonError::into_inner) += usage;
                     return Ok(text);
                 }
                 AnswerDelta::Reasoning(_) | AnswerDelta::Call(_) => {}

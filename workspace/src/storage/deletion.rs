@@ -1,11 +1,15 @@
 //! The deletion of entities with all that cannot be without them, and its reversal within 30 days.
 
+use std::collections::BTreeSet;
+
 use holdfast_shared::database::{Error, Tx, args};
 
 use super::{
     Outcome, Workspace,
     change_set::ChangeSet,
-    existing, live,
+    existing,
+    kept::live_among,
+    live,
     references::no_such,
     rows::{EntityRow, entity, read_in},
     tables::{EDGES_OF_ENTITY, Table, table},
@@ -64,10 +68,15 @@ impl Workspace {
                 Ok(dependents) => dependents,
                 Err(limit) => return Ok(Outcome::Full(limit)),
             };
-            for before in dependents.into_iter().filter(|entity| entity.deleted_at == deleted_at) {
-                if before.kind == Kind::Edge && has_deleted_end(tx, author.owner, &before, &entity).await? {
-                    continue;
-                }
+            let mut back: Vec<Entity> =
+                dependents.into_iter().filter(|entity| entity.deleted_at == deleted_at).collect();
+            // A relation needs both ends.
+            let returning: BTreeSet<Uuid> = back.iter().map(|entity| entity.id).chain([id]).collect();
+            let ends = back.iter().filter(|entity| entity.kind == Kind::Edge).flat_map(Entity::needs);
+            let live = live_among(tx, author.owner, ends.filter(|(_, end)| !returning.contains(end))).await?;
+            let is_there = |(_, needed): &(Kind, Uuid)| returning.contains(needed) || live.contains(needed);
+            back.retain(|entity| entity.kind != Kind::Edge || entity.needs().iter().all(is_there));
+            for before in back {
                 let after = Entity { deleted_at: None, ..before.clone() };
                 set.change(Some(before), Some(after));
             }
@@ -112,19 +121,6 @@ async fn dependents(
         dependents.extend(rows.into_iter().map(|row| entity(kind, row)));
     }
     Ok(Ok(dependents))
-}
-
-/// Returns whether an end of a relation stays deleted when `restored` comes back, alone or as their project.
-async fn has_deleted_end(tx: &mut Tx, owner: &str, edge: &Entity, restored: &Entity) -> Result<bool, Error> {
-    for (kind, id) in edge.needs() {
-        let Some(end) = read_in(tx, owner, kind, id).await? else { return Ok(true) };
-        let comes_back =
-            end.deleted_at == restored.deleted_at && (end.id == restored.id || end.project_id == Some(restored.id));
-        if !end.is_live() && !comes_back {
-            return Ok(true);
-        }
-    }
-    Ok(false)
 }
 
 /// Returns the refusal of a change of a published template by its owner.

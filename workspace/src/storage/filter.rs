@@ -55,7 +55,7 @@ impl Filter {
 
     /// Returns the JSON that a statement reads.
     pub(super) fn json(&self) -> Value {
-        json!([self.fields])
+        if self.fields.is_empty() { json!([]) } else { json!([self.fields]) }
     }
 }
 

@@ -5,6 +5,7 @@ mod creation;
 mod deletion;
 mod filter;
 mod history;
+mod kept;
 mod reads;
 mod references;
 mod rows;
@@ -231,8 +232,14 @@ fn page_of<T>(
 
 /// Returns the name of each statement of the workspace, with its text, for the test that prepares them.
 pub fn statement_texts(back_end: BackEnd) -> Vec<(&'static str, String)> {
-    let files =
-        [change_set::STATEMENTS, history::STATEMENTS, reads::STATEMENTS, templates::STATEMENTS, undo::STATEMENTS];
+    let files = [
+        change_set::STATEMENTS,
+        history::STATEMENTS,
+        kept::STATEMENTS,
+        reads::STATEMENTS,
+        templates::STATEMENTS,
+        undo::STATEMENTS,
+    ];
     let all = files.iter().chain(tables::STATEMENTS).copied().flatten();
     let text = |sql: &Sql| match back_end {
         BackEnd::Postgres => sql.for_postgres(),

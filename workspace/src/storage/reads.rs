@@ -1,7 +1,5 @@
 //! Reads of tools beside single entities and lists.
 
-use std::collections::BTreeMap;
-
 use holdfast_shared::{
     database::{Error, args},
     page::{Page, PageSize},
@@ -50,40 +48,13 @@ impl Workspace {
         Ok(page_of(tasks, size, |task: &Entity| task.state().to_string().len(), |last| last.id.to_string()))
     }
 
-    /// Returns the live entities at the ends of relations, by their ids.
-    pub async fn ends_of(&self, owner: &str, edges: &[Entity]) -> Result<BTreeMap<Uuid, Entity>, Error> {
-        let mut ids = BTreeMap::<Kind, Vec<Uuid>>::new();
-        for (kind, id) in edges.iter().flat_map(Entity::needs) {
-            ids.entry(kind).or_default().push(id);
-        }
-        let mut ends = BTreeMap::new();
-        for (kind, ids) in ids {
-            let rows =
-                self.database.fetch_all::<EntityRow>("read entities", table(kind).get, args![owner, ids]).await?;
-            let live = rows.into_iter().map(|row| entity(kind, row)).filter(Entity::is_live);
-            ends.extend(live.map(|entity| (entity.id, entity)));
-        }
-        Ok(ends)
-    }
-
-    /// Returns an entity that is not deleted, of any kind that people look for.
-    pub async fn find(&self, owner: &str, id: Uuid) -> Result<Option<Entity>, Error> {
-        for kind in Kind::SEARCHED {
-            if let Some(entity) = self.get(owner, kind, id).await? {
-                return Ok(Some(entity));
-            }
-        }
-        Ok(None)
-    }
-
-    /// Returns those of the ids that are entities of the owner, with their names.
+    /// Returns those of the ids that are live entities of the owner, with their names.
     pub async fn references(&self, owner: &str, ids: &[Uuid]) -> Result<Vec<EntityReference>, Error> {
         let mut found = Vec::new();
         for kind in Kind::SEARCHED {
             let args = args![owner, ids.to_vec()];
-            let rows = self.database.fetch_all::<EntityRow>("find entities", table(kind).get, args).await?;
-            let live = rows.into_iter().map(|row| entity(kind, row)).filter(Entity::is_live);
-            found.extend(live.map(|entity| EntityReference::of(&entity)));
+            let rows = self.database.fetch_all::<(Uuid, String)>("find entities", table(kind).names, args).await?;
+            found.extend(rows.into_iter().map(|(id, name)| EntityReference { kind, id, name }));
         }
         Ok(found)
     }

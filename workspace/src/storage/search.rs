@@ -40,14 +40,13 @@ pub struct Found {
     pub score: f64,
 }
 
-/// Candidates of each kind that the database returns: those with the most parts of the query in their names.
+/// Candidates of each kind that the database returns: those whose names have the parts with the most weight.
 const CANDIDATES: usize = 100;
 
-/// Words of a query and of a name that are compared, and characters of a part of a word.
+/// Words of a query and of a name that are compared, characters of a word, and those of a word whose parts have three.
 const MAX_WORDS: usize = 8;
 const MAX_NAME_WORDS: usize = 40;
 const MAX_WORD_CHARS: usize = 40;
-const PART_CHARS: usize = 3;
 
 /// The least score of a result.
 const LEAST: f64 = 0.4;
@@ -87,12 +86,23 @@ fn words(text: &str, most: usize) -> Vec<String> {
     words.take(most).map(|word| word.chars().take(MAX_WORD_CHARS).collect()).collect()
 }
 
-/// Returns the parts of words that a name must have at least one of. A short word is its own part.
+/// Returns the parts of words that a name must have at least one of, each with its weight. A whole word weighs as much as its
+/// parts, which an error may leave in a name.
 fn parts(words: &[String]) -> Value {
     let of_word = |word: &String| {
         let chars: Vec<char> = word.chars().collect();
-        let size = PART_CHARS.min(chars.len());
-        chars.windows(size).map(|part| json!({"part": part.iter().collect::<String>()})).collect::<Vec<_>>()
+        // Two letters that changed places leave no two of a short word together.
+        let size = if chars.len() < 5 {
+            1
+        } else if chars.len() < 7 {
+            2
+        } else {
+            3
+        };
+        let windows: Vec<String> = chars.windows(size).map(|part| part.iter().collect()).collect();
+        let whole = json!({"part": word, "weight": windows.len()});
+        let parts = windows.into_iter().map(|part| json!({"part": part, "weight": 1}));
+        parts.chain([whole]).collect::<Vec<_>>()
     };
     words.iter().flat_map(of_word).collect()
 }
@@ -146,6 +156,11 @@ mod tests {
             of("harbour tide", "Harbour"),
         ];
         assert!(order.is_sorted_by(|one, other| one > other) && order[4] >= LEAST, "{order:?}");
+        for (typed, name) in [("taks", "task"), ("gaol", "Goal"), ("tdie", "tide tables"), ("paln", "plan")] {
+            let word = words(typed, MAX_WORDS);
+            let shares = |part: &Value| folded(name).contains(part["part"].as_str().unwrap());
+            assert!(of(typed, name) >= LEAST && parts(&word).as_array().unwrap().iter().any(shares), "{typed}");
+        }
         assert!(of("harbour", "Fitness app") < LEAST && of("", "Harbour") < LEAST);
         assert!(of("健身", "健身应用") > 0.8);
     }
@@ -153,7 +168,8 @@ mod tests {
     #[test]
     fn parts_of_a_query_are_bounded() {
         let words = words(&"harbour ".repeat(1000), MAX_WORDS);
-        assert_eq!((words.len(), parts(&words).as_array().unwrap().len()), (MAX_WORDS, MAX_WORDS * 5));
-        assert_eq!(parts(&["ab".to_owned()]), json!([{"part": "ab"}]));
+        assert_eq!((words.len(), parts(&words).as_array().unwrap().len()), (MAX_WORDS, MAX_WORDS * 6));
+        let expected = json!([{"part": "a", "weight": 1}, {"part": "b", "weight": 1}, {"part": "ab", "weight": 2}]);
+        assert_eq!(parts(&["ab".to_owned()]), expected);
     }
 }

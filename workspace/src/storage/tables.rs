@@ -8,8 +8,8 @@ use crate::kind::Kind;
 pub struct Table {
     /// Returns entities of the owner `$1` with the ids `$2`.
     pub get: Sql,
-    /// Lists the owner's live entities, newest first: those within `$2`, if given, that match the first of the JSON objects
-    /// `$3`, after the entity `$4`.
+    /// Lists the owner's live entities, newest first: those within `$2`, if given, that match one of the JSON objects `$3`, if
+    /// there is one, after the entity `$4`.
     pub list: Sql,
     /// Counts the owner's live entities within `$2` by their state.
     pub count: Sql,
@@ -22,6 +22,8 @@ pub struct Table {
     /// Returns the owner's live entities within `$2`, if given, whose names have the most of the texts `$3`: id, project, name,
     /// state, best first.
     pub search: Sql,
+    /// Returns the owner's live entities with the ids `$2`: id and name.
+    pub names: Sql,
     /// Stores entities with their current state.
     pub put: Sql,
     /// Removes entities of the owner `$1` with the ids `$2`.
@@ -43,54 +45,46 @@ macro_rules! read {
     };
 }
 
-/// The condition that a column has the value of a filter; a time is before it.
-macro_rules! matches {
+/// The expression of a column's value in a filter.
+macro_rules! wanted {
     ($column:ident word) => {
-        concat!(
-            " and (value->>'",
-            stringify!($column),
-            "' is null or e.",
-            stringify!($column),
-            " = value->>'",
-            stringify!($column),
-            "')"
-        )
+        concat!(", value->>'", stringify!($column), "' as ", stringify!($column))
     };
     ($column:ident number) => {
-        concat!(
-            " and (value->>'",
-            stringify!($column),
-            "' is null or e.",
-            stringify!($column),
-            " = cast(value->>'",
-            stringify!($column),
-            "' as bigint))"
-        )
+        concat!(", cast(value->>'", stringify!($column), "' as bigint) as ", stringify!($column))
     };
     ($column:ident uuid) => {
-        concat!(
-            " and (value->>'",
-            stringify!($column),
-            "' is null or e.",
-            stringify!($column),
-            " = {uuid:value->>'",
-            stringify!($column),
-            "'})"
-        )
+        concat!(", {uuid:value->>'", stringify!($column), "'} as ", stringify!($column))
     };
     ($column:ident time) => {
-        concat!(
-            " and (value->>'",
-            stringify!($column),
-            "' is null or e.",
-            stringify!($column),
-            " < {time:value->>'",
-            stringify!($column),
-            "'})"
-        )
+        concat!(", {time:value->>'", stringify!($column), "'} as ", stringify!($column))
     };
     ($column:ident $form:ident) => {
         ""
+    };
+}
+
+/// The condition that a column has the value of a filter; a time is before it.
+macro_rules! matches {
+    ($column:ident time) => {
+        matches!(@ $column " < ")
+    };
+    ($column:ident word) => {
+        matches!(@ $column " = ")
+    };
+    ($column:ident number) => {
+        matches!(@ $column " = ")
+    };
+    ($column:ident uuid) => {
+        matches!(@ $column " = ")
+    };
+    ($column:ident $form:ident) => {
+        ""
+    };
+    (@ $column:ident $operator:literal) => {
+        concat!(
+            " and (w.", stringify!($column), " is null or e.", stringify!($column), $operator, "w.", stringify!($column), ")"
+        )
     };
 }
 
@@ -147,6 +141,10 @@ macro_rules! table {
                 "),
                 /// Lists entities, newest first.
                 LIST = concat!("
+                    with wanted as materialized (
+                        select 1 as one", $(wanted!($column $form)),+, "
+                        from {each:$3}
+                    )
                     select e.id, ", $selected, " as project_id,
                         {object}('props', {json:e.props}", $(read_brief!($column $form)),+, ") as fields,
                         e.version, e.created_at, e.updated_at, e.deleted_at
@@ -155,7 +153,10 @@ macro_rules! table {
                       and e.deleted_at is null
                       and (cast($2 as uuid) is null or ", $is_within, ")
                       and (cast($4 as uuid) is null or e.id < $4)
-                      and exists (select 1 from {each:$3} where true", $(matches!($column $form)),+, ")
+                      and (
+                          not exists (select 1 from wanted)
+                          or exists (select 1 from wanted w where true", $(matches!($column $form)),+, ")
+                      )
                     order by e.id desc
                     limit $5
                 "),
@@ -192,13 +193,17 @@ macro_rules! table {
                 /// Returns the entities whose names have most of the given texts.
                 SEARCH = concat!("
                     with parts as materialized (
-                        select value->>'part' as part
+                        select value->>'part' as part, cast(value->>'weight' as bigint) as weight
                         from {each:$3}
                     )
                     select f.id, f.project_id, f.name, f.state
                     from (
                         select e.id, ", $selected, " as project_id, ", $name, " as name, ", $state, " as state,
-                            (select count(*) from parts where {position:e.folded, part} > 0) as hits
+                            (
+                                select cast(coalesce(sum(p.weight), 0) as bigint)
+                                from parts p
+                                where {position:e.folded, p.part} > 0
+                            ) as hits
                         from ", $table, " e
                         where e.owner_id = $1
                           and e.deleted_at is null
@@ -206,8 +211,14 @@ macro_rules! table {
                           and (cast($4 as text) is null or ", $state, " = $4)
                     ) f
                     where f.hits > 0
-                    order by f.hits desc, f.id desc
+                    order by f.hits desc, length(f.name), f.id desc
                     limit $5
+                "),
+                /// Returns the names of live entities.
+                NAMES = concat!("
+                    select e.id, ", $name, "
+                    from ", $table, " e
+                    where e.owner_id = $1 and e.id {in:$2} and e.deleted_at is null
                 "),
                 /// Stores entities with their current state.
                 PUT = concat!("
@@ -252,6 +263,7 @@ macro_rules! table {
                 bytes_within: BYTES_WITHIN,
                 live_ids: LIVE_IDS,
                 search: SEARCH,
+                names: NAMES,
                 put: PUT,
                 remove: REMOVE,
                 expired: EXPIRED,

@@ -52,11 +52,11 @@ holdfast_shared::statements! {
         order by e.id desc
         limit $2
     ",
-    /// Returns the owner of a live template.
+    /// Returns the owner of a requested or published template.
     OWNER = "
         select owner_id
         from onto_templates
-        where id = $1 and deleted_at is null
+        where id = $1 and deleted_at is null and state in ('requested', 'published')
     ",
 }
 
@@ -109,6 +109,7 @@ impl Workspace {
         cursor: Option<Uuid>,
         size: PageSize,
     ) -> Result<Page<Entity>, Error> {
+        let size = bounded(size);
         let args = args![owner, state.map(str::to_owned), key.map(str::to_owned), cursor, size.items + 1];
         let rows = self.database.fetch_all::<EntityRow>("list templates", USABLE, args).await?;
         let is_listed = |template: &&Entity| {
@@ -121,6 +122,11 @@ impl Workspace {
             rows.into_iter().map(|row| entity(Kind::Template, row)).chain(built_in).collect();
         templates.truncate(size.items + 1);
         Ok(page_of(templates, size, |template| template.state().to_string().len(), |last| last.id.to_string()))
+    }
+
+    /// Returns the templates that are always there.
+    pub fn built_in_templates(&self) -> &'static [Entity] {
+        &BUILT_IN
     }
 
     /// Returns the template with a key: one that is always there, or else the newest that the owner may use.
@@ -143,17 +149,25 @@ impl Workspace {
 
     /// Lists the requested templates of all owners, newest first, for an operator.
     pub async fn requested_templates(&self, cursor: Option<Uuid>, size: PageSize) -> Result<Page<Entity>, Error> {
+        let size = bounded(size);
         let args = args![cursor, size.items + 1];
         let rows = self.database.fetch_all::<EntityRow>("list requested templates", REQUESTED, args).await?;
         let templates = rows.into_iter().map(|row| entity(Kind::Template, row)).collect();
         Ok(page_of(templates, size, |template: &Entity| template.state().to_string().len(), |last| last.id.to_string()))
     }
 
-    /// Returns the owner of a live template, for an operator who publishes it.
+    /// Returns the owner of a requested or published template, for an operator who publishes it.
     pub async fn owner_of_template(&self, id: Uuid) -> Result<Option<String>, Error> {
         let row = self.database.fetch_optional::<(String,)>("find a template", OWNER, args![id]).await?;
         Ok(row.map(|row| row.0))
     }
+}
+
+/// Most templates of a page, because each has its body.
+const MAX_PAGE: usize = 20;
+
+fn bounded(size: PageSize) -> PageSize {
+    PageSize { items: size.items.min(MAX_PAGE), ..size }
 }
 
 impl Entity {

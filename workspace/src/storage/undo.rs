@@ -9,9 +9,9 @@ use uuid::Uuid;
 use super::{
     Workspace,
     change_set::{Beginning, ChangeSet},
-    deletion::tables_of_dependents,
     history::{ChangeRow, change},
-    rows::{EntityRow, entity, read_in},
+    kept::kept_entities,
+    rows::{EntityRow, entity},
     tables::table,
     too_much,
 };
@@ -129,10 +129,10 @@ pub enum Undo {
 }
 
 /// The effect of a set on one entity: the states before its first change and after its last one.
-struct EntityEffect {
-    kind: Kind,
-    before: Option<Entity>,
-    after: Option<Entity>,
+pub(super) struct EntityEffect {
+    pub kind: Kind,
+    pub before: Option<Entity>,
+    pub after: Option<Entity>,
 }
 
 impl Workspace {
@@ -176,7 +176,7 @@ impl Workspace {
                     current.insert(found.id, Some(found));
                 }
             }
-            let kept = kept_entities(tx, owner, &effects, &current).await?;
+            let kept = kept_entities(tx, author, &effects, &current).await?;
             let (mut as_before, mut left_out) = (Vec::new(), Vec::new());
             for (id, effect) in effects {
                 let current = current.remove(&id).flatten();
@@ -217,7 +217,7 @@ async fn is_undone(tx: &mut Tx, owner: &str, set_id: Uuid) -> Result<bool, Error
 }
 
 /// Returns whether two states of an entity differ only in what each change makes new.
-fn is_same(one: Option<&Entity>, other: Option<&Entity>) -> bool {
+pub(super) fn is_same(one: Option<&Entity>, other: Option<&Entity>) -> bool {
     match (one, other) {
         (None, None) => true,
         (Some(one), Some(other)) => {
@@ -237,66 +237,4 @@ fn effects_of(changes: Vec<Change>) -> BTreeMap<Uuid, EntityEffect> {
         effect.after = read(change.after);
     }
     effects
-}
-
-/// Returns the entities that the undo must leave as they are: those that were changed again since, and those that would be
-/// without their project or an end, or leave others without theirs.
-async fn kept_entities(
-    tx: &mut Tx,
-    owner: &str,
-    effects: &BTreeMap<Uuid, EntityEffect>,
-    current: &BTreeMap<Uuid, Option<Entity>>,
-) -> Result<BTreeSet<Uuid>, Error> {
-    let is_kept = |(id, effect): &(&Uuid, &EntityEffect)| !is_same(current[*id].as_ref(), effect.after.as_ref());
-    let mut kept: BTreeSet<Uuid> = effects.iter().filter(is_kept).map(|(id, _)| *id).collect();
-    // A kept entity may need its project, so this is repeated until nothing more is kept.
-    loop {
-        let mut more = BTreeSet::new();
-        for (id, effect) in effects.iter().filter(|(id, _)| !kept.contains(id)) {
-            if must_stay(tx, owner, (*id, effect), effects, current, &kept).await? {
-                more.insert(*id);
-            }
-        }
-        if more.is_empty() {
-            return Ok(kept);
-        }
-        kept.extend(more);
-    }
-}
-
-async fn must_stay(
-    tx: &mut Tx,
-    owner: &str,
-    (id, effect): (Uuid, &EntityEffect),
-    effects: &BTreeMap<Uuid, EntityEffect>,
-    current: &BTreeMap<Uuid, Option<Entity>>,
-    kept: &BTreeSet<Uuid>,
-) -> Result<bool, Error> {
-    let is_live = |entity: Option<&Entity>| entity.is_some_and(Entity::is_live);
-    let will_live = |id: &Uuid, effect: &EntityEffect| {
-        is_live(if kept.contains(id) { current[id].as_ref() } else { effect.before.as_ref() })
-    };
-    let Some(before) = effect.before.as_ref().filter(|entity| entity.is_live()) else {
-        if !is_live(current[&id].as_ref()) {
-            return Ok(false);
-        }
-        for (_, table) in tables_of_dependents(effect.kind) {
-            let live = tx.fetch_all::<(Uuid,)>(table.live_ids, args![owner, id]).await?;
-            let stays = |dependent: &Uuid| effects.get(dependent).is_none_or(|effect| will_live(dependent, effect));
-            if live.iter().any(|(dependent,)| stays(dependent)) {
-                return Ok(true);
-            }
-        }
-        return Ok(false);
-    };
-    for (kind, needed) in before.needs() {
-        let will_be_there = match effects.get(&needed) {
-            Some(effect) => will_live(&needed, effect),
-            None => is_live(read_in(tx, owner, kind, needed).await?.as_ref()),
-        };
-        if !will_be_there {
-            return Ok(true);
-        }
-    }
-    Ok(false)
 }

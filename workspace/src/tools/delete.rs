@@ -5,9 +5,9 @@ use serde_json::{Map, Value, json};
 use super::{
     Call, EntityReference, ToolFailure, ToolOutput,
     declaration::{self, Category, Declaration, id_field},
-    result,
+    not_found, result,
 };
-use crate::kind::Kind;
+use crate::{entity::Entity, kind::Kind};
 
 pub fn declare(kind: Kind) -> Declaration {
     let (name, field) = (kind.as_str(), id_field(kind));
@@ -19,8 +19,13 @@ pub fn declare(kind: Kind) -> Declaration {
 
 pub async fn call(call: Call<'_>, kind: Kind, input: &Map<String, Value>) -> Result<ToolOutput, ToolFailure> {
     let id = call.id(kind, input)?;
+    let entity = call.workspace.get(call.author.owner, kind, id).await?.ok_or_else(|| not_found(kind, id))?;
     result(call.workspace.delete(call.author, kind, id).await, kind, id)?;
-    let text = format!("Deleted the {} {id}. It can be restored for 30 days.", kind.as_str());
-    let entities = vec![EntityReference { kind, id, name: String::new() }];
-    Ok(ToolOutput { text, entities, notice: None })
+    Ok(deleted(&entity))
+}
+
+/// Words a deletion.
+pub fn deleted(entity: &Entity) -> ToolOutput {
+    let text = format!("Deleted the {} {}. It can be restored for 30 days.", entity.kind.as_str(), entity.id);
+    ToolOutput { text, entities: vec![EntityReference::of(entity)], notice: None }
 }

@@ -188,6 +188,23 @@ impl WorkspaceTool {
         Self { name, summary, description, input_schema: schema, category, effect, operation }
     }
 
+    /// Returns whether the tool asks a provider of web searches.
+    pub fn is_web_search(&self) -> bool {
+        self.operation == Operation::WebSearch
+    }
+
+    /// Returns the arguments that the schema describes. A null stands for an absent argument, or clears a field.
+    pub fn checkable(&self, input: &Value) -> Value {
+        match input {
+            Value::Object(fields) => fields
+                .iter()
+                .filter(|(_, value)| !value.is_null())
+                .map(|(name, value)| (name.clone(), value.clone()))
+                .collect(),
+            other => other.clone(),
+        }
+    }
+
     /// Returns the context types whose turns have the tool.
     pub fn contexts(&self) -> Vec<&'static str> {
         CONTEXT_TYPES
@@ -219,6 +236,12 @@ impl WorkspaceTool {
         let Value::Object(input) = input else {
             return Err(refused("invalid_arguments", "the arguments are no JSON object"));
         };
+        // A call that was made before answers as it did then, whatever has changed since.
+        if self.effect == Effect::Idempotent
+            && let Some(changed) = call.workspace.changes_of_call(call.author).await?
+        {
+            return Ok(self.operation.repeated(&changed));
+        }
         match self.operation {
             Operation::List(kind) => list::call(call, kind, input).await,
             Operation::Search(kind) => search::call(call, &[kind], &input).await,
@@ -243,6 +266,17 @@ impl WorkspaceTool {
 }
 
 impl Operation {
+    /// Returns the result of a call that has made these changes before.
+    fn repeated(self, changed: &[Entity]) -> ToolOutput {
+        match self {
+            Self::CreateProject => project::created(changed),
+            Self::Update(_) => text::of_change("Updated", changed),
+            Self::Delete(_) => changed.last().map(delete::deleted).unwrap_or_default(),
+            Self::RequestTemplate => changed.first().map(templates::requested).unwrap_or_default(),
+            _ => text::of_change("Created", changed),
+        }
+    }
+
     fn declare(self, has_project: bool) -> Declaration {
         match self {
             Self::List(kind) => list::declare(kind),
@@ -278,17 +312,17 @@ fn result<T>(outcome: Result<Outcome<T>, Error>, kind: Kind, id: Uuid) -> Result
     match outcome? {
         Outcome::Changed(result) => Ok(result),
         Outcome::NotFound => Err(not_found(kind, id)),
-        Outcome::Conflict(version) => {
-            let problem = format!(
-                "the {} was changed meanwhile and has the version {version}; read it and try again",
-                kind.as_str()
-            );
-            Err(refused("version_conflict", problem))
-        }
+        Outcome::Conflict(version) => Err(conflict(kind, version)),
         Outcome::Invalid(invalid) => Err(invalid_arguments(invalid)),
         Outcome::Full(limit) => Err(refused("workspace_full", limit)),
         Outcome::Fenced => Err(refused("fenced", "another worker executes this run now")),
     }
+}
+
+fn conflict(kind: Kind, version: i64) -> ToolFailure {
+    let problem =
+        format!("the {} was changed meanwhile and has the version {version}; read it and try again", kind.as_str());
+    refused("version_conflict", problem)
 }
 
 fn not_found(kind: Kind, id: Uuid) -> ToolFailure {

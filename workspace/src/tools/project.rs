@@ -11,6 +11,7 @@ use super::{
 };
 use crate::{
     contents::{MAX_CONTENTS, RELATIONSHIPS, read_project},
+    entity::Entity,
     kind::{Kind, RELATIONS},
 };
 
@@ -60,6 +61,11 @@ pub async fn call(call: Call<'_>, mut input: Map<String, Value>) -> Result<ToolO
     };
     let new = read_project(input, template.as_ref()).map_err(invalid_arguments)?;
     let created = result(call.workspace.create_all(call.author, new).await, Kind::Project, Uuid::nil())?;
+    Ok(self::created(&created))
+}
+
+/// Words a new project, which comes first, with its contents.
+pub fn created(created: &[Entity]) -> ToolOutput {
     let notice = created.first().map(|project| Notice::Project(EntityReference::of(project)));
-    Ok(ToolOutput { notice, ..text::of_change("Created", &created) })
+    ToolOutput { notice, ..text::of_change("Created", created) }
 }

@@ -1,14 +1,12 @@
 //! The tools about relations: those of an entity, and the documents of a task.
 
-use std::collections::BTreeMap;
-
-use holdfast_shared::page::PageSize;
+use holdfast_shared::page::{Page, PageSize};
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
 use super::{
-    Call, EntityReference, ToolFailure, ToolOutput,
-    arguments::{MAX_ITEMS, optional_id},
+    Call, ToolFailure, ToolOutput,
+    arguments::{self, MAX_ITEMS, optional_id},
     declaration::{self, Category, Declaration},
     invalid_arguments, not_found, refused, result, text,
 };
@@ -20,7 +18,7 @@ use crate::{
 };
 
 pub fn declare_relationships() -> Declaration {
-    let properties = json!({"entity_id": declaration::text(), "direction": {"enum": ["in", "out", "both"]}});
+    let properties = json!({"entity_id": declaration::text(), "direction": {"enum": ["in", "out", "both"]}, "limit": declaration::limit(), "cursor": declaration::text()});
     let summary = "Lists the relations of an entity, from it (out) and to it (in).";
     Declaration::new(Category::Search, "get_entity_relationships", summary, properties).requires(&["entity_id"])
 }
@@ -28,27 +26,27 @@ pub fn declare_relationships() -> Declaration {
 pub async fn relationships(call: Call<'_>, input: &Map<String, Value>) -> Result<ToolOutput, ToolFailure> {
     let needed = || refused("invalid_arguments", "entity_id: the id of an entity is needed");
     let id = optional_id(input, "entity_id")?.ok_or_else(needed)?;
-    let (from_it, to_it) = match input.get("direction").and_then(Value::as_str).unwrap_or("both") {
-        "both" => (true, true),
-        "out" => (true, false),
-        "in" => (false, true),
+    let end = match input.get("direction").and_then(Value::as_str).unwrap_or("both") {
+        "both" => "entity_id",
+        "out" => "from_id",
+        "in" => "to_id",
         _ => return Err(refused("invalid_arguments", "direction: in, out or both")),
     };
-    let edges = call.edges_of(id).await?;
-    let is_wanted =
-        |edge: &&Entity| (from_it && edge.id_in("from_id") == Some(id)) || (to_it && edge.id_in("to_id") == Some(id));
-    let edges: Vec<Entity> = edges.iter().filter(is_wanted).cloned().collect();
-    if edges.is_empty() {
-        let exists = call.workspace.find(call.author.owner, id).await?.is_some();
-        if !exists {
+    let cursor = optional_id(input, "cursor")?;
+    let size = PageSize::from(arguments::limit(input));
+    let page = call.edges(&[(end, json!(id))], cursor, size).await?;
+    if page.items.is_empty() {
+        if call.workspace.references(call.author.owner, &[id]).await?.is_empty() {
             return Err(refused("not_found", format!("there is no entity {id}")));
         }
         return Ok(ToolOutput::of_text("It has no such relations."));
     }
-    let ends = call.workspace.ends_of(call.author.owner, &edges).await?;
-    let lines: Vec<String> = edges.iter().map(|edge| text::relation(edge, &ends)).collect();
-    let entities = ends.values().map(EntityReference::of).collect();
-    Ok(ToolOutput { text: text::bounded(lines.join("\n")), entities, notice: None })
+    let ids: Vec<Uuid> = page.items.iter().flat_map(Entity::needs).map(|(_, id)| id).collect();
+    let ends = call.workspace.references(call.author.owner, &ids).await?;
+    let names = ends.iter().map(|end| (end.id, end.name.clone())).collect();
+    let mut lines: Vec<String> = page.items.iter().map(|edge| text::relation(edge, &names)).collect();
+    lines.extend(page.next.map(|next| text::more(&next)));
+    Ok(ToolOutput { text: text::bounded(lines.join("\n")), entities: ends, notice: None })
 }
 
 pub fn declare_documents_of_task() -> Declaration {
@@ -61,13 +59,19 @@ pub async fn documents_of_task(call: Call<'_>, input: &Map<String, Value>) -> Re
     let id = call.id(Kind::Task, input)?;
     let owner = call.author.owner;
     call.workspace.get(owner, Kind::Task, id).await?.ok_or_else(|| not_found(Kind::Task, id))?;
-    let edges = call.edges_of(id).await?;
-    let ends: BTreeMap<Uuid, Entity> = call.workspace.ends_of(owner, &edges).await?;
-    let documents: Vec<Entity> = ends.into_values().filter(|end| end.kind == Kind::Document).collect();
+    let mut ids = Vec::new();
+    for (kind, document, task) in [("from_kind", "from_id", "to_id"), ("to_kind", "to_id", "from_id")] {
+        let wanted = [(kind, json!(Kind::Document)), (task, json!(id))];
+        let edges = call.edges(&wanted, None, PageSize::from(MAX_ITEMS)).await?;
+        ids.extend(edges.items.iter().filter_map(|edge| edge.id_in(document)));
+    }
+    let documents = call.workspace.references(owner, &ids).await?;
     if documents.is_empty() {
         return Ok(ToolOutput::of_text("The task has no documents."));
     }
-    Ok(text::of_change("Documents", &documents))
+    let lines: Vec<String> =
+        documents.iter().map(|document| format!("- document {}: {}", document.id, document.name)).collect();
+    Ok(ToolOutput { text: text::bounded(lines.join("\n")), entities: documents, notice: None })
 }
 
 pub fn declare_create_task_document() -> Declaration {
@@ -110,10 +114,15 @@ pub async fn create_task_document(call: Call<'_>, input: Map<String, Value>) -> 
 }
 
 impl Call<'_> {
-    /// Returns the newest relations of an entity.
-    async fn edges_of(&self, id: Uuid) -> Result<Vec<Entity>, ToolFailure> {
-        let filter = Filter::of_entity(id);
-        let size = PageSize::from(MAX_ITEMS);
-        Ok(self.workspace.list(self.author.owner, Kind::Edge, &filter, None, size).await?.items)
+    /// Returns relations, newest first, whose fields have these values.
+    async fn edges(
+        &self,
+        values: &[(&str, Value)],
+        cursor: Option<Uuid>,
+        size: PageSize,
+    ) -> Result<Page<Entity>, ToolFailure> {
+        let values = values.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
+        let filter = Filter::read(Kind::Edge, values).map_err(invalid_arguments)?;
+        Ok(self.workspace.list(self.author.owner, Kind::Edge, &filter, cursor, size).await?)
     }
 }

@@ -24,7 +24,13 @@ pub fn declare_list() -> Declaration {
 
 pub async fn list(call: Call<'_>, input: &Map<String, Value>) -> Result<ToolOutput, ToolFailure> {
     let size = PageSize::from(MAX_ITEMS);
-    let templates = call.workspace.templates(call.author.owner, None, None, None, size).await?.items;
+    let mut templates = call.workspace.templates(call.author.owner, None, None, None, size).await?.items;
+    templates.retain(|template| template.fields["state"] != "requested");
+    for template in call.workspace.built_in_templates() {
+        if !templates.iter().any(|listed| listed.id == template.id) {
+            templates.push(template.clone());
+        }
+    }
     let wanted = |name: &str| input.get(name).and_then(Value::as_str).map(folded);
     let (query, kind) = (wanted("query"), wanted("kind"));
     let text_of = |template: &Entity, field: &str| folded(template.fields[field].as_str().unwrap_or_default());
@@ -71,9 +77,17 @@ pub async fn request(call: Call<'_>, input: Map<String, Value>) -> Result<ToolOu
     let Value::Object(template) = template else { unreachable!("the value is an object") };
     let new = NewEntity::read(Kind::Template, template).map_err(invalid_arguments)?;
     let created = result(call.workspace.create(call.author, new).await, Kind::Template, Uuid::nil())?;
-    let output = text::of_change("Requested", std::slice::from_ref(&created));
-    let notice = Notice::TemplateRequested { id: created.id, kind, reason, hints };
-    Ok(ToolOutput { notice: Some(notice), ..output })
+    Ok(requested(&created))
+}
+
+/// Words a request.
+pub fn requested(template: &Entity) -> ToolOutput {
+    let text_of = |value: &Value| value.as_str().map(str::to_owned);
+    let field = |name: &str| template.fields.get(name).and_then(text_of).unwrap_or_default();
+    let hints = template.fields.get("props").and_then(|props| text_of(&props["hints"]));
+    let notice =
+        Notice::TemplateRequested { id: template.id, kind: field("kind"), reason: field("description"), hints };
+    ToolOutput { notice: Some(notice), ..text::of_change("Requested", std::slice::from_ref(template)) }
 }
 
 pub fn declare_suggest() -> Declaration {

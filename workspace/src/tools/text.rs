@@ -42,9 +42,14 @@ pub fn of_list(kind: Kind, page: &Page<Entity>) -> ToolOutput {
         _ => page.next.clone(),
     };
     if let Some(next) = next {
-        text += &format!("\nThere are more: call again with \"cursor\": \"{next}\".");
+        text += &format!("\n{}", more(&next));
     }
     ToolOutput { text, entities: shown.iter().map(EntityReference::of).collect(), notice: None }
+}
+
+/// Says how to get the rest of a list.
+pub fn more(next: &str) -> String {
+    format!("There are more: call again with \"cursor\": \"{next}\".")
 }
 
 /// Returns the first entities whose lines have at most this many characters together, with these lines; at least one.
@@ -77,12 +82,12 @@ pub fn of_project(contents: &ProjectContents) -> ToolOutput {
         lines.push(format!("{}: {}", field.name, from_character(text, 0, KIND_CHARS)));
     }
     let mut entities = vec![EntityReference::of(project)];
-    let names: BTreeMap<Uuid, Entity> = contents
+    let names: BTreeMap<Uuid, String> = contents
         .within
         .iter()
         .flat_map(|(_, page)| &page.items)
         .chain([project])
-        .map(|one| (one.id, one.clone()))
+        .map(|one| (one.id, one.title().to_owned()))
         .collect();
     for (kind, page) in contents.within.iter() {
         let count = contents.counts.iter().find(|(of, _)| of == kind).map_or(0, |(_, count)| *count);
@@ -144,10 +149,10 @@ fn from_character(text: &str, offset: usize, most: usize) -> String {
 }
 
 /// Words a relation: the other ends by name, where they are known.
-pub fn relation(edge: &Entity, ends: &BTreeMap<Uuid, Entity>) -> String {
+pub fn relation(edge: &Entity, names: &BTreeMap<Uuid, String>) -> String {
     let end = |kind: &str, id: &str| {
         let (kind, id) = (edge.kind_in(kind).map_or("entity", Kind::as_str), edge.id_in(id).unwrap_or_default());
-        let name = ends.get(&id).map(|end| format!(": {}", excerpt::chars(end.title(), 80))).unwrap_or_default();
+        let name = names.get(&id).map(|name| format!(": {}", excerpt::chars(name, 80))).unwrap_or_default();
         format!("{kind} {id}{name}")
     };
     format!("- {} —{}→ {}", end("from_kind", "from_id"), edge.title(), end("to_kind", "to_id"))

@@ -7,7 +7,7 @@ use similar::TextDiff;
 use uuid::Uuid;
 
 use super::{
-    Call, ToolFailure, ToolOutput,
+    Call, ToolFailure, ToolOutput, conflict,
     declaration::{self, Category, Declaration, id_field},
     invalid_arguments, not_found, refused, result, text,
 };
@@ -62,13 +62,7 @@ pub async fn call(call: Call<'_>, kind: Kind, mut input: Map<String, Value>) -> 
         None if strategy.is_null() => (patch, None),
         Some("replace") => (patch, None),
         Some("append") => (Patch { appends: true, ..patch }, None),
-        Some("merge_llm") => {
-            // A repeated call finds its changes instead of asking the model again.
-            if let Some(repeated) = call.workspace.changes_of_call(call.author).await? {
-                return Ok(text::of_change("Updated", &repeated));
-            }
-            merged(call, id, patch, instructions.as_ref().and_then(Value::as_str)).await?
-        }
+        Some("merge_llm") => merged(call, id, patch, instructions.as_ref().and_then(Value::as_str)).await?,
         _ => return Err(refused("invalid_arguments", "update_strategy: replace, append or merge_llm")),
     };
     let updated = result(call.workspace.update(call.author, id, patch).await, kind, id)?;
@@ -94,6 +88,9 @@ async fn merged(
     };
     let stored = call.workspace.get(call.author.owner, patch.kind, id).await?;
     let stored = stored.ok_or_else(|| not_found(patch.kind, id))?;
+    if patch.version.is_some_and(|version| version != stored.version) {
+        return Err(conflict(patch.kind, stored.version));
+    }
     let mut diff = String::new();
     for (name, value) in &mut patch.fields {
         let Some(field) = stored.kind.field(name).filter(|field| field.is_long()) else { continue };

@@ -110,7 +110,7 @@ pub async fn call(call: Call<'_>, input: &Map<String, Value>) -> Result<ToolOutp
     }
     let Some(provider) = call.web_search else {
         return Ok(ToolOutput::of_text(
-            "No provider of web searches is configured on this server, so nothing was searched.",
+            "Nothing was searched: no provider of web searches is configured on this server, or the user has not signed in.",
         ));
     };
     let found = provider.search(&request).await;

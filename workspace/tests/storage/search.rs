@@ -30,6 +30,10 @@ async fn names_are_found_with_errors_and_in_parts(test: TestWorkspace) {
     assert_eq!(found(&test, ANN, all("tide tables")).await, ["Tide tables", "Measure the tide"]);
     assert_eq!(found(&test, ANN, all("健身")).await, ["健身应用"]);
     assert_eq!(found(&test, ANN, all("été")).await, ["ÉTÉ"]);
+    for (typed, name) in [("taks", "Task"), ("paln", "Plan"), ("gaol", "Goal")] {
+        test.create(Kind::Task, json!({"title": name, "project_id": project})).await;
+        assert_eq!(found(&test, ANN, all(typed)).await, [name]);
+    }
     for nothing in ["submarine", "", "%", "'"] {
         assert!(found(&test, ANN, all(nothing)).await.is_empty(), "{nothing}");
     }

@@ -1,7 +1,7 @@
 //! Templates of all owners.
 
 use holdfast_shared::page::PageSize;
-use holdfast_workspace::{Author, Kind, NewEntity, Outcome, Patch};
+use holdfast_workspace::{Author, Kind, NewEntity, Outcome, Patch, Undo, Undone};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -60,6 +60,12 @@ async fn only_an_operator_changes_what_is_published(test: TestWorkspace) {
     assert!(refused(test.workspace.update(author, id, patch(json!({"name": "Mine"}))).await.unwrap()));
     let deleted = test.workspace.delete(author, Kind::Template, id).await.unwrap();
     assert!(matches!(deleted, Outcome::Invalid(_)));
+    let changes = test.workspace.changes(ANN, Some((Kind::Template, id)), None, 20.into()).await.unwrap().items;
+    let publication = Undone::Set(changes[0].change_set_id);
+    let undone = test.workspace.undo(author, publication, true).await.unwrap();
+    assert_eq!(undone, Undo::Conflicts(vec![(Kind::Template, id)]));
+    let operator = Author::operator(ANN, "otto");
+    assert!(matches!(test.workspace.undo(operator, publication, false).await.unwrap(), Undo::Done { .. }));
     let invalid =
         Patch::read(Kind::Template, json!({"body": {"tasks": [{"priority": 1}]}}).as_object().unwrap().clone());
     assert_eq!(

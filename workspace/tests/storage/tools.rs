@@ -234,5 +234,5 @@ async fn each_tool_refuses_a_wrong_shape_with_its_field(test: TestWorkspace) {
         assert_eq!(call(&test, ANN, name, input).await.unwrap_err(), problem, "{name}");
     }
     let unconfigured = call(&test, ANN, "web_search", json!({"query": "x"})).await.unwrap();
-    assert!(unconfigured.text.contains("No provider"));
+    assert!(unconfigured.text.contains("no provider"));
 }

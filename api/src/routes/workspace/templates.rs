@@ -46,7 +46,8 @@ pub async fn requested(
     Ok(Json(app.workspace().requested_templates(query.cursor, size).await?))
 }
 
-/// Publish a template for everybody, with other fields if the request has some, for operators.
+/// Publish a requested template for everybody, with these fields, for operators. The reason and the wishes of the request are
+/// removed.
 #[utoipa::path(post, path = "/v1/workspace/template_requests/{id}/publish", operation_id = "publish_template", tag = "workspace", params(("id" = Uuid, Path)), request_body = WorkspaceEntity, responses(
     (status = 200, body = WorkspaceEntity),
     (status = 400, body = Problem, description = "invalid_entity"),
@@ -61,6 +62,9 @@ pub async fn publish(
     JsonBody(mut input): JsonBody<Map<String, Value>>,
 ) -> Result<Json<Entity>, Problem> {
     let id = id.parse().map_err(|_| Problem::entity_not_found(Kind::Template, &id))?;
+    // Everybody reads the template, so the words of the request stay with its author.
+    input.entry("description").or_insert(Value::Null);
+    input.insert("props".to_owned(), Value::Null);
     input.insert("state".to_owned(), Value::from("published"));
     let patch = Patch::read(Kind::Template, input).map_err(|invalid| Problem::invalid_entity(&invalid))?;
     app.publish_template(&caller, id, patch).await.map(Json)
