@@ -3,7 +3,7 @@ import type { EntityKind } from "./workspace";
 
 export type ContextType = "global" | "project" | "project_create" | "project_audit" | "project_forecast";
 
-/** What a message within a project is about. */
+/** The part of a project that a message is about. */
 export interface Focus {
   focusType: "project-wide" | Exclude<EntityKind, "project">;
   focusEntityId?: string;

@@ -99,7 +99,7 @@ export interface Template {
   version?: number;
 }
 
-/** The server's own templates have these ids; nobody can change them. */
+/** The server's own templates have these ids, and stay as they are. */
 export function isBuiltin({ id }: Template): boolean {
   return id.startsWith("00000000-0000-7000-8000-");
 }

@@ -209,7 +209,7 @@ export const workspace = {
     requested: "Requested",
     others: "Templates",
     none: "No templates yet.",
-    noRequests: "Nobody has requested a template.",
+    noRequests: "No template is requested.",
     key: "Key",
     name: "Name",
     description: "Description",

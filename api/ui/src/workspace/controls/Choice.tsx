@@ -9,7 +9,7 @@ type Props<Value extends string> = {
   value: Value;
   options: readonly Value[];
   textOf(value: Value): string;
-  /** What the style sheet distinguishes: the look of a state, or of a plain field. */
+  /** The look for the style sheet: that of a state, or of a plain field. */
   look: "state" | "plain";
   onChoose(value: Value): void;
 };

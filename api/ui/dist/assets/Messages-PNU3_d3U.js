@@ -1,0 +1,1 @@
+export{t as Messages}from"./messages-C5ydue1P.js";
