@@ -89,7 +89,7 @@ async fn a_shift_survives_the_death_of_its_worker(mut deployment: Deployment) {
 
 async fn a_shift_is_kept_while_another_call_waits(mut deployment: Deployment) {
     let client = deployment.client();
-    let input = "I want to build an app [call=create_onto_project {\"name\": \"Fitness app\"}] [call=scripted__clienttool {}] \
+    let input = "I want to build an app [call=create_onto_project {\"name\": \"Fitness app\"}] [call=scripted__clienttool {\"question\": \"Which one?\"}] \
                  [parallel] [tokens=1]";
     let body = json!({
         "agent_id": PLANNER, "input": input, "context": {"context_type": "project_create"}
@@ -98,7 +98,12 @@ async fn a_shift_is_kept_while_another_call_waits(mut deployment: Deployment) {
     let run_id = run["id"].as_str().unwrap();
     let call = until("the run waits", || async {
         let calls = client.get(&format!("/v1/runs/{run_id}/tool_calls")).await.unwrap();
-        let waiting = calls["items"].as_array().unwrap().iter().find(|call| call["status"] == "client")?.clone();
+        let waiting = calls["items"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|call| call["name"] == "scripted__clienttool" && call["status"] != "requested")?
+            .clone();
         let run = client.get(&format!("/v1/runs/{run_id}")).await.unwrap();
         (run["status"] == "waiting").then_some(waiting)
     })

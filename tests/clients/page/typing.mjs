@@ -191,6 +191,7 @@ export async function finds_the_field_locked({ person }) {
 /** A pasted or dropped file is refused in words, and the page stays. */
 export async function brings_a_file({ person }) {
   const tab = await (await person()).open();
+  await tab.field.waitFor();
   const bring = (kind) =>
     tab.page.evaluate((kind) => {
       const transfer = new DataTransfer();

@@ -104,7 +104,11 @@ fn parts(words: &[String]) -> Value {
         let parts = windows.into_iter().map(|part| json!({"part": part, "weight": 1}));
         parts.chain([whole]).collect::<Vec<_>>()
     };
-    words.iter().flat_map(of_word).collect()
+    // Short words, such as "the", are in too many names, unless there are no others.
+    let is_telling = |word: &&String| word.chars().count() > 3 || !word.is_ascii();
+    let telling: Vec<&String> = words.iter().filter(is_telling).collect();
+    let all = || words.iter().flat_map(of_word).collect();
+    if telling.is_empty() { all() } else { telling.into_iter().flat_map(of_word).collect() }
 }
 
 /// Returns how well a name has the words of a query, from 0 to 1.

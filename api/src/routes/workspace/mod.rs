@@ -62,8 +62,6 @@ pub struct EntityQuery {
     document_type: Option<String>,
     /// Of projects: those of this type.
     type_key: Option<String>,
-    /// Of outputs: those of this kind.
-    kind: Option<String>,
     /// Of edges: those of this relation.
     relation: Option<String>,
     /// Of templates: the one with this key.
@@ -264,7 +262,6 @@ impl EntityQuery {
             ("goal_id", json!(self.goal_id)),
             ("type", json!(self.document_type)),
             ("type_key", json!(self.type_key)),
-            ("kind", json!(self.kind)),
             ("relation", json!(self.relation)),
             ("key", json!(self.key)),
         ];

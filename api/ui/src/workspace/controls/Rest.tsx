@@ -7,7 +7,7 @@ import type { Reading } from "../useListed";
 
 type Props = {
   reading: Pick<Reading<{ id: string }>, "items" | "next" | "progress" | "readMore" | "readAgain">;
-  /** What an empty list shows. */
+  /** The words of an empty list. */
   children?: ReactNode;
 };
 

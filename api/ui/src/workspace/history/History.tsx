@@ -1,4 +1,4 @@
-// The history of an entity, or of everything in a project: by whom and what was changed, and the undo of each set of
+// The history of an entity, or of everything in a project: each change with its author, and the undo of each set of
 // changes.
 import { useCallback, useEffect } from "react";
 
