@@ -196,22 +196,15 @@ macro_rules! table {
                         select value->>'part' as part, cast(value->>'weight' as bigint) as weight
                         from {each:$3}
                     )
-                    select f.id, f.project_id, f.name, f.state
-                    from (
-                        select e.id, ", $selected, " as project_id, ", $name, " as name, ", $state, " as state,
-                            (
-                                select cast(coalesce(sum(p.weight), 0) as bigint)
-                                from parts p
-                                where {position:e.folded, p.part} > 0
-                            ) as hits
-                        from ", $table, " e
-                        where e.owner_id = $1
-                          and e.deleted_at is null
-                          and (cast($2 as uuid) is null or ", $is_within, ")
-                          and (cast($4 as text) is null or ", $state, " = $4)
-                    ) f
-                    where f.hits > 0
-                    order by f.hits desc, length(f.name), f.id desc
+                    select e.id, ", $selected, " as project_id, ", $name, ", ", $state, "
+                    from ", $table, " e
+                    join parts p on {position:e.folded, p.part} > 0
+                    where e.owner_id = $1
+                      and e.deleted_at is null
+                      and (cast($2 as uuid) is null or ", $is_within, ")
+                      and (cast($4 as text) is null or ", $state, " = $4)
+                    group by e.id
+                    order by sum(p.weight) desc, length(", $name, "), e.id desc
                     limit $5
                 "),
                 /// Returns the names of live entities.
