@@ -57,7 +57,7 @@ impl App {
     pub async fn create_entity(&self, caller: &Caller, new: NewEntity) -> Result<Entity, Problem> {
         let _turn = self.turn(caller).await?;
         let kind = new.kind;
-        changed(self.workspace.create(Author::user(&caller.owner), new).await?, kind, Uuid::nil())
+        changed(self.workspace.create(self.author(caller), new).await?, kind, Uuid::nil())
     }
 
     pub async fn change_entity(&self, caller: &Caller, id: Uuid, patch: Patch) -> Result<Entity, Problem> {
@@ -73,12 +73,12 @@ impl App {
 
     pub async fn restore_entity(&self, caller: &Caller, kind: Kind, id: Uuid) -> Result<Entity, Problem> {
         let _turn = self.turn(caller).await?;
-        changed(self.workspace.restore(Author::user(&caller.owner), kind, id).await?, kind, id)
+        changed(self.workspace.restore(self.author(caller), kind, id).await?, kind, id)
     }
 
     pub async fn undo_changes(&self, caller: &Caller, undone: Undone, force: bool) -> Result<UndoneChanges, Problem> {
         let _turn = self.turn(caller).await?;
-        match self.workspace.undo(Author::user(&caller.owner), undone, force).await? {
+        match self.workspace.undo(self.author(caller), undone, force).await? {
             Undo::Done { change_set_id, undone, left_out } => {
                 Ok(UndoneChanges { change_set_id, undone: named(undone), left_out: named(left_out) })
             }
@@ -90,8 +90,8 @@ impl App {
         }
     }
 
-    /// Publishes a template of any owner, for an operator.
-    pub async fn publish_template(&self, operator: &Caller, id: Uuid, patch: Patch) -> Result<Entity, Problem> {
+    /// Changes a requested or published template of any owner, for an operator.
+    pub async fn change_template(&self, operator: &Caller, id: Uuid, patch: Patch) -> Result<Entity, Problem> {
         let _turn = self.turn(operator).await?;
         let not_found = || Problem::entity_not_found(Kind::Template, id);
         let owner = self.workspace.owner_of_template(id).await?.ok_or_else(not_found)?;

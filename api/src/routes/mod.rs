@@ -126,6 +126,7 @@ fn routes() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(workspace::search::search))
         .routes(routes!(workspace::templates::requested))
         .routes(routes!(workspace::templates::publish))
+        .routes(routes!(workspace::templates::withdraw))
         .routes(routes!(workspace::undo))
         .routes(routes!(workspace::undo_run))
         .routes(routes!(workspace::read, workspace::change, workspace::delete))

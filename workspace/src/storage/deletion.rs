@@ -55,6 +55,9 @@ impl Workspace {
             if entity.is_live() {
                 return Ok(Outcome::Changed(Some(entity)));
             }
+            if entity.is_published() && !author.is_operator {
+                return Ok(Outcome::Invalid(published()));
+            }
             for (kind, id) in entity.needs() {
                 if live(read_in(tx, author.owner, kind, id).await?).is_none() {
                     return Ok(Outcome::Invalid(match kind {

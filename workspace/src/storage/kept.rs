@@ -42,7 +42,7 @@ pub async fn kept_entities(
     effects: &Effects,
     current: &Current,
 ) -> Result<BTreeSet<Uuid>, Error> {
-    // Only an operator changes what everybody may use.
+    // Only an operator changes what all users may use.
     let is_published = |entity: Option<&Entity>| entity.is_some_and(Entity::is_published);
     let is_kept = |(id, effect): &(&Uuid, &EntityEffect)| {
         let current = current[*id].as_ref();

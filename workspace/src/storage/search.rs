@@ -41,12 +41,14 @@ pub struct Found {
 }
 
 /// Candidates of each kind that the database returns: those whose names have the parts with the most weight.
-const CANDIDATES: usize = 100;
+const CANDIDATES: usize = 50;
 
-/// Words of a query and of a name that are compared, characters of a word, and those of a word whose parts have three.
+/// Words of a query and of a name that are compared, characters of a word, and parts of a query. They bound the work of one
+/// search.
 const MAX_WORDS: usize = 8;
-const MAX_NAME_WORDS: usize = 40;
-const MAX_WORD_CHARS: usize = 40;
+const MAX_NAME_WORDS: usize = 20;
+const MAX_WORD_CHARS: usize = 30;
+const MAX_PARTS: usize = 64;
 
 /// The least score of a result.
 const LEAST: f64 = 0.4;
@@ -102,13 +104,13 @@ fn parts(words: &[String]) -> Value {
         let windows: Vec<String> = chars.windows(size).map(|part| part.iter().collect()).collect();
         let whole = json!({"part": word, "weight": windows.len()});
         let parts = windows.into_iter().map(|part| json!({"part": part, "weight": 1}));
-        parts.chain([whole]).collect::<Vec<_>>()
+        std::iter::once(whole).chain(parts).collect::<Vec<_>>()
     };
     // Short words, such as "the", are in too many names, unless there are no others.
     let is_telling = |word: &&String| word.chars().count() > 3 || !word.is_ascii();
     let telling: Vec<&String> = words.iter().filter(is_telling).collect();
-    let all = || words.iter().flat_map(of_word).collect();
-    if telling.is_empty() { all() } else { telling.into_iter().flat_map(of_word).collect() }
+    let searched = if telling.is_empty() { words.iter().collect() } else { telling };
+    searched.into_iter().flat_map(of_word).take(MAX_PARTS).collect()
 }
 
 /// Returns how well a name has the words of a query, from 0 to 1.
@@ -173,7 +175,9 @@ mod tests {
     fn parts_of_a_query_are_bounded() {
         let words = words(&"harbour ".repeat(1000), MAX_WORDS);
         assert_eq!((words.len(), parts(&words).as_array().unwrap().len()), (MAX_WORDS, MAX_WORDS * 6));
-        let expected = json!([{"part": "a", "weight": 1}, {"part": "b", "weight": 1}, {"part": "ab", "weight": 2}]);
+        let long: Vec<String> = (0..MAX_WORDS).map(|n| format!("{n}").repeat(MAX_WORD_CHARS)).collect();
+        assert_eq!(parts(&long).as_array().unwrap().len(), MAX_PARTS);
+        let expected = json!([{"part": "ab", "weight": 2}, {"part": "a", "weight": 1}, {"part": "b", "weight": 1}]);
         assert_eq!(parts(&["ab".to_owned()]), expected);
     }
 }

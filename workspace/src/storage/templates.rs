@@ -124,11 +124,6 @@ impl Workspace {
         Ok(page_of(templates, size, |template| template.state().to_string().len(), |last| last.id.to_string()))
     }
 
-    /// Returns the templates that are always there.
-    pub fn built_in_templates(&self) -> &'static [Entity] {
-        &BUILT_IN
-    }
-
     /// Returns the template with a key: one that is always there, or else the newest that the owner may use.
     pub async fn template_of_key(&self, owner: &str, key: &str) -> Result<Option<Entity>, Error> {
         if let Some(template) = BUILT_IN.iter().find(|template| template.fields["key"] == key) {
@@ -137,7 +132,7 @@ impl Workspace {
         Ok(self.templates(owner, None, Some(key), None, PageSize::from(1)).await?.items.pop())
     }
 
-    /// Returns a template that is always there, or one that its owner has not deleted, if anybody may use it.
+    /// Returns a template that is always there, or a published one that its owner has not deleted.
     pub(super) async fn public_template(&self, id: Uuid) -> Result<Option<Entity>, Error> {
         if let Some(template) = BUILT_IN.iter().find(|template| template.id == id) {
             return Ok(Some(template.clone()));
@@ -171,7 +166,7 @@ fn bounded(size: PageSize) -> PageSize {
 }
 
 impl Entity {
-    /// Returns whether this is a template that everybody may use.
+    /// Returns whether this is a template that all users may use.
     pub fn is_published(&self) -> bool {
         self.kind == Kind::Template && self.fields.get("state").is_some_and(|state| state == "published")
     }

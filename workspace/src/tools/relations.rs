@@ -18,7 +18,10 @@ use crate::{
 };
 
 pub fn declare_relationships() -> Declaration {
-    let properties = json!({"entity_id": declaration::text(), "direction": {"enum": ["in", "out", "both"]}, "limit": declaration::limit(), "cursor": declaration::text()});
+    let properties = json!({
+        "entity_id": declaration::text(), "direction": {"enum": ["in", "out", "both"]}, "limit": declaration::limit(),
+        "cursor": declaration::text()
+    });
     let summary = "Lists the relations of an entity, from it (out) and to it (in).";
     Declaration::new(Category::Search, "get_entity_relationships", summary, properties).requires(&["entity_id"])
 }
@@ -44,9 +47,9 @@ pub async fn relationships(call: Call<'_>, input: &Map<String, Value>) -> Result
     let ids: Vec<Uuid> = page.items.iter().flat_map(Entity::needs).map(|(_, id)| id).collect();
     let ends = call.workspace.references(call.author.owner, &ids).await?;
     let names = ends.iter().map(|end| (end.id, end.name.clone())).collect();
-    let mut lines: Vec<String> = page.items.iter().map(|edge| text::relation(edge, &names)).collect();
-    lines.extend(page.next.map(|next| text::more(&next)));
-    Ok(ToolOutput { text: text::bounded(lines.join("\n")), entities: ends, notice: None })
+    let lines: Vec<String> = page.items.iter().map(|edge| text::relation(edge, &names)).collect();
+    let (_, text) = text::of_lines(&lines, |last| Some(page.items[last].id.to_string()), page.next.clone());
+    Ok(ToolOutput { text, entities: ends, notice: None })
 }
 
 pub fn declare_documents_of_task() -> Declaration {
@@ -71,7 +74,8 @@ pub async fn documents_of_task(call: Call<'_>, input: &Map<String, Value>) -> Re
     }
     let lines: Vec<String> =
         documents.iter().map(|document| format!("- document {}: {}", document.id, document.name)).collect();
-    Ok(ToolOutput { text: text::bounded(lines.join("\n")), entities: documents, notice: None })
+    let (_, text) = text::of_lines(&lines, |_| None, None);
+    Ok(ToolOutput { text, entities: documents, notice: None })
 }
 
 pub fn declare_create_task_document() -> Declaration {

@@ -74,5 +74,6 @@ pub async fn call(call: Call<'_>, kinds: &[Kind], input: &Map<String, Value>) ->
     }
     let lines: Vec<String> = found.iter().map(text::found).collect();
     let entities = found.into_iter().map(|found| EntityReference { kind: found.kind, id: found.id, name: found.name });
-    Ok(ToolOutput { text: text::bounded(lines.join("\n")), entities: entities.collect(), notice: None })
+    let (shown, text) = text::of_lines(&lines, |_| None, None);
+    Ok(ToolOutput { text, entities: entities.take(shown).collect(), notice: None })
 }

@@ -16,6 +16,9 @@ use crate::{
     kind::Kind,
 };
 
+/// Most pages of templates that one call looks through.
+const MOST_PAGES: usize = 20;
+
 pub fn declare_list() -> Declaration {
     let properties = json!({"query": declaration::text(), "kind": declaration::text(), "limit": declaration::limit()});
     let summary = "Lists templates: what a new project can begin with.";
@@ -23,14 +26,6 @@ pub fn declare_list() -> Declaration {
 }
 
 pub async fn list(call: Call<'_>, input: &Map<String, Value>) -> Result<ToolOutput, ToolFailure> {
-    let size = PageSize::from(MAX_ITEMS);
-    let mut templates = call.workspace.templates(call.author.owner, None, None, None, size).await?.items;
-    templates.retain(|template| template.fields["state"] != "requested");
-    for template in call.workspace.built_in_templates() {
-        if !templates.iter().any(|listed| listed.id == template.id) {
-            templates.push(template.clone());
-        }
-    }
     let wanted = |name: &str| input.get(name).and_then(Value::as_str).map(folded);
     let (query, kind) = (wanted("query"), wanted("kind"));
     let text_of = |template: &Entity, field: &str| folded(template.fields[field].as_str().unwrap_or_default());
@@ -40,7 +35,19 @@ pub async fn list(call: Call<'_>, input: &Map<String, Value>) -> Result<ToolOutp
         let has_query = |query: &String| query.split_whitespace().any(|word| words.contains(word));
         query.as_ref().is_none_or(has_query) && kind.as_ref().is_none_or(|kind| text_of(template, "kind") == *kind)
     };
-    let listed: Vec<Entity> = templates.into_iter().filter(is_wanted).take(arguments::limit(input)).collect();
+    let (limit, mut listed, mut cursor) = (arguments::limit(input), Vec::new(), None);
+    // The templates that are always there come last.
+    for _ in 0..MOST_PAGES {
+        let size = PageSize::from(MAX_ITEMS);
+        let page = call.workspace.templates(call.author.owner, None, None, cursor, size).await?;
+        let is_there = |template: &Entity| template.fields["state"] != "requested" && is_wanted(template);
+        listed.extend(page.items.into_iter().filter(is_there));
+        cursor = page.next.and_then(|next| next.parse().ok());
+        if cursor.is_none() || listed.len() >= limit {
+            break;
+        }
+    }
+    listed.truncate(limit);
     if listed.is_empty() {
         return Ok(ToolOutput::of_text(
             "There is no such template. request_template_creation asks the operators for one.",
@@ -53,8 +60,8 @@ pub async fn list(call: Call<'_>, input: &Map<String, Value>) -> Result<ToolOutp
         format!("- template_key {key}: {} ({state}). {description}", template.title())
     };
     let lines: Vec<String> = listed.iter().map(line).collect();
-    let entities = listed.iter().map(EntityReference::of).collect();
-    Ok(ToolOutput { text: text::bounded(lines.join("\n")), entities, notice: None })
+    let (shown, text) = text::of_lines(&lines, |_| None, None);
+    Ok(ToolOutput { text, entities: listed[..shown].iter().map(EntityReference::of).collect(), notice: None })
 }
 
 pub fn declare_request() -> Declaration {

@@ -36,33 +36,39 @@ pub fn of_list(kind: Kind, page: &Page<Entity>) -> ToolOutput {
     if page.items.is_empty() {
         return ToolOutput { text: format!("There are no {}.", kind.plural()), ..ToolOutput::default() };
     }
-    let (shown, mut text) = fitting(&page.items, MAX_CHARS - NEXT_CHARS, line);
-    let next = match shown.last() {
-        Some(last) if shown.len() < page.items.len() => Some(last.id.to_string()),
-        _ => page.next.clone(),
-    };
-    if let Some(next) = next {
-        text += &format!("\n{}", more(&next));
-    }
-    ToolOutput { text, entities: shown.iter().map(EntityReference::of).collect(), notice: None }
+    let lines: Vec<String> = page.items.iter().map(line).collect();
+    let (shown, text) = of_lines(&lines, |last| Some(page.items[last].id.to_string()), page.next.clone());
+    ToolOutput { text, entities: page.items[..shown].iter().map(EntityReference::of).collect(), notice: None }
 }
 
 /// Says how to get the rest of a list.
-pub fn more(next: &str) -> String {
+fn more(next: &str) -> String {
     format!("There are more: call again with \"cursor\": \"{next}\".")
 }
 
-/// Returns the first entities whose lines have at most this many characters together, with these lines; at least one.
-fn fitting(entities: &[Entity], most: usize, word: impl Fn(&Entity) -> String) -> (&[Entity], String) {
+/// Joins as many lines as a result has room for, and says how to get the rest: by the cursor of the last one that fits, or else
+/// of the page.
+pub fn of_lines(lines: &[String], cursor: impl Fn(usize) -> Option<String>, next: Option<String>) -> (usize, String) {
+    let (shown, mut text) = fitting(lines, MAX_CHARS - NEXT_CHARS);
+    let is_whole = shown == lines.len();
+    match if is_whole { next } else { cursor(shown - 1) } {
+        Some(next) => text += &format!("\n{}", more(&next)),
+        None if !is_whole => text += &format!("\nThere are {} more: ask for less.", lines.len() - shown),
+        None => {}
+    }
+    (shown, text)
+}
+
+/// Returns how many of the lines have at most this many characters together, and these lines; at least one.
+fn fitting(lines: &[String], most: usize) -> (usize, String) {
     let mut text = String::new();
-    for (place, entity) in entities.iter().enumerate() {
-        let line = word(entity);
+    for (place, line) in lines.iter().enumerate() {
         if place > 0 && text.chars().count() + line.chars().count() + 1 > most {
-            return (&entities[..place], text);
+            return (place, text);
         }
         text += &format!("{}{line}", if place > 0 { "\n" } else { "" });
     }
-    (entities, text)
+    (lines.len(), text)
 }
 
 /// Words an entity with all its fields. A long text begins at a character, and says how to get its rest.
@@ -92,7 +98,9 @@ pub fn of_project(contents: &ProjectContents) -> ToolOutput {
     for (kind, page) in contents.within.iter() {
         let count = contents.counts.iter().find(|(of, _)| of == kind).map_or(0, |(_, count)| *count);
         let word = |entity: &Entity| if *kind == Kind::Edge { relation(entity, &names) } else { line(entity) };
-        let (shown, text) = fitting(&page.items, KIND_CHARS, word);
+        let of_kind: Vec<String> = page.items.iter().map(word).collect();
+        let (shown, text) = fitting(&of_kind, KIND_CHARS);
+        let shown = &page.items[..shown];
         let (name, open) = match kind {
             Kind::Task => ("open tasks, the most important first".to_owned(), contents.open_tasks),
             Kind::Edge => ("relations".to_owned(), count),

@@ -65,6 +65,14 @@ async fn only_an_operator_changes_what_is_published(test: TestWorkspace) {
     let undone = test.workspace.undo(author, publication, true).await.unwrap();
     assert_eq!(undone, Undo::Conflicts(vec![(Kind::Template, id)]));
     let operator = Author::operator(ANN, "otto");
+    changed(test.workspace.delete(operator, Kind::Template, id).await.unwrap());
+    assert!(
+        refused(test.workspace.restore(author, Kind::Template, id).await.unwrap()),
+        "the owner publishes nothing again"
+    );
+    changed(test.workspace.restore(operator, Kind::Template, id).await.unwrap());
+    let deletions = test.workspace.changes(ANN, Some((Kind::Template, id)), None, 20.into()).await.unwrap().items;
+    assert_eq!(deletions.len(), 4);
     assert!(matches!(test.workspace.undo(operator, publication, false).await.unwrap(), Undo::Done { .. }));
     let invalid =
         Patch::read(Kind::Template, json!({"body": {"tasks": [{"priority": 1}]}}).as_object().unwrap().clone());

@@ -16,6 +16,7 @@ use crate::{
 on_both_databases!(
     a_project_is_created_out_of_a_template_with_its_relations,
     documents_of_a_task_are_related_to_it,
+    results_that_do_not_fit_say_how_to_get_the_rest,
     a_text_is_merged_by_a_model_or_not_at_all,
     templates_are_requested_and_suggested,
     nothing_of_another_owner_is_found_by_any_tool,
@@ -101,6 +102,35 @@ async fn documents_of_a_task_are_related_to_it(test: TestWorkspace) {
     let refused =
         call(&test, ANN, "create_task_document", json!({"task_id": task, "document_id": Uuid::now_v7()})).await;
     assert_eq!(refused.unwrap_err(), "from_id: the project has no such document");
+}
+
+async fn results_that_do_not_fit_say_how_to_get_the_rest(test: TestWorkspace) {
+    let project = test.create(Kind::Project, json!({"name": "Harbour"})).await.id;
+    let task = test.create(Kind::Task, json!({"title": "Call", "project_id": project})).await.id;
+    for n in 0..40 {
+        let title = format!("{n} {}", "harbour ".repeat(20));
+        let other = test.create(Kind::Goal, json!({"name": title.trim(), "project_id": project})).await.id;
+        let edge = json!({
+            "project_id": project, "from_kind": "task", "from_id": task, "relation": "supports", "to_kind": "goal", "to_id": other
+        });
+        test.create(Kind::Edge, edge).await;
+    }
+    let (mut seen, mut cursor) = (0, Value::Null);
+    loop {
+        let input = json!({"entity_id": task, "direction": "out", "limit": 50, "cursor": cursor});
+        let page = call(&test, ANN, "get_entity_relationships", input).await.unwrap().text;
+        assert!(page.chars().count() <= 4000);
+        seen += page.lines().filter(|line| line.starts_with("- ")).count();
+        match page.split_once("\"cursor\": \"") {
+            Some((_, next)) => cursor = json!(next.trim_end_matches("\".")),
+            None => break,
+        }
+    }
+    assert_eq!(seen, 40);
+    let found = call(&test, ANN, "search_ontology", json!({"query": "harbour", "limit": 50})).await.unwrap();
+    let shown = found.text.lines().filter(|line| line.starts_with("- ")).count();
+    assert!(found.text.ends_with(&format!("There are {} more: ask for less.", 41 - shown)), "{}", found.text);
+    assert_eq!(found.entities.len(), shown);
 }
 
 struct Joins;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use axum::{
     Json,
     extract::{Path, State},
+    http::StatusCode,
 };
 use holdfast_shared::page::Page;
 use holdfast_workspace::{Entity, Kind, Patch};
@@ -46,7 +47,7 @@ pub async fn requested(
     Ok(Json(app.workspace().requested_templates(query.cursor, size).await?))
 }
 
-/// Publish a requested template for everybody, with these fields, for operators. The reason and the wishes of the request are
+/// Publish a requested template for all users, with these fields, for operators. The reason and the wishes of the request are
 /// removed.
 #[utoipa::path(post, path = "/v1/workspace/template_requests/{id}/publish", operation_id = "publish_template", tag = "workspace", params(("id" = Uuid, Path)), request_body = WorkspaceEntity, responses(
     (status = 200, body = WorkspaceEntity),
@@ -62,10 +63,28 @@ pub async fn publish(
     JsonBody(mut input): JsonBody<Map<String, Value>>,
 ) -> Result<Json<Entity>, Problem> {
     let id = id.parse().map_err(|_| Problem::entity_not_found(Kind::Template, &id))?;
-    // Everybody reads the template, so the words of the request stay with its author.
+    // All users read the template, so the words of the request stay with its author.
     input.entry("description").or_insert(Value::Null);
     input.insert("props".to_owned(), Value::Null);
     input.insert("state".to_owned(), Value::from("published"));
     let patch = Patch::read(Kind::Template, input).map_err(|invalid| Problem::invalid_entity(&invalid))?;
-    app.publish_template(&caller, id, patch).await.map(Json)
+    app.change_template(&caller, id, patch).await.map(Json)
+}
+
+/// Withdraw a requested or published template for operators: it becomes a draft of its owner, which others do not see.
+#[utoipa::path(delete, path = "/v1/workspace/template_requests/{id}", operation_id = "withdraw_template", tag = "workspace", params(("id" = Uuid, Path)), responses(
+    (status = 204),
+    (status = 403, body = Problem, description = "operator_needed"),
+    (status = 404, body = Problem, description = "entity_not_found")
+))]
+pub async fn withdraw(
+    State(app): State<Arc<App>>,
+    _: Operator,
+    caller: Caller,
+    Path(id): Path<String>,
+) -> Result<StatusCode, Problem> {
+    let id = id.parse().map_err(|_| Problem::entity_not_found(Kind::Template, &id))?;
+    let draft = Map::from_iter([("state".to_owned(), Value::from("draft"))]);
+    let patch = Patch::read(Kind::Template, draft).map_err(|invalid| Problem::invalid_entity(&invalid))?;
+    app.change_template(&caller, id, patch).await.map(|_| StatusCode::NO_CONTENT)
 }

@@ -6,17 +6,20 @@ use holdfast_shared::{
     config::Provider,
     event::{EventBody, PlanCreated, PlanReviewed, PlanUpdated},
     excerpt,
-    plan::{self, ExecutionMode, Plan, PlanInput, PlanReview, PlanStatus, PlanStep, ReviewedBy, Scope, Verdict},
+    plan::{self, ExecutionMode, Plan, PlanInput, PlanReview, PlanStatus, PlanStep, ReviewedBy, Verdict},
     storable::storable,
     storage::{CallState, Progress, StepState},
     tool::{ToolCallStatus, ToolError},
     usage::Usage,
 };
-use holdfast_workspace::is_help;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::{execution::start_child, prompts};
+use super::{
+    execution::start_child,
+    prompts,
+    steps::{check_steps, scope},
+};
 use crate::executor::{
     Stop,
     attempt::Attempt,
@@ -170,39 +173,6 @@ fn answered(
         replace_steps(attempt, steps);
     }
     DraftAction::Execute
-}
-
-/// The tools that the steps of the run's plans may name.
-fn scope<'a>(attempt: &'a Attempt<'_>) -> PlanScope<'a> {
-    PlanScope { attempt }
-}
-
-struct PlanScope<'a> {
-    attempt: &'a Attempt<'a>,
-}
-
-impl Scope for PlanScope<'_> {
-    fn has(&self, tool: &str) -> bool {
-        self.attempt.toolbox.get(tool).is_some_and(|tool| tool.planner().is_none())
-    }
-
-    fn is_for_executors(&self, tool: &str) -> bool {
-        self.attempt.toolbox.get(tool).is_some_and(|tool| !tool.is_client_tool())
-    }
-}
-
-/// Checks the steps that a planner has written. A human may want others.
-fn check_steps(attempt: &Attempt<'_>, steps: Vec<plan::StepInput>) -> Result<Vec<PlanStep>, ToolError> {
-    let steps = plan::check_steps(steps, &scope(attempt))?;
-    let creates_task = |step: &&PlanStep| step.tools.iter().any(|tool| tool == "create_onto_task");
-    if let Some(step) = steps.iter().filter(creates_task).find(|step| is_help(&step.description)) {
-        let problem = format!(
-            "step {} creates a task for work that you can do now; a task is future work of the user. Do the work in the step, or say that the user asked to track it",
-            step.step_number
-        );
-        return Err(ToolError::new("invalid_plan", problem));
-    }
-    Ok(steps)
 }
 
 /// Returns the plan that a call makes. A model that is asked for steps may try again twice.

@@ -11,6 +11,7 @@ mod indicators;
 mod project;
 mod prompts;
 mod questions;
+mod steps;
 
 use std::{error::Error, sync::Arc};
 

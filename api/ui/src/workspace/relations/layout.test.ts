@@ -23,7 +23,7 @@ test("a picture without relations is empty", () => {
   expect(pictureOf([])).toMatchObject({ nodes: [], edges: [], left: 0 });
 });
 
-test("a picture leaves out what nobody could see", () => {
+test("a picture leaves out what a reader cannot see", () => {
   const many = Array.from({ length: 70 }, (_, index) => edge(`${index}`, ["task", `t${index}`], ["goal", "g"]));
   expect(pictureOf(many)).toMatchObject({ left: 10 });
 });

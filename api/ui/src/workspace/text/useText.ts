@@ -1,4 +1,4 @@
-// This hook edits a long text of an entity. A save names the version that its writer has read. If somebody else has
+// This hook edits a long text of an entity. A save names the version that its writer has read. If another writer has
 // changed the text meanwhile, the writer has both texts and decides.
 import { useState } from "react";
 
