@@ -196,7 +196,8 @@ pub async fn delete(
 /// Longest text of a search, in characters.
 const MAX_SEARCH_CHARS: usize = 200;
 
-fn checked_search(text: &str) -> Result<&str, Problem> {
+/// Returns the words of a search without blanks around them. Fails with `invalid_query` if there are none or too many.
+pub fn checked_search(text: &str) -> Result<&str, Problem> {
     let text = text.trim();
     if text.is_empty() || text.chars().count() > MAX_SEARCH_CHARS || text.contains('\0') {
         Err(Problem::invalid_query(format!("q has 1 to {MAX_SEARCH_CHARS} characters.")))

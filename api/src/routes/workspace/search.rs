@@ -7,10 +7,9 @@ use holdfast_workspace::{Found, Kind, Search};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::{app::App, auth::Caller, extract::Query, problem::Problem};
+use crate::{app::App, auth::Caller, extract::Query, problem::Problem, routes::conversations::checked_search};
 
-/// Longest words of a search, in characters, and its results.
-const MAX_QUERY: usize = 200;
+/// Results of a search, where the request names no number, and at most.
 const USUAL_RESULTS: usize = 20;
 const MAX_RESULTS: usize = 50;
 
@@ -47,16 +46,14 @@ pub async fn search(
     caller: Caller,
     Query(query): Query<WorkspaceSearchQuery>,
 ) -> Result<Json<FoundEntities>, Problem> {
-    if query.q.trim().is_empty() || query.q.chars().count() > MAX_QUERY {
-        return Err(Problem::invalid_query(format!("q has 1 to {MAX_QUERY} characters")));
-    }
+    let words = checked_search(&query.q)?;
     let limit = query.limit.unwrap_or(USUAL_RESULTS);
     if !(1..=MAX_RESULTS).contains(&limit) {
         return Err(Problem::invalid_query(format!("limit is from 1 to {MAX_RESULTS}")));
     }
     let kinds = kinds_of(query.types.as_deref())?;
     let search =
-        Search { query: &query.q, kinds: &kinds, project_id: query.project_id, state: query.state.as_deref(), limit };
+        Search { query: words, kinds: &kinds, project_id: query.project_id, state: query.state.as_deref(), limit };
     Ok(Json(FoundEntities { items: app.search_workspace(&caller, search).await? }))
 }
 
