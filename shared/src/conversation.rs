@@ -80,6 +80,9 @@ pub struct Conversation {
     pub title: Option<String>,
     /// The agent that answers in it; null for a plain conversation.
     pub agent_id: Option<Uuid>,
+    /// Collections that its runs answer from, beside those of its agent.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub knowledge: Vec<Uuid>,
     /// The first unfinished run of its queue: running, waiting or queued.
     pub live_run_id: Option<Uuid>,
     /// The checkpoint that the conversation was forked from.

@@ -21,6 +21,13 @@ impl IdempotencyKey {
         Self { key: format!("request:{fingerprint}"), fingerprint }
     }
 
+    /// Derives a key from a file, for a client that sends it with a message.
+    pub fn of_file(name: &str, contents: &[u8]) -> Self {
+        let hash = hex::encode(Sha256::digest(contents));
+        let Self { fingerprint, .. } = Self::new(String::new(), &["file", name, &hash]);
+        Self { key: format!("file:{fingerprint}"), fingerprint }
+    }
+
     /// Binds a key to its request. The caller passes everything that distinguishes the request as `parts`.
     pub fn new(key: String, parts: &[&str]) -> Self {
         let mut digest = Sha256::new();

@@ -2,9 +2,10 @@
 //!
 //! Reading order:
 //! - The domain has no async, no SQL and no clock: `event_id`, `event`, `transcript`, `parts`, `snapshot`, `run`, `ending`,
-//!   `message`, `briefing`, `conversation`, `context`, `plan`.
+//!   `message`, `briefing`, `conversation`, `context`, `plan`, `memory`.
 //! - API and workers meet in `storage` (the truth), `run_log` (hot events of each run) and `queue` (wake-ups, cancel
 //!   signals, claims).
+//! - `file_store` has the contents of files.
 //! - `database` lends the database of `storage` to another crate.
 //! - API processes alone meet in `rate_limit`.
 //! - `quotas` limits one owner, and `turns` gives each caller one permit at a time.
@@ -16,6 +17,7 @@ pub mod agent;
 pub mod approval;
 pub mod backoff;
 pub mod briefing;
+pub mod citation;
 pub mod config;
 pub mod context;
 pub mod conversation;
@@ -24,11 +26,16 @@ pub mod ending;
 pub mod event;
 pub mod event_id;
 pub mod excerpt;
+pub mod file;
+pub mod file_name;
+pub mod file_store;
 pub mod finish_reason;
 pub mod hidden;
 mod hosts;
 pub mod idempotency;
 mod lenient;
+pub mod media_type;
+pub mod memory;
 pub mod message;
 pub mod page;
 pub mod parts;

@@ -7,6 +7,7 @@ use uuid::Uuid;
 
 use crate::{
     briefing::BriefingCard,
+    file::Attachment,
     finish_reason::FinishReason,
     lenient::{self, Growing},
 };
@@ -29,13 +30,16 @@ pub struct Message {
     /// Serialized as the two fields `content_type` and `content`.
     #[serde(flatten)]
     pub content: Content,
+    /// Files of a client's message.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attachments: Vec<Attachment>,
     /// `complete` for every message of a client.
     #[serde(deserialize_with = "lenient::word")]
     pub status: MessageStatus,
     /// The model's reason for ending a complete answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finish_reason: Option<FinishReason>,
-    /// Source of an answer, as `{"agent_run_id": …}`.
+    /// Sources of an answer, as `{"agent_run_id": …}`, and `documents` and `dropped` if its run had documents before it.
     pub retrieval_context: Option<Value>,
     /// Time at which an edit or a rollback removed the message from its conversation.
     #[serde(default, serialize_with = "crate::timestamp::optional_milliseconds")]

@@ -10,6 +10,7 @@ use uuid::Uuid;
 use crate::{
     event::{ApprovalRequested, Event, EventBody, ExecutedBy, ToolCallStarted},
     event_id::EventId,
+    file::ToolFile,
     finish_reason::FinishReason,
     run::{RunError, RunStatus},
     timestamp,
@@ -71,6 +72,9 @@ pub struct CallSnapshot {
     /// Why there is no output.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<ToolError>,
+    /// The files that the tool has returned.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<ToolFile>,
     /// When a call that the client executes expires without a result.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<String>,
@@ -149,6 +153,10 @@ impl SnapshotBuilder {
             EventBody::StepStarted(_)
             | EventBody::AgentState(_)
             | EventBody::ContextUsage(_)
+            | EventBody::DocumentProgress(_)
+            | EventBody::ContextRetrieved(_)
+            | EventBody::CitationAdded(_)
+            | EventBody::CitationDropped(_)
             | EventBody::WarningRaised(_)
             | EventBody::PlanCreated(_)
             | EventBody::PlanUpdated(_)
@@ -161,6 +169,7 @@ impl SnapshotBuilder {
             | EventBody::OntologyLoaded(_)
             | EventBody::TemplateRequested(_)
             | EventBody::TemplateSuggested(_)
+            | EventBody::MemoryTold(_)
             | EventBody::SubagentCompleted(_)
             | EventBody::MessageSteered(_)
             | EventBody::Unknown => {}
@@ -229,6 +238,7 @@ impl From<CallDraft> for CallSnapshot {
             child_run_id: None,
             output: None,
             error: None,
+            files: Vec::new(),
             expires_at: None,
         }
     }
@@ -270,7 +280,7 @@ impl Snapshot {
                 if let Some(call) = self.call(&completed.call_id) {
                     call.status = ToolCallStatus::Completed;
                     call.output = completed.output.map(|output| output.into_owned());
-                    (call.error, call.expires_at) = (completed.error, None);
+                    (call.error, call.files, call.expires_at) = (completed.error, completed.files, None);
                     if let Some(input) = completed.input {
                         call.take_input(input.to_value());
                     }
@@ -315,6 +325,10 @@ impl Snapshot {
             | EventBody::MessageCompleted(_)
             | EventBody::AgentState(_)
             | EventBody::ContextUsage(_)
+            | EventBody::DocumentProgress(_)
+            | EventBody::ContextRetrieved(_)
+            | EventBody::CitationAdded(_)
+            | EventBody::CitationDropped(_)
             | EventBody::WarningRaised(_)
             | EventBody::PlanCreated(_)
             | EventBody::PlanUpdated(_)
@@ -327,6 +341,7 @@ impl Snapshot {
             | EventBody::OntologyLoaded(_)
             | EventBody::TemplateRequested(_)
             | EventBody::TemplateSuggested(_)
+            | EventBody::MemoryTold(_)
             | EventBody::SubagentCompleted(_)
             | EventBody::MessageSteered(_)
             | EventBody::Unknown => {}

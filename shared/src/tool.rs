@@ -9,6 +9,7 @@ use uuid::Uuid;
 
 use crate::{
     event::ExecutedBy,
+    file::ToolFile,
     schema::{SchemaLimits, Sizes},
     storable::{MAX_DEPTH, is_too_deep},
 };
@@ -165,6 +166,9 @@ pub struct ToolCall {
     pub output: Option<String>,
     /// Set where the call has no output.
     pub error: Option<ToolError>,
+    /// Files that the tool has returned.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<ToolFile>,
     /// Time from the call to its outcome; for a client's tool, from the request.
     pub duration_ms: Option<u64>,
     /// Time by which the client must answer, for a tool that it executes.

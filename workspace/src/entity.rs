@@ -132,9 +132,9 @@ impl Serialize for Entity {
     }
 }
 
-/// Returns a name as the search compares it, in small letters.
+/// Returns a name as the search compares it: one line in small letters.
 pub fn folded(name: &str) -> String {
-    name.to_lowercase()
+    name.to_lowercase().replace(['\n', '\r'], " ")
 }
 
 /// Returns a time as JSON has it.

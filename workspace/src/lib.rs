@@ -10,6 +10,7 @@ mod contents;
 mod entity;
 mod input;
 mod kind;
+mod likeness;
 mod storage;
 mod tools;
 

@@ -90,6 +90,12 @@ pub struct AgentDefinition {
     /// Agents to which the model may delegate, each by a tool `delegate_to_<name>`; at most 32.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub subagents: Vec<Subagent>,
+    /// Collections whose documents the agent answers from, as far as the run's owner may read them; at most 16.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub knowledge: Vec<Uuid>,
+    /// Whether the agent has the tools `remember`, `recall` and `forget`, with which it remembers users beyond a conversation.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub memory: bool,
     /// Limits of each run; the deployment's where absent.
     #[serde(default)]
     pub limits: Limits,
@@ -178,6 +184,9 @@ pub enum StreamMode {
     Messages,
 }
 
+/// Most collections of an agent or of a conversation.
+pub const MAX_COLLECTIONS: usize = 16;
+
 const MAX_NAME_CHARS: usize = 200;
 const MAX_HISTORY: usize = 1000;
 /// Smallest accepted `context_tokens`. A smaller budget has no room for a summary.
@@ -227,6 +236,9 @@ impl AgentDefinition {
             return Err(InvalidDefinition::new(format!("tools.{tool}.timeout_ms"), "a time in ms above 0"));
         }
         Subagent::check_all(&self.subagents)?;
+        if self.knowledge.len() > MAX_COLLECTIONS {
+            return Err(InvalidDefinition::new("knowledge", format!("at most {MAX_COLLECTIONS} collections")));
+        }
         if self.history_limit.is_some_and(|limit| limit > MAX_HISTORY) {
             return Err(InvalidDefinition::new(
                 "history_limit",
@@ -357,6 +369,7 @@ mod tests {
     #[test]
     fn only_the_name_is_needed_and_the_rest_is_checked() {
         assert!(read(json!({"name": "a"})).is_ok());
+        assert!(read(json!({"name": "a", "memory": true})).unwrap().memory);
         let refused = |change: Value, part: &str| {
             let mut definition = example();
             definition.as_object_mut().unwrap().extend(change.as_object().unwrap().clone());

@@ -15,7 +15,8 @@ mod secret;
 pub use access::{Access, AccessGroup, ApproverGroup, Approvers, CallerRights};
 pub use builtin::{PLANNER_ID, builtin_agents};
 pub use definition::{
-    Agent, AgentDefinition, AgentKind, MIN_CONTEXT_TOKENS, ModelSettings, Origin, ReasoningEffort, StreamMode,
+    Agent, AgentDefinition, AgentKind, MAX_COLLECTIONS, MIN_CONTEXT_TOKENS, ModelSettings, Origin, ReasoningEffort,
+    StreamMode,
 };
 pub use limits::Limits;
 pub use mcp_server::{McpAuth, McpServer, Transport};

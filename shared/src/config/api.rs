@@ -36,6 +36,10 @@ pub struct ApiConfig {
     #[arg(long, env = "HOLDFAST_MAX_BODY_BYTES", default_value = "1048576", value_parser = bytes)]
     pub max_body_bytes: usize,
 
+    /// Largest body of POST /api/chat, whose files may be in it, in bytes; a larger one gets 413.
+    #[arg(long, env = "HOLDFAST_MAX_CHAT_BODY_BYTES", default_value = "16777216", value_parser = bytes)]
+    pub max_chat_body_bytes: usize,
+
     /// Largest content of one message, in bytes of UTF-8; a larger one gets 400.
     #[arg(long, env = "HOLDFAST_MAX_CONTENT_BYTES", default_value = "65536", value_parser = bytes)]
     pub max_content_bytes: usize,

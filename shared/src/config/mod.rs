@@ -4,7 +4,11 @@
 //! a wrong value. Durations are whole milliseconds, and sizes are bytes.
 
 mod api;
+mod embedding;
+mod files;
+mod knowledge;
 mod model;
+mod model_files;
 mod planner;
 mod quotas;
 mod run;
@@ -12,10 +16,15 @@ mod secret_file;
 mod stores;
 mod tools;
 mod users;
+mod vertex;
 mod web_search;
 
 pub use api::{ApiConfig, PageComposer};
+pub use embedding::EmbeddingConfig;
+pub use files::FilesConfig;
+pub use knowledge::KnowledgeConfig;
 pub use model::{ModelChoice, ModelConfig, Provider};
+pub use model_files::ModelFileKind;
 pub use planner::PlannerConfig;
 pub use quotas::QuotasConfig;
 pub use run::RunConfig;
@@ -23,6 +32,7 @@ pub use secret_file::{SECRET_FILE_SUFFIX, read_secret_file};
 pub use stores::{MemoryBackend, Stores, StoresConfig};
 pub use tools::ToolsConfig;
 pub use users::{ANONYMOUS_PREFIX, HolderLimits, Issuer, RateLimitSetting, UsersConfig, begins_with};
+pub use vertex::{VertexAccess, VertexConfig};
 pub use web_search::WebSearchConfig;
 
 use std::time::Duration;

@@ -7,7 +7,7 @@ use std::{fmt, time::Duration};
 use clap::ValueEnum;
 use secrecy::{ExposeSecret, SecretString};
 
-use super::{Error, count, milliseconds, retries};
+use super::{Error, VertexAccess, VertexConfig, count, milliseconds, retries};
 
 /// Settings of the model that executes the runs.
 #[derive(Debug, Clone, clap::Args)]
@@ -49,17 +49,9 @@ pub struct ModelConfig {
     #[arg(long, env = "OLLAMA_BASE_URL")]
     pub ollama_base_url: Option<String>,
 
-    /// OAuth access token for Vertex AI.
-    #[arg(long, env = "VERTEX_API_KEY", hide_env_values = true)]
-    pub vertex_api_key: Option<SecretString>,
-
-    /// Google Cloud project of Vertex AI.
-    #[arg(long, env = "VERTEX_PROJECT_ID")]
-    pub vertex_project_id: Option<String>,
-
-    /// Google Cloud location of Vertex AI; global by default.
-    #[arg(long, env = "VERTEX_LOCATION")]
-    pub vertex_location: Option<String>,
+    /// Address and credentials of Vertex AI.
+    #[command(flatten)]
+    pub vertex: VertexConfig,
 
     /// Longest answer to ask for, in tokens; by default the maximum of the provider, or of its client library.
     #[arg(long, env = "HOLDFAST_MODEL_MAX_TOKENS", value_parser = tokens)]
@@ -152,6 +144,12 @@ impl fmt::Display for ModelChoice {
 }
 
 impl ModelChoice {
+    /// Returns the model of a provider's name; `None` for an unknown provider.
+    pub fn named(provider: &str, name: &str) -> Option<Self> {
+        let provider = named_provider(provider).ok()?;
+        Some(Self { provider, name: name.to_owned() })
+    }
+
     /// Returns the model as `<provider>/<name>`.
     pub fn path(&self) -> String {
         format!("{}/{}", self.provider, self.name)
@@ -189,6 +187,11 @@ impl ModelConfig {
         }
     }
 
+    /// Returns the address of a project's models at Vertex AI, with a slash at the end.
+    pub fn vertex_url(&self, project: &str) -> String {
+        self.base_url(Provider::Vertex) + &self.vertex.path(project)
+    }
+
     /// Returns whether the operator has set another address for the provider.
     pub fn has_own_address(&self, provider: Provider) -> bool {
         self.own_address(provider).is_some()
@@ -198,7 +201,7 @@ impl ModelConfig {
     pub fn key(&self, provider: Provider) -> Option<&SecretString> {
         let key = match provider {
             Provider::Gemini => &self.gemini_api_key,
-            Provider::Vertex => &self.vertex_api_key,
+            Provider::Vertex => &self.vertex.vertex_api_key,
             Provider::Anthropic => &self.anthropic_api_key,
             Provider::OpenAi => &self.openai_api_key,
             Provider::Ollama | Provider::Scripted => &None,
@@ -214,11 +217,16 @@ impl ModelConfig {
         if self.key(Provider::Gemini).is_some() {
             return Ok(Provider::Gemini);
         }
+        let needed_beside = |variable, provider| {
+            Err(Error::new("CHAT_MODEL_PROVIDER", format!("is needed beside {variable}, such as {provider}")))
+        };
         for provider in [Provider::Anthropic, Provider::OpenAi, Provider::Vertex] {
             if self.key(provider).is_some() {
-                let problem = format!("is needed beside {}, such as {provider}", key_variable(provider));
-                return Err(Error::new("CHAT_MODEL_PROVIDER", problem));
+                return needed_beside(key_variable(provider), provider);
             }
+        }
+        if matches!(self.vertex.access(), VertexAccess::Json(_)) {
+            return needed_beside("VERTEX_CREDENTIALS", Provider::Vertex);
         }
         if non_empty(self.chat_model_name.as_deref()).is_some() {
             let problem = "names a model without a provider: set CHAT_MODEL_PROVIDER or GEMINI_API_KEY as well";
@@ -232,15 +240,24 @@ impl ModelConfig {
             Some((variable, url)) if !url.starts_with("http://") && !url.starts_with("https://") => {
                 Err(Error::new(variable, "expected a URL that begins with http:// or https://"))
             }
-            None if provider == Provider::Vertex && non_empty(self.vertex_project_id.as_deref()).is_none() => {
-                Err(Error::new("VERTEX_PROJECT_ID", "is needed for vertex"))
-            }
+            _ if provider == Provider::Vertex => self.expect_project(),
             _ => Ok(()),
         }
     }
 
+    /// The credentials may name the project, but only those that the operator wants to be used for Vertex AI.
+    fn expect_project(&self) -> Result<(), Error> {
+        let is_wanted = self.chat_model_provider == Some(Provider::Vertex) || self.vertex.names_credentials();
+        let may_come = is_wanted && !matches!(self.vertex.access(), VertexAccess::Token);
+        if self.vertex.project().is_some() || may_come {
+            return Ok(());
+        }
+        Err(Error::new("VERTEX_PROJECT_ID", "is needed for vertex"))
+    }
+
     fn expect_key(&self, provider: Provider) -> Result<(), Error> {
-        let keyless = matches!(provider, Provider::Ollama | Provider::Scripted);
+        // The worker gets tokens for Vertex AI by other credentials.
+        let keyless = matches!(provider, Provider::Ollama | Provider::Scripted | Provider::Vertex);
         // Local servers and gateways often need no key, or have it themselves.
         if keyless || self.key(provider).is_some() || self.own_address(provider).is_some() {
             return Ok(());
@@ -254,7 +271,8 @@ impl ModelConfig {
             Provider::Anthropic => ("ANTHROPIC_BASE_URL", &self.anthropic_base_url),
             Provider::OpenAi => ("OPENAI_BASE_URL", &self.openai_base_url),
             Provider::Ollama => ("OLLAMA_BASE_URL", &self.ollama_base_url),
-            Provider::Vertex | Provider::Scripted => return None,
+            Provider::Vertex => return self.vertex.own_address().map(|url| ("VERTEX_BASE_URL", url)),
+            Provider::Scripted => return None,
         };
         Some((variable, non_empty(url.as_deref())?))
     }
@@ -265,19 +283,9 @@ impl ModelConfig {
             Provider::Anthropic => "https://api.anthropic.com/v1/".to_owned(),
             Provider::OpenAi => "https://api.openai.com/v1/".to_owned(),
             Provider::Ollama => "http://localhost:11434/".to_owned(),
-            Provider::Vertex => self.vertex_address(),
+            Provider::Vertex => self.vertex.usual_address(),
             Provider::Scripted => String::new(),
         }
-    }
-
-    fn vertex_address(&self) -> String {
-        let project = non_empty(self.vertex_project_id.as_deref()).unwrap_or_default();
-        let location = non_empty(self.vertex_location.as_deref()).unwrap_or("global");
-        let host = match location {
-            "global" => "aiplatform.googleapis.com".to_owned(),
-            region => format!("{region}-aiplatform.googleapis.com"),
-        };
-        format!("https://{host}/v1/projects/{project}/locations/{location}/")
     }
 }
 
@@ -293,7 +301,7 @@ fn model_name(provider: Provider, name: Option<&str>, setting: &'static str) -> 
     let example = match provider {
         Provider::Scripted => return Ok("scripted".to_owned()),
         Provider::Gemini => "gemini-1.5-flash",
-        Provider::Vertex => "gemini-2.5-flash or claude-sonnet-4-5",
+        Provider::Vertex => "gemini-3.8-flash or claude-sonnet-4-5",
         Provider::Anthropic => "claude-sonnet-4-5",
         Provider::OpenAi => "gpt-4o-mini",
         Provider::Ollama => "llama3.2",
@@ -315,7 +323,7 @@ fn model_name(provider: Provider, name: Option<&str>, setting: &'static str) -> 
 fn usual_path(provider: Provider) -> &'static str {
     match provider {
         Provider::Gemini => "v1beta/",
-        Provider::Anthropic => "v1/",
+        Provider::Anthropic | Provider::Vertex => "v1/",
         _ => "",
     }
 }
@@ -336,7 +344,7 @@ fn key_variable(provider: Provider) -> &'static str {
     }
 }
 
-fn non_empty(value: Option<&str>) -> Option<&str> {
+pub(super) fn non_empty(value: Option<&str>) -> Option<&str> {
     value.map(str::trim).filter(|value| !value.is_empty())
 }
 

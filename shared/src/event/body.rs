@@ -121,6 +121,11 @@ event_bodies! {
     OntologyLoaded(OntologyLoaded<'a>) = "ontology.loaded";
     TemplateRequested(TemplateRequested<'a>) = "template.requested";
     TemplateSuggested(TemplateSuggested<'a>) = "template.suggested";
+    DocumentProgress(DocumentProgress) = "document.progress";
+    ContextRetrieved(ContextRetrieved<'a>) = "context.retrieved";
+    CitationAdded(CitationAdded) = "citation.added";
+    CitationDropped(CitationDropped) = "citation.dropped";
+    MemoryTold(MemoryTold<'a>) = "memory.told";
     ApprovalRequested(ApprovalRequested<'a>) = "approval.requested";
     ApprovalResolved(ApprovalResolved<'a>) = "approval.resolved";
     MessageCompleted(MessageCompleted) = "message.completed";

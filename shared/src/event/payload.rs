@@ -3,6 +3,8 @@
 //! A field that a later version added has a default, so that the later version reads the events of earlier ones.
 
 mod call;
+mod knowledge;
+mod memory;
 mod plan;
 mod run;
 mod step;
@@ -13,6 +15,8 @@ pub use self::{
         ApprovalRequested, ApprovalResolved, ExecutedBy, SubagentCompleted, SubagentStarted, ToolCallCompleted,
         ToolCallDelta, ToolCallStarted,
     },
+    knowledge::{CitationAdded, CitationDropped, ContextRetrieved, DocumentProgress, IngestionStage, RetrievedPassage},
+    memory::MemoryTold,
     plan::{PlanCreated, PlanReviewed, PlanStepCompleted, PlanStepStarted, PlanUpdated, QuestionAsked},
     run::{
         AgentState, AgentStateChanged, AttemptReason, AttemptStarted, RunCancelled, RunCompleted, RunFailed, RunQueued,

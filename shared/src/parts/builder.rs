@@ -148,7 +148,7 @@ impl DeltaRun {
     fn add_to(self, parts: &mut MessageParts, next_ms: i64) {
         match self.kind {
             DeltaKind::Text => {
-                parts.parts.push(MessagePart::Text { chars: self.ends.last().map_or(0, |(_, end)| *end) });
+                parts.push_text(self.ends.last().map_or(0, |(_, end)| *end));
             }
             DeltaKind::Reasoning => {
                 let duration_ms = u64::try_from(next_ms - self.since_ms).unwrap_or_default();
@@ -183,9 +183,11 @@ mod tests {
     };
     use crate::{
         approval::{ApprovalKind, ApprovalStatus},
+        citation::{Citation, DropReason, DroppedMark},
         event::{
-            ApprovalRequested, ApprovalResolved, AttemptReason, AttemptStarted, ExecutedBy, MessageDelta, RawJson,
-            ReasoningDelta, StepStarted, ToolCallCompleted, ToolCallDelta, ToolCallStarted,
+            ApprovalRequested, ApprovalResolved, AttemptReason, AttemptStarted, CitationAdded, CitationDropped,
+            ExecutedBy, MessageDelta, RawJson, ReasoningDelta, StepStarted, ToolCallCompleted, ToolCallDelta,
+            ToolCallStarted,
         },
         tool::ToolError,
     };
@@ -293,6 +295,21 @@ mod tests {
             MessagePart::Text { chars: 1 },
         ];
         assert_eq!(parts, expected);
+    }
+
+    #[test]
+    fn a_citation_does_not_end_a_text() {
+        let citation =
+            Citation { id: Uuid::nil(), chunk: 0, title: "t".into(), page: None, start: 0, end: 9, score: 1.0 };
+        let cited = |number| EventBody::from(CitationAdded { number, source: citation.clone() });
+        let mark = DroppedMark { number: 9, reason: DropReason::NotTold };
+        let dropped = EventBody::from(CitationDropped { number: mark.number, reason: mark.reason });
+        let parts = parts_of(&[step(), text("a [2]"), cited(2), text(" b [1]"), cited(1), text("."), dropped, step()]);
+        assert_eq!(parts[1], MessagePart::Text { chars: 12 });
+        assert_eq!(parts.len(), 6);
+        let sources = MessageParts { ended_ms: 0, parts }.sources();
+        assert_eq!(sources.documents.iter().map(|cited| cited.number).collect::<Vec<_>>(), [1, 2]);
+        assert_eq!(sources.dropped, [mark]);
     }
 
     #[test]

@@ -15,6 +15,8 @@ pub enum PartChange {
     Step,
     Context(Value),
     Warning(Value),
+    Source(Value),
+    Dropped(Value),
     Questions(Value),
     Started { call_id: String, name: String, by: ExecutedBy },
     Asked { name: String, question: QuestionPart },
@@ -28,6 +30,8 @@ impl PartChange {
             EventBody::StepStarted(_) => Self::Step,
             EventBody::ContextUsage(usage) => Self::Context(json!(usage)),
             EventBody::WarningRaised(warning) => Self::Warning(json!(warning)),
+            EventBody::CitationAdded(citation) => Self::Source(json!(citation)),
+            EventBody::CitationDropped(dropped) => Self::Dropped(json!(dropped)),
             EventBody::QuestionAsked(asked) => Self::Questions(json!(asked)),
             EventBody::ToolCallStarted(started) => {
                 Self::Started { call_id: started.call_id.to_string(), name: started.name.to_string(), by: started.by }
@@ -57,6 +61,8 @@ impl PartChange {
             EventBody::RunQueued(_)
             | EventBody::AttemptStarted(_)
             | EventBody::StepCompleted(_)
+            | EventBody::DocumentProgress(_)
+            | EventBody::ContextRetrieved(_)
             | EventBody::MessageDelta(_)
             | EventBody::ReasoningDelta(_)
             | EventBody::ToolCallDelta(_)
@@ -72,6 +78,7 @@ impl PartChange {
             | EventBody::OntologyLoaded(_)
             | EventBody::TemplateRequested(_)
             | EventBody::TemplateSuggested(_)
+            | EventBody::MemoryTold(_)
             | EventBody::SubagentStarted(_)
             | EventBody::MessageSteered(_)
             | EventBody::SubagentCompleted(_)
@@ -108,6 +115,8 @@ impl MessageParts {
             PartChange::None => {}
             PartChange::Step => self.parts.push(MessagePart::Step),
             PartChange::Warning(payload) => self.parts.push(MessagePart::Warning { payload }),
+            PartChange::Source(payload) => self.parts.push(MessagePart::Source { payload }),
+            PartChange::Dropped(payload) => self.parts.push(MessagePart::Dropped { payload }),
             PartChange::Questions(payload) => self.parts.push(MessagePart::Questions { payload }),
             PartChange::Context(payload) => {
                 let known = self.parts.iter_mut().find(|part| matches!(part, MessagePart::Context { .. }));

@@ -14,7 +14,8 @@ use uuid::Uuid;
 
 use crate::{
     approval::ApprovalKind,
-    event::ExecutedBy,
+    citation::{AnswerSources, DroppedMark, NumberedCitation},
+    event::{CitationAdded, ExecutedBy},
     storable::{storable, storable_json},
     storage::StoredCall,
     trace::{TraceMessage, TraceRole},
@@ -65,6 +66,16 @@ pub enum MessagePart {
     },
     /// A warning: the payload of the event.
     Warning {
+        /// The payload.
+        payload: Value,
+    },
+    /// A passage that the text before cites: the payload of the event.
+    Source {
+        /// The payload.
+        payload: Value,
+    },
+    /// A mark that is not in the text: the payload of the event.
+    Dropped {
         /// The payload.
         payload: Value,
     },
@@ -174,6 +185,35 @@ impl MessageParts {
         Self { ended_ms, parts }
     }
 
+    /// Returns the documents that the text cites, in the order of their numbers, and the marks that are not in it.
+    pub fn sources(&self) -> AnswerSources {
+        let mut sources = AnswerSources::default();
+        for part in &self.parts {
+            match part {
+                MessagePart::Source { payload } => {
+                    let Ok(CitationAdded { number, source }) = CitationAdded::deserialize(payload) else { continue };
+                    if sources.documents.iter().all(|cited| cited.number != number) {
+                        sources.documents.push(NumberedCitation { number, citation: source });
+                    }
+                }
+                MessagePart::Dropped { payload } => sources.dropped.extend(DroppedMark::deserialize(payload).ok()),
+                _ => {}
+            }
+        }
+        sources.documents.sort_by_key(|cited| cited.number);
+        sources
+    }
+
+    /// Adds characters of the text. Citations do not end a part of the text.
+    fn push_text(&mut self, chars: usize) {
+        let is_citation = |part: &&mut MessagePart| matches!(part, MessagePart::Source { .. });
+        let cites = self.parts.last().is_some_and(|part| matches!(part, MessagePart::Source { .. }));
+        match self.parts.iter_mut().rev().find(|part| !is_citation(part)) {
+            Some(MessagePart::Text { chars: known }) if cites => *known += chars,
+            _ => self.parts.push(MessagePart::Text { chars }),
+        }
+    }
+
     /// Returns the number of characters that the parts have of the message's text.
     pub fn text_chars(&self) -> usize {
         let chars = self.parts.iter().map(|part| if let MessagePart::Text { chars } = part { *chars } else { 0 });
@@ -220,6 +260,7 @@ impl MessageParts {
             }
             MessagePart::Context { payload } => MessagePart::Context { payload: storable_json(payload) },
             MessagePart::Warning { payload } => MessagePart::Warning { payload: storable_json(payload) },
+            MessagePart::Source { payload } => MessagePart::Source { payload: storable_json(payload) },
             other => other,
         };
         Self { parts: self.parts.into_iter().map(storable_part).collect(), ..self }
@@ -281,6 +322,7 @@ mod tests {
             input: "{}".into(),
             output: None,
             error: None,
+            files: None,
             duration_ms: None,
         };
         let calls = [call("bank__pay", "completed"), call("ask_user", "abandoned")];

@@ -6,6 +6,7 @@
 use std::{
     collections::VecDeque,
     convert::Infallible,
+    sync::Arc,
     task::{Context, Poll, ready},
     time::{Duration, Instant},
 };
@@ -16,6 +17,7 @@ use apalis_core::{
     worker::context::WorkerContext,
 };
 use futures::{FutureExt, future::BoxFuture};
+use tokio::sync::Semaphore;
 
 use super::Queue;
 use crate::{
@@ -34,6 +36,25 @@ pub struct ClaimSettings {
     pub poll: Duration,
     /// Interval of the search for expired leases.
     pub sweep: Duration,
+    /// The worker's places for ingestions of documents.
+    pub places: IngestionPlaces,
+}
+
+/// The places of a worker for ingestions of documents. A run of a dead worker is claimed even if no place is free.
+#[derive(Debug, Clone)]
+pub struct IngestionPlaces(Arc<Semaphore>);
+
+impl IngestionPlaces {
+    /// Returns so many free places.
+    pub fn new(places: usize) -> Self {
+        Self(Arc::new(Semaphore::new(places)))
+    }
+
+    /// Gives an ingestion a place, if one is free.
+    fn take(&self, claim: Claim) -> Claim {
+        let place = claim.ingestion.and_then(|_| Arc::clone(&self.0).try_acquire_owned().ok());
+        Claim { place: place.map(Arc::new), ..claim }
+    }
 }
 
 /// A stream of claimed runs for this worker.
@@ -133,9 +154,9 @@ impl Claims {
             Room::Enough => expired.then_some(SuspectOrder::Second),
         };
         let poll = ClaimPoll { free, expired, suspects };
-        ClaimsState::Claiming(
-            claim(self.storage.clone(), self.queue.clone(), self.settings.terms.clone(), poll).boxed(),
-        )
+        let ingestions = self.settings.places.0.available_permits();
+        let terms = ClaimTerms { ingestions, ..self.settings.terms.clone() };
+        ClaimsState::Claiming(claim(self.storage.clone(), self.queue.clone(), terms, poll).boxed())
     }
 }
 
@@ -248,7 +269,7 @@ impl Backend for Claims {
                 }
                 ClaimsState::Claiming(claiming) => {
                     let found = ready!(claiming.poll_unpin(cx));
-                    self.ready.extend(found.claims);
+                    self.ready.extend(found.claims.into_iter().map(|claim| self.settings.places.take(claim)));
                     if let Some(room) = found.room {
                         self.room = room;
                         (self.make_room)(room);

@@ -73,9 +73,10 @@ statements! {
     /// Creates the forked conversation, which has the title and the agent of the other one.
     INSERT_FORK = "
         insert into chat_conversations (
-            id, owner_id, title, agent_definition_id, forked_from, created_at, activity_at
+            id, owner_id, title, agent_definition_id, knowledge, forked_from, created_at,
+            activity_at
         )
-        select $1, owner_id, title, agent_definition_id, $3, {now}, {now}
+        select $1, owner_id, title, agent_definition_id, knowledge, $3, {now}, {now}
         from chat_conversations
         where id = $2
     ",
@@ -145,13 +146,29 @@ statements! {
     COPY_MESSAGES = "
         insert into chat_messages (
             id, conversation_id, owner_id, run_id, position, turn, briefing_id, role, content_type,
-            content, status, finish_reason, retrieval_context, created_at
+            content, attachments, status, finish_reason, retrieval_context, created_at
         )
         select {uuid:value->>'id'}, $1, m.owner_id, m.run_id, cast(value->>'position' as bigint),
             cast(value->>'position' as bigint), m.briefing_id, m.role, m.content_type, m.content,
-            m.status, m.finish_reason, m.retrieval_context, m.created_at
+            m.attachments, m.status, m.finish_reason, m.retrieval_context, m.created_at
         from {each:$2}
         join chat_messages m on m.id = {uuid:value->>'of'}
+    ",
+    /// Notes that the fork names the files of the forked conversation and of its runs.
+    COPY_FILE_USES = "
+        insert into file_uses (file_id, conversation_id)
+        select used.file_id, $1
+        from (
+            select file_id
+            from file_uses
+            where conversation_id = $2
+            union
+            select u.file_id
+            from run_files u
+            join agent_runs r on r.id = u.run_id
+            join files f on f.id = u.file_id
+            where r.conversation_id = $2
+        ) used
     ",
     /// Adds the run's text at the checkpoint as the fork's last message.
     INSERT_ANSWER = "
@@ -237,6 +254,7 @@ impl Storage {
             if !answered_calls.contains(&call.call_id) {
                 call.status = ToolCallStatus::Requested;
                 (call.output, call.error, call.duration_ms, call.completed_at) = (None, None, None, None);
+                call.files.clear();
             }
         }
         Ok(Some(CheckpointState { checkpoint, trace, tool_calls, next }))
@@ -293,6 +311,7 @@ async fn write_fork(tx: &mut Tx, account: Account<'_>, state: &CheckpointState) 
         .collect();
     let mut position = copies.len() as i64;
     tx.execute(COPY_MESSAGES, args![id, Value::from(copies)]).await?;
+    tx.execute(COPY_FILE_USES, args![id, source]).await?;
     let text: String =
         state.trace.iter().filter(|message| message.call_id.is_none()).filter_map(assistant_text).collect();
     if !text.is_empty() && state.checkpoint.node != Node::Fork {

@@ -119,7 +119,8 @@ async fn open(stores: &Stores, config: &StoresConfig, settings: &[(&str, &str)])
             let folder = data_folder::take(data_dir, &file_in(data_dir))?;
             let options = SqliteConnectOptions::new().filename(file_in(data_dir)).create_if_missing(true);
             let options = options.journal_mode(SqliteJournalMode::Wal).synchronous(SqliteSynchronous::Full);
-            let options = options.foreign_keys(true).busy_timeout(ACQUIRE);
+            // A deleted row leaves zeros, and no text of it in the pages that the file keeps.
+            let options = options.foreign_keys(true).busy_timeout(ACQUIRE).pragma("secure_delete", "on");
             let writer = sqlite(options.clone(), 1).await?;
             let reader = sqlite(options, 4).await?;
             Ok(Storage {

@@ -73,6 +73,13 @@ statements! {
         returning id, title, agent_definition_id as agent_id, forked_from, created_at,
             last_message_at, activity_at, null as live_run_id
     ",
+    /// Sets the collections of a conversation.
+    SET_KNOWLEDGE = "
+        update chat_conversations
+        set knowledge = $3
+        where id = $1 and owner_id = $2 and deleted_at is null
+        returning id
+    ",
     /// Creates a conversation with a handle. The second of two requests finds the conversation of the first.
     CREATE_WITH_HANDLE = "
         insert into chat_conversations (
@@ -108,6 +115,7 @@ statements! {
         where c.owner_id = $1
           and c.deleted_at is null
           and c.parent_run_id is null
+          and not c.hidden
           and ($2 is null or (c.activity_at, c.id) < ($2, $3))
           and (
               not exists (select 1 from {each:$5} where not ", has_word!("c.title"), ")
@@ -293,6 +301,19 @@ impl Storage {
             }
         }
         Ok(())
+    }
+
+    /// Sets the collections that later runs of the conversation answer from.
+    pub async fn set_knowledge(
+        &self,
+        owner: &str,
+        id: Uuid,
+        collections: &[Uuid],
+    ) -> Result<Option<Conversation>, Error> {
+        let knowledge = (!collections.is_empty()).then(|| serde_json::json!(collections));
+        let args = args![id, owner, knowledge];
+        let set = self.database.write::<(Uuid,)>("set the collections of a conversation", SET_KNOWLEDGE, args).await?;
+        if set.is_empty() { Ok(None) } else { self.conversation(owner, id).await }
     }
 
     /// Changes the conversation's title; `None` removes it.

@@ -13,6 +13,7 @@ use super::{
     sql::{args, statements},
 };
 use crate::{
+    file::ToolFile,
     finish_reason::FinishReason,
     message::Message,
     page::PageSize,
@@ -73,6 +74,9 @@ pub struct StoredCall {
     pub output: Option<String>,
     /// Why there is no output.
     pub error: Option<String>,
+    /// The files that the tool has returned, as JSON text.
+    #[serde(default)]
+    pub files: Option<String>,
     /// How long the call took.
     pub duration_ms: Option<u64>,
 }
@@ -91,6 +95,11 @@ impl StoredCall {
     /// Returns why there is no output.
     pub fn error(&self) -> Option<ToolError> {
         serde_json::from_str(self.error.as_deref()?).ok()
+    }
+
+    /// Returns the files that the tool has returned.
+    pub fn files(&self) -> Vec<ToolFile> {
+        self.files.as_deref().and_then(|files| serde_json::from_str(files).ok()).unwrap_or_default()
     }
 }
 
@@ -112,7 +121,8 @@ macro_rules! answer_details {
             (
                 select {objects:
                     'call_id', c.call_id, 'status', c.status, 'input', cast(c.input as text),
-                    'output', c.output, 'error', cast(c.error as text), 'duration_ms', c.duration_ms
+                    'output', c.output, 'error', cast(c.error as text),
+                    'files', cast(c.files as text), 'duration_ms', c.duration_ms
                 }
                 from agent_run_tool_calls c
                 where c.run_id = ",
@@ -140,7 +150,8 @@ macro_rules! answer_bytes {
                         (
                             select sum(
                                 octet_length(cast(c.input as text))
-                                + coalesce(octet_length(c.output), 0) + 200
+                                + coalesce(octet_length(c.output), 0)
+                                + coalesce(octet_length(cast(c.files as text)), 0) + 200
                             )
                             from agent_run_tool_calls c
                             where c.run_id = r.id

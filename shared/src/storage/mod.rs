@@ -19,7 +19,13 @@ mod connect;
 mod conversations;
 mod data_folder;
 mod deployment;
+mod file_removals;
+mod files;
 mod history;
+mod knowledge_rows;
+mod memories;
+mod memory_removals;
+mod memory_rows;
 mod messages;
 mod newest_first;
 mod owners;
@@ -47,7 +53,11 @@ pub use archive::{ArchivePage, Position};
 pub use briefings::{NewBriefing, StoredBriefing};
 pub use caution::Caution;
 pub use connect::{SchemaState, connect, connect_worker, inspect, migrate};
+pub use file_removals::Removal;
+pub use files::{NewFile, UploadOutcome, UploadedContents};
 pub use history::{HistoryMessage, StoredAnswer, StoredCall};
+pub use knowledge_rows::texts_exceed;
+pub use memories::{MemoryCall, MemoryChange, MemoryChanged, NewMemory, Remembered};
 pub use messages::MessageFilter;
 pub use owners::{Erasure, ErasureStep};
 pub use plans::StoredRole;
@@ -55,10 +65,10 @@ pub use profiles::StoredProfiles;
 pub use run::{
     Answer, AnswerOutcome, AnsweredRun, ArchiveChunk, BeginResult, CallState, CancelOutcome, Claim, ClaimTerms,
     ClientResult, Closed, CommittedMessage, DecisionBy, EarlierMessage, EarlierResult, EditOutcome, EndedRun,
-    FinishOutcome, FlushOutcome, History, Holder, InvalidInput, MessageInput, NewApproval, NewCheckpoint, NewChild,
-    NewRole, NewRun, NewTraceMessage, PendingEdit, Progress, Release, ReleaseOutcome, RenewedLease, RetireCounts, Room,
-    RunOptions, Start, SteeringMessage, StepState, SubmitOutcome, Summary, Suspects, TakeBackOutcome, TakenEdit,
-    Target, Window,
+    FinishOutcome, FlushOutcome, History, Holder, IngestOutcome, Ingestion, InvalidInput, MessageInput, NewApproval,
+    NewCheckpoint, NewChild, NewDocument, NewRole, NewRun, NewTraceMessage, PendingEdit, Progress, Release,
+    ReleaseOutcome, RenewedLease, RetireOutcome, Room, RunOptions, Start, SteeringMessage, StepState, SubmitOutcome,
+    Summary, Suspects, TakeBackOutcome, TakenEdit, Target, ToldPassage, Window,
 };
 pub use runs::{Backlog, RunFilter, StreamDefaults};
 pub use sql::{Connections, Error};

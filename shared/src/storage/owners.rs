@@ -6,13 +6,19 @@ use uuid::Uuid;
 
 use super::{
     EndedRun, Error, Storage,
+    file_removals::{delete_some_files, move_files, retried},
+    knowledge_rows::{delete_some_knowledge, move_knowledge},
+    memory_rows::{delete_memories_of, move_memories},
     quota::{self, OwnerUsage},
     run::{cancel_in_conversation, unfinished_runs},
     sql::{Commit, Tx, args, statements},
     user_profiles::{delete_profile, move_profile},
     workspace_rows::{delete_workspace, lock_workspaces, move_workspace},
 };
-use crate::{approval::ApprovalStatus, quotas::Quotas};
+use crate::{
+    approval::ApprovalStatus,
+    quotas::{OtherQuotas, Quotas},
+};
 
 /// The result of one step of an erasure.
 #[derive(Debug, Default)]
@@ -261,13 +267,7 @@ impl Storage {
     /// Removes a part of the owner's data; the caller repeats it until nothing is left. It first ends each unfinished
     /// run by the write rule, so that a worker writes nothing after it.
     pub async fn erase_some(&self, owner: &str, erasure: Erasure) -> Result<ErasureStep, Error> {
-        for _ in 1..TRIES {
-            match self.try_erase(owner, erasure).await {
-                Err(error) if error.is_conflict() => {}
-                erased => return erased,
-            }
-        }
-        self.try_erase(owner, erasure).await
+        retried(|| self.try_erase(owner, erasure)).await
     }
 
     async fn try_erase(&self, owner: &str, erasure: Erasure) -> Result<ErasureStep, Error> {
@@ -278,22 +278,25 @@ impl Storage {
     /// Moves all data of one owner to another, in one transaction, and returns the number of moved visible
     /// conversations. A quota of the new owner may refuse it. A conversation loses its handle, and a run its
     /// idempotency key, if the new owner has an equal one.
-    pub async fn move_owner(&self, from: &str, to: &str, quotas: &Quotas) -> Result<usize, Error> {
+    pub async fn move_owner(&self, from: &str, to: &str, quotas: &Quotas, others: OtherQuotas) -> Result<usize, Error> {
         for _ in 1..TRIES {
-            match self.try_move(from, to, quotas).await {
+            match self.try_move(from, to, quotas, others).await {
                 Err(error) if error.is_unique_violation() || error.is_conflict() => {}
                 moved => return moved,
             }
         }
-        self.try_move(from, to, quotas).await
+        self.try_move(from, to, quotas, others).await
     }
 
-    async fn try_move(&self, from: &str, to: &str, quotas: &Quotas) -> Result<usize, Error> {
+    async fn try_move(&self, from: &str, to: &str, quotas: &Quotas, others: OtherQuotas) -> Result<usize, Error> {
         let move_all = async |tx: &mut Tx| {
             lock_workspaces(tx, vec![from, to]).await?;
             lock_rows(tx, from).await?;
             let quotas = quotas_of_move(tx, from, to, quotas).await?;
             let shown = move_rows(tx, from, to).await?;
+            move_knowledge(tx, from, to, others.knowledge).await?;
+            move_files(tx, from, to, others.files).await?;
+            move_memories(tx, from, to, others.memories).await?;
             quota::keep_within(tx, to, quotas).await?;
             Ok(Commit(shown))
         };
@@ -387,6 +390,11 @@ async fn remove_rest(tx: &mut Tx, owner: &str) -> Result<bool, Error> {
     tx.execute(CLEAR_AUTHORSHIP, args![owner]).await?;
     delete_profile(tx, owner).await?;
     delete_workspace(tx, owner).await?;
+    delete_memories_of(tx, owner).await?;
+    // Order matters: the next step of an erasure finds the owner by the row of an anonymous user.
+    if !delete_some_knowledge(tx, owner).await? || !delete_some_files(tx, owner).await? {
+        return Ok(false);
+    }
     tx.execute(FORGET, args![owner]).await?;
     Ok(true)
 }

@@ -13,6 +13,7 @@ use crate::{
     approval::{Approval, ApprovalKind, ApprovalStatus},
     conversation::{Conversation, title_of},
     event_id::EventId,
+    file::Attachment,
     finish_reason::FinishReason,
     message::{Content, Message, MessageStatus, Role},
     run::{Run, RunError, RunStatus},
@@ -51,7 +52,8 @@ pub(super) use first_user_text;
 macro_rules! conversation_columns {
     () => {
         concat!(
-            "c.id, c.title, c.agent_definition_id as agent_id, c.forked_from, c.created_at,
+            "c.id, c.title, c.agent_definition_id as agent_id, c.knowledge, c.forked_from,
+            c.created_at,
             c.last_message_at, c.activity_at,
             (
                 select live.id
@@ -107,8 +109,8 @@ pub(super) use bare_run_columns;
 macro_rules! message_columns {
     () => {
         "m.id, m.client_id, m.conversation_id, m.run_id, m.position, m.role, m.content_type,
-            m.content, m.status, m.finish_reason, m.retrieval_context, m.superseded_at,
-            m.created_at"
+            m.content, m.attachments, m.status, m.finish_reason, m.retrieval_context,
+            m.superseded_at, m.created_at"
     };
 }
 pub(super) use message_columns;
@@ -120,6 +122,8 @@ pub(super) struct ConversationRow {
     #[sqlx(default)]
     pub first_user_text: Option<String>,
     pub agent_id: Option<Uuid>,
+    #[sqlx(default)]
+    pub knowledge: Option<Json<Vec<Uuid>>>,
     pub live_run_id: Option<Uuid>,
     pub forked_from: Option<Uuid>,
     #[sqlx(default)]
@@ -135,6 +139,7 @@ impl From<ConversationRow> for Conversation {
             id: row.id,
             title: row.title.or_else(|| title_of(&row.first_user_text?)),
             agent_id: row.agent_id,
+            knowledge: row.knowledge.map(|knowledge| knowledge.0).unwrap_or_default(),
             live_run_id: row.live_run_id,
             forked_from: row.forked_from,
             forked_conversation_id: row.forked_conversation_id,
@@ -156,6 +161,7 @@ pub(super) struct MessageRow {
     pub role: Role,
     pub content_type: String,
     pub content: String,
+    pub attachments: Option<Json<Vec<Attachment>>>,
     #[sqlx(try_from = "String")]
     pub status: MessageStatus,
     pub finish_reason: Option<String>,
@@ -173,6 +179,7 @@ impl From<MessageRow> for Message {
             run_id: row.run_id,
             role: row.role,
             content: Content::from_stored(&row.content_type, row.content),
+            attachments: row.attachments.map(|attachments| attachments.0).unwrap_or_default(),
             status: row.status,
             finish_reason: row.finish_reason.map(FinishReason::from),
             retrieval_context: row.retrieval_context.map(|context| context.0),
@@ -239,6 +246,7 @@ impl RunRow {
             run_id: Some(self.id),
             role: Role::Assistant,
             content: Content::from_stored(&self.output_content_type.take()?, self.output_content.take()?),
+            attachments: Vec::new(),
             status: self.output_status.take()?.try_into().ok()?,
             finish_reason: self.finish_reason(),
             retrieval_context: self.output_context.take().map(|context| context.0),

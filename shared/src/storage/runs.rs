@@ -104,6 +104,12 @@ impl Backlog {
 }
 
 statements! {
+    /// Returns the owner of a run, for the worker that executes it.
+    OWNER = "
+        select owner_id
+        from agent_runs
+        where id = $1
+    ",
     /// Returns an owner's run with its answer.
     RUN = concat!(select_owned_runs!(), " and r.id = $2"),
     /// Returns an owner's run without its answer.
@@ -193,6 +199,12 @@ statements! {
 }
 
 impl Storage {
+    /// Returns the owner of a run that a worker executes; it may have moved since the claim. `None` if the run was removed.
+    pub async fn owner_of_run(&self, run_id: Uuid) -> Result<Option<String>, Error> {
+        let row = self.database.fetch_optional::<(String,)>("find the owner of a run", OWNER, args![run_id]).await?;
+        Ok(row.map(|row| row.0))
+    }
+
     /// Returns the owner's run of this id, with its answer.
     pub async fn run(&self, owner: &str, id: Uuid) -> Result<Option<Run>, Error> {
         let row = self.database.fetch_optional::<RunRow>("read a run", RUN, args![owner, id]).await?;

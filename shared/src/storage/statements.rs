@@ -1,14 +1,16 @@
 //! All statements, for the test that prepares them on both databases.
 
 use super::{
-    BackEnd, access, agents, approvals, archive, briefings, checkpoints, conversations, deployment, history, messages,
-    owners, plans, position, profiles, quota, rows, run, runs, sessions,
+    BackEnd, access, agents, approvals, archive, briefings, checkpoints, conversations, deployment, file_removals,
+    files, history, knowledge_rows, memories, memory_removals, memory_rows, messages, owners, plans, position,
+    profiles, quota, rows, run, runs, sessions,
     sql::{self, FencedTexts, Sql},
     trace, user_profiles, versions, workspace_rows,
 };
 
 /// The statements of each file. `run` and `sql` have lists of their own.
 const FILES: &[&[Sql]] = &[
+    crate::file_store::STATEMENTS,
     access::STATEMENTS,
     agents::STATEMENTS,
     approvals::STATEMENTS,
@@ -17,7 +19,13 @@ const FILES: &[&[Sql]] = &[
     checkpoints::STATEMENTS,
     conversations::STATEMENTS,
     deployment::STATEMENTS,
+    file_removals::STATEMENTS,
+    files::STATEMENTS,
     history::STATEMENTS,
+    knowledge_rows::STATEMENTS,
+    memories::STATEMENTS,
+    memory_removals::STATEMENTS,
+    memory_rows::STATEMENTS,
     messages::STATEMENTS,
     owners::STATEMENTS,
     plans::STATEMENTS,

@@ -10,7 +10,7 @@ use crate::{agent::AgentDefinition, storable::storable_json};
 pub struct StoredDefinition(pub AgentDefinition);
 
 /// The fields that have joined definitions since earlier versions read them strictly.
-const EXTENSION: [&str; 2] = ["subagents", "kind"];
+const EXTENSION: [&str; 4] = ["subagents", "kind", "knowledge", "memory"];
 
 /// A field of the model's settings that has joined them since then. A model with it is a part of the extension.
 const EXTENSION_OF_MODEL: &str = "profile";

@@ -13,6 +13,7 @@ use super::{
 };
 use crate::{
     approval::Approval,
+    file::ToolFile,
     page::{Page, PageSize},
     tool::{Effect, ToolCall, ToolCallStatus, ToolError},
     trace::{RequestedCall, TraceMessage, TraceRole},
@@ -50,6 +51,7 @@ struct CallRow {
     child_run_id: Option<Uuid>,
     output: Option<String>,
     error: Option<Json<ToolError>>,
+    files: Option<Json<Vec<ToolFile>>>,
     duration_ms: Option<i64>,
     expires_at: Option<DateTime<Utc>>,
     created_at: DateTime<Utc>,
@@ -82,7 +84,7 @@ statements! {
     /// Returns a run's tool calls.
     TOOL_CALLS = "
         select run_id, call_id, step, name, executed_by, input, effect, status, child_run_id,
-            output, error, duration_ms, expires_at, created_at, completed_at
+            output, error, files, duration_ms, expires_at, created_at, completed_at
         from agent_run_tool_calls
         where run_id = $1
         order by step, position
@@ -106,9 +108,10 @@ statements! {
     TOOL_CALLS_PAGE = page_query!(
         "
             select run_id, call_id, step, name, executed_by, input, effect, status, child_run_id,
-                output, error, duration_ms, expires_at, created_at, completed_at, position,
+                output, error, files, duration_ms, expires_at, created_at, completed_at, position,
                 octet_length(cast(input as text)) + coalesce(octet_length(output), 0)
-                + coalesce(octet_length(cast(error as text)), 0) + 500 as page_bytes
+                + coalesce(octet_length(cast(error as text)), 0)
+                + coalesce(octet_length(cast(files as text)), 0) + 500 as page_bytes
             from agent_run_tool_calls
             where run_id = $1
               and ($2 is null or (step, position) > ($2, $3))
@@ -162,7 +165,7 @@ statements! {
     /// Returns the tool calls of some steps of a run.
     TOOL_CALLS_OF_STEPS = "
         select run_id, call_id, step, name, executed_by, input, effect, status, child_run_id,
-            output, error, duration_ms, expires_at, created_at, completed_at
+            output, error, files, duration_ms, expires_at, created_at, completed_at
         from agent_run_tool_calls
         where run_id = $1
           and step >= $2
@@ -346,6 +349,7 @@ impl From<CallRow> for ToolCall {
             child_run_id: row.child_run_id,
             output: row.output,
             error: row.error.map(|error| error.0),
+            files: row.files.map(|files| files.0).unwrap_or_default(),
             duration_ms: row.duration_ms.map(|duration| duration as u64),
             expires_at: row.expires_at,
             created_at: row.created_at,

@@ -22,6 +22,9 @@ use crate::raw::Raw;
 pub const LEASE: Duration = Duration::from_secs(60);
 pub const MAX_CRASHES: usize = 3;
 
+/// The places of a worker for ingestions.
+const INGESTIONS: usize = 8;
+
 /// The bytes that the rows of a run count in its owner's quota.
 pub const ROWS: usize = 4_096;
 
@@ -157,7 +160,7 @@ pub const ALL: Window = Window { usual: 1000, standing: 1000, result_chars: 1000
 
 /// Returns the terms of a holder.
 pub fn terms(holder: &Holder) -> ClaimTerms {
-    ClaimTerms { holder: holder.clone(), lease: LEASE, max_crashes: MAX_CRASHES }
+    ClaimTerms { holder: holder.clone(), lease: LEASE, max_crashes: MAX_CRASHES, ingestions: INGESTIONS }
 }
 
 fn settings(args: &[&str]) -> StoresConfig {

@@ -12,6 +12,7 @@ use holdfast_shared::{
     event_id::EventId,
     idempotency::IdempotencyKey,
     message::Message,
+    quotas::FileQuotas,
     run::RunStatus,
     storage::{
         Answer, ArchiveChunk, BeginResult, CallState, Claim, Erasure, ErasureStep, FinishOutcome, FlushOutcome,
@@ -94,6 +95,7 @@ fn progress(text: &str) -> Progress {
         child_run_id: None,
         output: None,
         error: None,
+        files: Vec::new(),
         duration_ms: None,
     };
     let approval = NewApproval {
@@ -263,7 +265,8 @@ async fn only_absent_anonymous_users_are_erased(backends: TestBackends) {
 
 async fn a_move_takes_all_data_of_an_owner(backends: TestBackends) {
     let claim = use_everything(&backends, "anonymous_a", "zitronenfalter").await;
-    let moved = backends.storage.move_owner("anonymous_a", "ann", &NO_QUOTAS).await.unwrap();
+    let moved =
+        backends.storage.move_owner("anonymous_a", "ann", &NO_QUOTAS, FileQuotas::default().into()).await.unwrap();
     assert_eq!((moved, backends.storage.count_conversations("ann").await.unwrap()), (4, 4));
     assert_eq!(backends.storage.count_conversations("anonymous_a").await.unwrap(), 0);
     let answer = Answer { text: "said after the move".into(), ..Answer::default() };
@@ -273,7 +276,10 @@ async fn a_move_takes_all_data_of_an_owner(backends: TestBackends) {
     assert_eq!(messages(&backends, "ann", claim.conversation_id).await.len(), 2);
     assert_eq!(messages(&backends, "anonymous_a", claim.conversation_id).await.len(), 0);
     assert_eq!(backends.storage.briefings("ann", 9, None).await.unwrap().unwrap().items.len(), 1);
-    assert_eq!(backends.storage.move_owner("anonymous_a", "ann", &NO_QUOTAS).await.unwrap(), 0);
+    assert_eq!(
+        backends.storage.move_owner("anonymous_a", "ann", &NO_QUOTAS, FileQuotas::default().into()).await.unwrap(),
+        0
+    );
     let Some(mut raw) = backends.raw().await else { return };
     assert_eq!(raw.tables_with("anonymous_a").await, Vec::<String>::new());
 }
@@ -296,7 +302,10 @@ async fn a_move_that_postgres_ends_in_a_deadlock_is_repeated(backends: TestBacke
         raw.execute(&lock(first), "select 1").await;
         raw.execute("rollback", "select 1").await;
     };
-    let (moved, ()) = tokio::join!(backends.storage.move_owner("anonymous_a", "ann", &NO_QUOTAS), circle);
+    let (moved, ()) = tokio::join!(
+        backends.storage.move_owner("anonymous_a", "ann", &NO_QUOTAS, FileQuotas::default().into()),
+        circle
+    );
     assert_eq!(moved.unwrap(), 2);
 }
 
@@ -307,7 +316,10 @@ async fn handles_and_keys_of_the_new_owner_stay(backends: TestBackends) {
     let (_, own) = submit(&backends, "ann", keyed(named("both"))).await;
     let (run, moved) = submit(&backends, "anonymous_a", keyed(named("both"))).await;
     let (_, other) = submit(&backends, "anonymous_a", new_run(named("other"), "hi")).await;
-    assert_eq!(backends.storage.move_owner("anonymous_a", "ann", &NO_QUOTAS).await.unwrap(), 2);
+    assert_eq!(
+        backends.storage.move_owner("anonymous_a", "ann", &NO_QUOTAS, FileQuotas::default().into()).await.unwrap(),
+        2
+    );
     let find = async |name: &str| {
         backends.storage.find_conversation("ann", &Handle::Session(name.into())).await.unwrap().map(|found| found.id)
     };

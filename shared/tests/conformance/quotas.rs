@@ -4,7 +4,7 @@ use futures::future::join_all;
 use holdfast_shared::{
     briefing::Briefing,
     conversation::Handle,
-    quotas::{Account, QuotaExceeded, Quotas},
+    quotas::{Account, FileQuotas, QuotaExceeded, Quotas},
     storage::{Error, NewBriefing, SubmitOutcome, Target},
 };
 use uuid::Uuid;
@@ -170,7 +170,9 @@ async fn a_move_keeps_to_the_quotas_of_the_new_owner(backends: TestBackends) {
         backends.submit_as("ann", NEW, "hi").await;
     }
     let together = 4 * (256 + ROWS + "hi".len());
-    let shift = async |quotas: Quotas| backends.storage.move_owner("anonymous_a", "ann", &quotas).await;
+    let shift = async |quotas: Quotas| {
+        backends.storage.move_owner("anonymous_a", "ann", &quotas, FileQuotas::default().into()).await
+    };
     let refused = async |quotas: Quotas| match shift(quotas).await {
         Err(Error::Quota { exceeded, .. }) => exceeded,
         other => panic!("{other:?}"),
@@ -196,7 +198,8 @@ async fn a_move_beside_new_runs_keeps_to_the_quota_of_runs(backends: TestBackend
         let quotas = Quotas { runs: Some(10), bytes: None };
         let new: Vec<_> = (0..AT_ONCE).map(|_| new_run(NEW, "hi")).collect();
         let submits = join_all(new.iter().map(|new| backends.storage.submit(&to, &quotas, new)));
-        let (submitted, moved) = tokio::join!(submits, backends.storage.move_owner(&from, &to, &quotas));
+        let (submitted, moved) =
+            tokio::join!(submits, backends.storage.move_owner(&from, &to, &quotas, FileQuotas::default().into()));
         let accepted = submitted.into_iter().filter(|one| matches!(one.as_ref().unwrap(), SubmitOutcome::Accepted(_)));
         let moved = match moved {
             Ok(moved) => moved,

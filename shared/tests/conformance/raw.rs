@@ -35,6 +35,18 @@ impl Raw {
         }
     }
 
+    /// Returns the number that a text selects.
+    pub async fn number(&mut self, text: &str) -> i64 {
+        match self {
+            Self::Postgres(connection) => {
+                sqlx::query_scalar(AssertSqlSafe(text.to_owned())).fetch_one(connection).await.unwrap()
+            }
+            Self::Sqlite(connection) => {
+                sqlx::query_scalar(AssertSqlSafe(text.to_owned())).fetch_one(connection).await.unwrap()
+            }
+        }
+    }
+
     /// Prepares a text without executing it.
     pub async fn prepare(&mut self, text: &str) -> Result<(), sqlx::Error> {
         match self {

@@ -83,6 +83,7 @@ fn step(claim: &Claim, n: u32) -> ArchiveChunk {
         child_run_id: None,
         output: None,
         error: None,
+        files: Vec::new(),
         duration_ms: None,
     };
     let checkpoint = NewCheckpoint {

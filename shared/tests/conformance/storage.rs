@@ -590,7 +590,10 @@ async fn events_and_deleted_conversations_are_removed(backends: TestBackends) {
         .finish(&claim_of_second, None, claim_of_second.started.id, &answer(""), &Ending::Cancelled)
         .await
         .unwrap();
-    assert_eq!(backends.storage.retire(LEASE, Duration::ZERO).await.unwrap().conversations, 1);
+    let retired = backends.storage.retire(LEASE, Duration::ZERO).await.unwrap();
+    let mut removed = retired.removed_runs.clone();
+    removed.sort_unstable();
+    assert_eq!((retired.conversations, removed), (1, vec![running, waiting]));
     assert!(backends.storage.read_archive(waiting, EventId::ORIGIN).await.unwrap().is_none());
 }
 

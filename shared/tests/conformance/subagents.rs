@@ -67,6 +67,7 @@ pub async fn family(backends: &TestBackends, children: usize) -> Family {
         child_run_id: Some(child.child_run_id),
         output: None,
         error: None,
+        files: Vec::new(),
         duration_ms: None,
     };
     let calls = children.iter().enumerate().map(call).collect();

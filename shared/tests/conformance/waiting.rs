@@ -52,7 +52,7 @@ pub fn chunk(claim: &Claim, n: u32, progress: Progress) -> ArchiveChunk {
     ArchiveChunk { last: event.id, body: Bytes::from([event.line(), &b"\n"[..]].concat()), progress }
 }
 
-fn call(call_id: &str, status: ToolCallStatus, expires_at: Option<DateTime<Utc>>) -> CallState {
+pub fn call(call_id: &str, status: ToolCallStatus, expires_at: Option<DateTime<Utc>>) -> CallState {
     CallState {
         by: Some(ExecutedBy::Worker),
         call_id: call_id.into(),
@@ -67,6 +67,7 @@ fn call(call_id: &str, status: ToolCallStatus, expires_at: Option<DateTime<Utc>>
         child_run_id: None,
         output: None,
         error: None,
+        files: Vec::new(),
         duration_ms: None,
     }
 }

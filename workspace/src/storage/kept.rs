@@ -7,6 +7,7 @@ use uuid::Uuid;
 
 use super::{
     deletion::tables_of_dependents,
+    rows::NameRow,
     tables::table,
     undo::{EntityEffect, is_same},
 };
@@ -125,7 +126,7 @@ pub async fn live_among(
     let mut live = BTreeSet::new();
     for (kind, ids) in by_kind {
         let ids: Vec<Uuid> = ids.into_iter().collect();
-        let rows = tx.fetch_all::<(Uuid, String)>(table(kind).names, args![owner, ids]).await?;
+        let rows = tx.fetch_all::<NameRow>(table(kind).names, args![owner, ids]).await?;
         live.extend(rows.into_iter().map(|row| row.0));
     }
     Ok(live)

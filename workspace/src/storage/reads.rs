@@ -11,7 +11,7 @@ use super::{
     change_set::CHANGES_OF_CALL,
     history::{ChangeRow, change},
     page_of,
-    rows::{EntityRow, entity},
+    rows::{EntityRow, NameRow, entity},
     tables::table,
 };
 use crate::{author::Author, entity::Entity, kind::Kind, tools::EntityReference};
@@ -53,8 +53,8 @@ impl Workspace {
         let mut found = Vec::new();
         for kind in Kind::SEARCHED {
             let args = args![owner, ids.to_vec()];
-            let rows = self.database.fetch_all::<(Uuid, String)>("find entities", table(kind).names, args).await?;
-            found.extend(rows.into_iter().map(|(id, name)| EntityReference { kind, id, name }));
+            let rows = self.database.fetch_all::<NameRow>("find entities", table(kind).names, args).await?;
+            found.extend(rows.into_iter().map(|(id, name, ..)| EntityReference { kind, id, name }));
         }
         Ok(found)
     }

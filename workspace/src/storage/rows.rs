@@ -12,6 +12,9 @@ use crate::{entity::Entity, kind::Kind};
 pub type EntityRow =
     (Uuid, Option<Uuid>, Json<Map<String, Value>>, i64, DateTime<Utc>, DateTime<Utc>, Option<DateTime<Utc>>);
 
+/// The row of an entity by its name: id, name, project and state.
+pub type NameRow = (Uuid, String, Option<Uuid>, Option<String>);
+
 /// Returns the entity of a row.
 pub fn entity(kind: Kind, row: EntityRow) -> Entity {
     let (id, project_id, Json(fields), version, created_at, updated_at, deleted_at) = row;

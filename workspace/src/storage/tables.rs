@@ -19,10 +19,10 @@ pub struct Table {
     pub bytes_within: Sql,
     /// Returns the ids of the owner's live entities within `$2`.
     pub live_ids: Sql,
-    /// Returns the owner's live entities within `$2`, if given, whose names have the most of the texts `$3`: id, project, name,
-    /// state, best first.
+    /// Returns the owner's live entities within `$2` and in the state `$3`, if given: lines of an id and the beginning of the
+    /// folded name.
     pub search: Sql,
-    /// Returns the owner's live entities with the ids `$2`: id and name.
+    /// Returns the owner's live entities with the ids `$2`: id, name, project and state.
     pub names: Sql,
     /// Stores entities with their current state.
     pub put: Sql,
@@ -190,26 +190,20 @@ macro_rules! table {
                     from ", $table, " e
                     where e.owner_id = $1 and ", $is_within, " and e.deleted_at is null
                 "),
-                /// Returns the entities whose names have most of the given texts.
+                /// Returns the ids and the folded names of live entities, as lines of one text: a row for each would cost more than
+                /// its name.
                 SEARCH = concat!("
-                    with parts as materialized (
-                        select value->>'part' as part, cast(value->>'weight' as bigint) as weight
-                        from {each:$3}
-                    )
-                    select e.id, ", $selected, " as project_id, ", $name, ", ", $state, "
+                    select string_agg({id text:e.id} || ' ' || substr(e.folded, 1, 200), '
+')
                     from ", $table, " e
-                    join parts p on {position:e.folded, p.part} > 0
                     where e.owner_id = $1
                       and e.deleted_at is null
                       and (cast($2 as uuid) is null or ", $is_within, ")
-                      and (cast($4 as text) is null or ", $state, " = $4)
-                    group by e.id
-                    order by sum(p.weight) desc, length(", $name, "), e.id desc
-                    limit $5
+                      and (cast($3 as text) is null or ", $state, " = $3)
                 "),
-                /// Returns the names of live entities.
+                /// Returns the names, projects and states of live entities.
                 NAMES = concat!("
-                    select e.id, ", $name, "
+                    select e.id, ", $name, ", ", $selected, " as project_id, ", $state, "
                     from ", $table, " e
                     where e.owner_id = $1 and e.id {in:$2} and e.deleted_at is null
                 "),

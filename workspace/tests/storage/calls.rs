@@ -38,7 +38,7 @@ async fn claim(test: &TestWorkspace) -> Claim {
         traceparent: None,
     };
     test.storage.submit(ANN, &Quotas::default(), &new).await.unwrap();
-    let terms = ClaimTerms { holder: Holder::new(), lease: Duration::from_secs(60), max_crashes: 3 };
+    let terms = ClaimTerms { holder: Holder::new(), lease: Duration::from_secs(60), max_crashes: 3, ingestions: 1 };
     test.storage.claim_queued(&terms, 1).await.unwrap().remove(0)
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use holdfast_shared::{
     page::PageSize,
-    quotas::{Quotas, WorkspaceLimits},
+    quotas::{FileQuotas, Quotas, WorkspaceLimits},
     storage::Erasure,
 };
 use holdfast_workspace::{Action, Author, Filter, Kind, NewEntity, Outcome, Patch, Undo, Undone, Workspace};
@@ -242,7 +242,7 @@ async fn an_owners_workspace_moves_and_is_erased(test: TestWorkspace) {
     let id = project(&test, "Harbour").await;
     test.create(Kind::Task, json!({"title": "t", "project_id": id})).await;
     let before = test.dump(ANN).await;
-    test.storage.move_owner(ANN, "bob", &Quotas::default()).await.unwrap();
+    test.storage.move_owner(ANN, "bob", &Quotas::default(), FileQuotas::default().into()).await.unwrap();
     assert_eq!((test.dump("bob").await, test.dump(ANN).await.len()), (before, 0));
     let changes = test.workspace.changes("bob", None, None, PageSize::ALL).await.unwrap().items;
     assert!(changes.len() == 2 && changes.iter().all(|change| change.user_id == "bob"));

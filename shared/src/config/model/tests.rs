@@ -43,6 +43,8 @@ fn the_settings_decide_about_the_model() {
     check(&["--openai-api-key=k", NAME], "error: CHAT_MODEL_PROVIDER");
     check(&["--anthropic-api-key=k"], "error: CHAT_MODEL_PROVIDER");
     check(&["--vertex-api-key=k"], "error: CHAT_MODEL_PROVIDER");
+    check(&["--vertex-credentials={}"], "error: CHAT_MODEL_PROVIDER");
+    check(&["--google-application-credentials=/a.json"], "scripted/scripted");
 
     check(&["--chat-model-provider=openai", NAME], "error: OPENAI_API_KEY");
     check(&["--chat-model-provider=openai", "--openai-api-key= ", NAME], "error: OPENAI_API_KEY");
@@ -61,8 +63,13 @@ fn the_settings_decide_about_the_model() {
     check(&["--chat-model-provider=ollama", "--ollama-base-url=h", NAME], "error: OLLAMA_BASE_URL");
 
     const VERTEX: &str = "--chat-model-provider=vertex";
-    check(&[VERTEX, "--chat-model-name=gemini-x"], "error: VERTEX_PROJECT_ID");
-    check(&[VERTEX, "--chat-model-name=gemini-x", "--vertex-project-id=p"], "error: VERTEX_API_KEY");
+    const GEMINI: &str = "--chat-model-name=gemini-x";
+    check(&[VERTEX, GEMINI], "vertex/gemini-x");
+    check(&[VERTEX, GEMINI, "--vertex-project-id=p"], "vertex/gemini-x");
+    check(&[VERTEX, GEMINI, "--vertex-api-key=k"], "error: VERTEX_PROJECT_ID");
+    check(&[VERTEX, GEMINI, "--vertex-api-key=k", "--vertex-base-url=http://h"], "error: VERTEX_PROJECT_ID");
+    check(&[VERTEX, GEMINI, "--vertex-project-id=p", "--vertex-base-url=http://h"], "vertex/gemini-x");
+    check(&[VERTEX, GEMINI, "--vertex-project-id=p", "--vertex-base-url=h"], "error: VERTEX_BASE_URL");
     check(&[VERTEX, "--vertex-project-id=p", "--vertex-api-key=k"], "error: CHAT_MODEL_NAME");
     check(&[VERTEX, "--vertex-project-id=p", "--vertex-api-key=k", NAME], "error: CHAT_MODEL_NAME");
     check(&[VERTEX, "--vertex-project-id=p", "--vertex-api-key=k", "--chat-model-name=claude-x"], "vertex/claude-x");
@@ -96,6 +103,13 @@ fn an_agent_may_name_a_provider_or_a_model_or_both() {
 
     check_agent(&OWN, Some("anthropic"), Some("n"), "error: ANTHROPIC_API_KEY");
     check_agent(&OWN, Some("vertex"), Some("gemini-x"), "error: VERTEX_PROJECT_ID");
+    check_agent(
+        &["--vertex-credentials={}", "--openai-api-key=k"],
+        Some("vertex"),
+        Some("gemini-x"),
+        "vertex/gemini-x",
+    );
+    check_agent(&["--gce-metadata-host=h"], Some("vertex"), Some("gemini-x"), "vertex/gemini-x");
     check_agent(&OWN, Some("acme"), Some("n"), "error: model.provider of the agent");
     check_agent(&["--ollama-base-url=h"], Some("ollama"), Some("n"), "error: OLLAMA_BASE_URL");
     check_agent(&[], None, Some("n"), "scripted/scripted");
@@ -114,20 +128,32 @@ fn addresses_end_with_one_slash_and_have_a_version() {
     check(Provider::Gemini, &["--gemini-base-url=http://h:1/"], "http://h:1/v1beta/");
     check(Provider::Gemini, &["--gemini-base-url=http://h:1/v1beta"], "http://h:1/v1beta/");
     check(Provider::Ollama, &["--ollama-base-url=http://h:1"], "http://h:1/");
+}
+
+#[test]
+fn the_address_of_vertex_has_version_project_and_location() {
+    let check = |flags: &[&str], expected: &str| assert_eq!(config(flags).vertex_url("p"), expected);
+    check(&[], "https://aiplatform.googleapis.com/v1/projects/p/locations/global/");
     check(
-        Provider::Vertex,
-        &["--vertex-project-id=p", "--vertex-location=europe-west1"],
+        &["--vertex-location=europe-west1"],
         "https://europe-west1-aiplatform.googleapis.com/v1/projects/p/locations/europe-west1/",
     );
+    check(&["--vertex-base-url=http://h:1"], "http://h:1/v1/projects/p/locations/global/");
     check(
-        Provider::Vertex,
-        &["--vertex-project-id=p"],
-        "https://aiplatform.googleapis.com/v1/projects/p/locations/global/",
+        &["--vertex-base-url=http://h:1/vertex/v1/", "--vertex-location=eu"],
+        "http://h:1/vertex/v1/projects/p/locations/eu/",
     );
 }
 
 #[test]
 fn debug_output_has_no_keys() {
-    let shown = format!("{:?}", config(&["--openai-api-key=secret-value", "--gemini-api-key=secret-value"]));
+    let shown = format!(
+        "{:?}",
+        config(&[
+            "--openai-api-key=secret-value",
+            "--gemini-api-key=secret-value",
+            "--vertex-credentials=secret-value",
+        ])
+    );
     assert!(!shown.contains("secret-value"), "{shown}");
 }

@@ -10,6 +10,7 @@ use crate::{
     approval::{ApprovalKind, ApprovalStatus},
     event::{payload::EntityAccessed, raw_json::RawJson},
     event_id::EventId,
+    file::ToolFile,
     lenient::{self, Growing},
     run::RunStatus,
     subagent::SubagentRole,
@@ -89,6 +90,9 @@ pub struct ToolCallCompleted<'a> {
     /// The entities of the workspace that the call was about.
     #[serde(borrow, default, skip_serializing_if = "Vec::is_empty")]
     pub entities: Vec<EntityAccessed<'a>>,
+    /// The files that the tool has returned.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<ToolFile>,
     /// How long the call took.
     #[serde(default)]
     pub duration_ms: u64,

@@ -11,10 +11,17 @@ use crate::storage::sql::{FencedWrites, Sql, Statement, args, statements};
 use crate::{
     event::{Event, EventBody, RunQueued},
     event_id::EventId,
+    file::UserContent,
     message::{Content, Message, MessageStatus, Role},
     run::{Run, RunStatus, SubmitMode},
     telemetry::Traceparent,
 };
+
+/// The ability to answer messages with files.
+const FILES: i64 = 3;
+
+/// The ability to ingest documents.
+const INGESTION: i64 = 5;
 
 /// An accepted message before the write.
 pub struct Acceptance<'a> {
@@ -34,21 +41,29 @@ pub struct Acceptance<'a> {
 
 /// The message that the run answers.
 pub enum RunInput<'a> {
-    New(&'a str),
+    New(&'a UserContent),
     /// A message of the conversation, which the run answers again.
     Earlier(Box<Message>),
 }
 
-/// `$created_at` and `$priority` are columns of the row that `$from` selects at the end of the text, or constants.
+/// The collections of the conversation of a run.
+macro_rules! knowledge_of {
+    ($conversation:literal) => {
+        concat!("(select c.knowledge from chat_conversations c where c.id = ", $conversation, ")")
+    };
+}
+
+/// `$created_at` and `$priority` are columns of the row that `$from` selects at the end of the text, or constants. A run with
+/// `$knowledge` needs the ability 4.
 macro_rules! insert_run {
-    ($created_at:literal, $priority:expr, $from:literal) => {
+    ($created_at:literal, $priority:expr, $knowledge:expr, $from:literal) => {
         concat!(
             "
         insert into agent_runs (
             id, owner_id, conversation_id, agent_definition_id, position, status, input_message_id,
             output_message_id, archived_to, checkpoint, idempotency_key, idempotency_fingerprint,
             created_at, stream, client_tools, metadata, max_duration_ms, traceparent, version_of,
-            branch, priority, agent_version, needs, steers, queue_round
+            branch, priority, agent_version, needs, steers, knowledge, queue_round
         )
         select $1, $2, $3, $4, $5, 'queued', $6, $7, $8, $8, $9, $10, ",
             $created_at,
@@ -58,9 +73,21 @@ macro_rules! insert_run {
             ",
             (select version from agent_definitions where id = $4),
             ",
+            "case
+                when $19 > 4 then $19
+                when ",
+            $knowledge,
+            " is not null then 4
+                when $19 > 0 and $19 > ",
             needs!("$4"),
-            ",
+            " then $19
+                else ",
+            needs!("$4"),
+            "
+            end,
             $18, ",
+            $knowledge,
+            ", ",
             next_round!("$2"),
             $from
         )
@@ -74,9 +101,9 @@ macro_rules! insert_message {
             "
         insert into chat_messages (
             id, conversation_id, owner_id, run_id, position, turn, role, content, client_id,
-            version_of, status, created_at
+            version_of, attachments, status, created_at
         )
-        select $1, $2, $3, $4, $5, $5, 'user', $6, $7, $8, 'complete', ",
+        select $1, $2, $3, $4, $5, $5, 'user', $6, $7, $8, $9, 'complete', ",
             $created_at,
             "
         from ",
@@ -87,13 +114,23 @@ macro_rules! insert_message {
 
 statements! {
     /// Stores the run of a message in a conversation with a locked row.
-    INSERT_RUN = insert_run!("{now}", priority_behind!("$3"), "
+    INSERT_RUN = insert_run!("{now}", priority_behind!("$3"), knowledge_of!("$3"), "
         returning created_at
     "),
     /// Stores its message.
     INSERT_MESSAGE = insert_message!("created_at", "{fence:agent_runs where id = $4}"),
+    /// Notes that the conversation names files of its owner.
+    USE_FILES = "
+        insert into file_uses (file_id, conversation_id)
+        select f.id, $1
+        from files f
+        where {fenced}
+          and f.owner_id = $2
+          and f.id {in:$3}
+        on conflict (file_id, conversation_id) do nothing
+    ",
     /// Stores the run of the message that creates its conversation.
-    INSERT_FIRST_RUN = insert_run!("last_message_at", "0", "
+    INSERT_FIRST_RUN = insert_run!("last_message_at", "0", "cast(null as jsonb)", "
         from {fence:chat_conversations where id = $3}
     "),
     /// Stores the message that creates its conversation.
@@ -149,14 +186,15 @@ impl<'a> Acceptance<'a> {
     pub fn in_place(&self) -> FencedWrites {
         let run = self.run_row(INSERT_RUN);
         let message = self.message_row(INSERT_MESSAGE);
-        FencedWrites::new(run, message.into_iter().chain(self.first_event()).collect())
+        FencedWrites::new(run, message.into_iter().chain(self.file_uses()).chain(self.first_event()).collect())
     }
 
     /// Returns the writes for a new conversation, after the statement that creates it and returns `last_message_at`.
     pub fn after_creation(&self, conversation: Statement) -> FencedWrites {
         let run = self.run_row(INSERT_FIRST_RUN);
         let message = self.message_row(INSERT_FIRST_MESSAGE);
-        FencedWrites::new(conversation, [run].into_iter().chain(message).chain(self.first_event()).collect())
+        let rest = message.into_iter().chain(self.file_uses()).chain(self.first_event());
+        FencedWrites::new(conversation, [run].into_iter().chain(rest).collect())
     }
 
     fn run_row(&self, sql: Sql) -> Statement {
@@ -181,9 +219,25 @@ impl<'a> Acceptance<'a> {
             new.traceparent.map(|parent| parent.to_string()),
             self.version_of.filter(|_| matches!(self.input, RunInput::Earlier(_))),
             self.branch,
-            new.mode == SubmitMode::Steer && matches!(new.input, MessageInput::New(_))
+            new.mode == SubmitMode::Steer
+                && matches!(&new.input, MessageInput::New(content) if content.attachments.is_empty()),
+            self.least_ability()
         ];
         Statement::new(sql, args)
+    }
+
+    /// Returns the ability that the run needs from its worker, whatever its agent is; 0 for none. A worker of an earlier version
+    /// would answer without the files, or would answer the name of a document.
+    fn least_ability(&self) -> i64 {
+        let has_files = match &self.input {
+            RunInput::New(content) => !content.attachments.is_empty(),
+            RunInput::Earlier(message) => !message.attachments.is_empty(),
+        };
+        match (self.new.options.ingests, has_files) {
+            (true, _) => INGESTION,
+            (false, true) => FILES,
+            (false, false) => 0,
+        }
     }
 
     /// `None` if the run answers an earlier message.
@@ -195,11 +249,20 @@ impl<'a> Acceptance<'a> {
             self.owner,
             self.new.run_id,
             self.position,
-            content,
+            content.text.as_str(),
             self.new.client_message_id.clone(),
-            self.version_of
+            self.version_of,
+            (!content.attachments.is_empty()).then(|| json!(content.attachments))
         ];
         Some(Statement::new(sql, args))
+    }
+
+    /// The conversation names the files of its message, unless they were deleted meanwhile.
+    fn file_uses(&self) -> Option<Statement> {
+        let RunInput::New(content) = self.input else { return None };
+        let files: Vec<Uuid> = content.attachments.iter().map(|attachment| attachment.file_id).collect();
+        let args = || args![self.conversation_id, self.owner, files.clone()];
+        (!files.is_empty()).then(|| Statement::new(USE_FILES, args()))
     }
 
     fn first_event(&self) -> Vec<Statement> {
@@ -238,7 +301,8 @@ impl<'a> Acceptance<'a> {
                 conversation_id: self.conversation_id,
                 run_id: Some(new.run_id),
                 role: Role::User,
-                content: Content::Text(content.to_owned()),
+                content: Content::Text(content.text.clone()),
+                attachments: content.attachments.clone(),
                 status: MessageStatus::Complete,
                 finish_reason: None,
                 retrieval_context: None,

@@ -328,6 +328,7 @@ pub async fn complete_locked(
         output: output.map(Into::into),
         error,
         entities: Vec::new(),
+        files: Vec::new(),
         duration_ms: duration_ms as u64,
     });
     write_answer(tx, run, body).await

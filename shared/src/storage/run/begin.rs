@@ -43,6 +43,8 @@ pub struct Start {
     pub client_tools: Vec<ClientTool>,
     /// The conversation's metadata, merged with the message's own.
     pub metadata: Value,
+    /// The conversation's metadata as earlier runs have left it; `None` for the first run.
+    pub inherited: Option<Value>,
     /// The model's reason for ending the newest step of an earlier attempt.
     pub finish_reason: Option<FinishReason>,
     /// The newest plan of the run. The caller reads it for a planner.
@@ -243,6 +245,7 @@ impl Storage {
                 approvals: Vec::new(),
                 client_tools: Vec::new(),
                 metadata: merged(None, metadata.clone()),
+                inherited: None,
                 finish_reason: None,
                 plan: None,
             })));
@@ -258,6 +261,7 @@ impl Storage {
             })
             .collect();
         earlier.reverse();
+        let inherited = own.inherited.map(|json| json.0);
         let summary = own.up_to.zip(own.summary).map(|(up_to, content)| Summary { up_to, content });
         let mut start = Start {
             history: History { summary, earlier, input: own.message.into() },
@@ -265,7 +269,8 @@ impl Storage {
             calls: Vec::new(),
             approvals: Vec::new(),
             client_tools: own.client_tools.map(|tools| tools.0).unwrap_or_default(),
-            metadata: merged(own.inherited.map(|json| json.0), own.metadata.map(|json| json.0)),
+            metadata: merged(inherited.clone(), own.metadata.map(|json| json.0)),
+            inherited,
             finish_reason: own.run_finish_reason.map(FinishReason::from),
             plan: None,
         };

@@ -28,6 +28,9 @@ pub struct NewChild {
     pub agent_id: Uuid,
     /// The child's input.
     pub task: String,
+    /// The run's metadata, such as its context.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<Value>,
     #[serde(serialize_with = "id_text")]
     conversation_id: Uuid,
     #[serde(serialize_with = "id_text")]
@@ -57,6 +60,7 @@ impl NewChild {
             role: role.as_str(),
             agent_id,
             task,
+            metadata: None,
             conversation_id,
             message_id,
             output_message_id,
@@ -85,14 +89,16 @@ statements! {
             last_message_at, activity_at, bytes
         )
         select {uuid:value->>'conversation_id'}, p.owner_id, {uuid:value->>'agent_id'}, p.id, 1,
-            {now}, {now}, {now}, 4352 + octet_length(value->>'task')", from_parents!()),
+            {now}, {now}, {now},
+            4352 + octet_length(value->>'task') + coalesce(octet_length(value->>'metadata'), 0)",
+        from_parents!()),
     /// Queues the children. Their traces continue their parents'.
     INSERT_RUNS = concat!("
         insert into agent_runs (
             id, owner_id, conversation_id, agent_definition_id, position, status, input_message_id,
             output_message_id, archived_to, checkpoint, created_at, stream, traceparent,
             agent_version, queue_round, parent_run_id, parent_call_id, subagent_role, top_run_id,
-            depth, needs
+            depth, metadata, needs
         )
         select {uuid:value->>'child_run_id'}, p.owner_id, {uuid:value->>'conversation_id'},
             {uuid:value->>'agent_id'}, 1, 'queued', {uuid:value->>'message_id'},
@@ -108,7 +114,7 @@ statements! {
             end,
             ", next_round!("p.owner_id"), ",
             p.id, value->>'call_id', value->>'role', coalesce(p.top_run_id, p.id), p.depth + 1,
-            ", needs!("{uuid:value->>'agent_id'}", "1"), from_parents!()),
+            value->'metadata', ", needs!("{uuid:value->>'agent_id'}", "1"), from_parents!()),
     /// Stores the children's inputs.
     INSERT_MESSAGES = concat!("
         insert into chat_messages (

@@ -8,8 +8,10 @@ use std::{
 use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
 use sqlx::{FromRow, types::Json};
+use tokio::sync::OwnedSemaphorePermit;
 use uuid::Uuid;
 
+use super::holder::Holder;
 use crate::storage::{
     Error, Storage,
     rows::traceparent,
@@ -22,28 +24,6 @@ use crate::{
     message::{Content, Message, MessageStatus, Role},
     telemetry::Traceparent,
 };
-
-/// The name of one worker process, unique per start.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Holder(String);
-
-impl Holder {
-    /// Returns a new unique name.
-    pub fn new() -> Self {
-        Self(format!("worker-{}", Uuid::now_v7().simple()))
-    }
-
-    /// Returns the name, as the database stores it.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl Default for Holder {
-    fn default() -> Self {
-        Self::new()
-    }
-}
 
 /// The right to write one attempt of one run. Only storage creates claims, so no other code can write a run.
 #[derive(Debug, Clone)]
@@ -91,6 +71,19 @@ pub struct Claim {
     pub started: Event,
     /// The run's input, if it opens its conversation and this attempt is the first.
     pub first_input: Option<Arc<FirstInput>>,
+    /// The work of a run that asks no model.
+    pub ingestion: Option<Ingestion>,
+    /// The collections that the conversation had at the time of the run's submission.
+    pub knowledge: Vec<Uuid>,
+    /// The worker's place that an ingestion takes, until the last clone of the claim is gone.
+    pub place: Option<Arc<OwnedSemaphorePermit>>,
+}
+
+/// The work of a run that makes a document ready for searches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ingestion {
+    /// The document; `None` if it was deleted.
+    pub document_id: Option<Uuid>,
 }
 
 /// The database's clock, estimated without a request. It is late by the duration of the claim's answer. It misses later
@@ -142,10 +135,13 @@ struct ClaimRow {
     input_message_id: Uuid,
     input_client_id: Option<String>,
     input_content: Option<String>,
+    ingests: bool,
+    knowledge: Option<Json<Vec<Uuid>>>,
+    document_id: Option<Uuid>,
 }
 
 /// The message that opens a conversation, and the options of its run. The claim has them, so that such a run begins
-/// without a read. A long message and tools of the client come with BEGIN, because a worker claims many runs at once.
+/// without a read. A long message, one with files and tools of the client come with BEGIN, because a worker claims many runs at once.
 #[derive(Debug, Clone)]
 pub struct FirstInput {
     /// The message.
@@ -166,6 +162,7 @@ impl ClaimRow {
                 run_id: Some(self.id),
                 role: Role::User,
                 content: Content::Text(content),
+                attachments: Vec::new(),
                 status: MessageStatus::Complete,
                 finish_reason: None,
                 retrieval_context: None,
@@ -187,6 +184,8 @@ pub struct ClaimTerms {
     pub lease: Duration,
     /// Crashes at which a run fails.
     pub max_crashes: usize,
+    /// The worker's free places for ingestions of documents.
+    pub ingestions: usize,
 }
 
 impl ClaimTerms {
@@ -198,12 +197,12 @@ impl ClaimTerms {
 
 /// Claims the candidates that `$cte` selects. `archived_to` becomes `<attempt>-1`.
 ///
-/// A worker of this version has the abilities 2 ([`super::needs`]). It leaves runs that need more to workers of a later one.
+/// A worker of this version has the abilities 5 ([`super::needs`]). It leaves runs that need more to workers of a later one.
 ///
 /// - `$1` holder, `$2` lease in ms, `$3` limit
 /// - `$4` the crashes at which a run fails, `$5` the crashes from which it is a suspect
 macro_rules! take {
-    ($cte:literal) => {
+    ($cte:expr) => {
         concat!(
             "
         with candidates as materialized (",
@@ -216,7 +215,7 @@ macro_rules! take {
         set status = 'running',
             attempt = attempt + 1,
             archived_to = (attempt + 1) * 4294967296 + 1,
-            claimed_with = (attempt + 1) * 100 + 2,
+            claimed_with = (attempt + 1) * 100 + 5,
             holder = $1,
             lease_until = {after:$2},
             executing = true,
@@ -252,9 +251,20 @@ macro_rules! take {
                 then (
                     select m.content
                     from chat_messages m
-                    where m.id = input_message_id and octet_length(m.content) <= 16384
+                    where m.id = input_message_id
+                      and octet_length(m.content) <= 16384
+                      and m.attachments is null
                 )
-            end as input_content"
+            end as input_content,
+            knowledge, needs = 5 as ingests,
+            case
+                when needs = 5
+                then (
+                    select d.id
+                    from documents d
+                    where d.conversation_id = agent_runs.conversation_id and d.deleted_at is null
+                )
+            end as document_id"
         )
     };
 }
@@ -272,7 +282,7 @@ statements! {
           and r.cancel_requested_at is null
           and r.crashes < $5
           and r.crashes < $4
-          and r.needs <= 2
+          and r.needs <= 5
         order by r.lease_until
     "),
     /// Archives the first event of each attempt.
@@ -367,6 +377,9 @@ async fn start_attempts(
             clock: DatabaseClock { database_time: row.claimed_at, received_at },
             started,
             first_input,
+            ingestion: row.ingests.then_some(Ingestion { document_id: row.document_id }),
+            knowledge: row.knowledge.map(|knowledge| knowledge.0).unwrap_or_default(),
+            place: None,
         });
     }
     if !chunks.is_empty() {

@@ -13,6 +13,7 @@ use super::{
     outcomes::{ChildEnd, ParentCall, answer_ancestors},
 };
 use crate::{
+    citation::AnswerSources,
     ending::Ending,
     event::{Event, EventBody},
     event_id::EventId,
@@ -67,6 +68,11 @@ impl RunEnd<'_> {
             }
         }
         serde_json::json!(parts.into_storable())
+    }
+
+    /// Returns the documents of the answer.
+    pub fn sources(&self) -> AnswerSources {
+        self.answer.parts.sources()
     }
 
     /// Returns the run's usage, if there is any.
@@ -160,7 +166,7 @@ statements! {
         from agent_runs
         where id = $3 and status in ('queued', 'running', 'waiting')
         returning id, client_id, conversation_id, run_id, position, role, content_type, content,
-            status, finish_reason, retrieval_context, superseded_at, created_at
+            attachments, status, finish_reason, retrieval_context, superseded_at, created_at
     ",
 }
 
@@ -272,7 +278,7 @@ async fn insert_answer(tx: &mut Tx, closing: &RunEnd<'_>) -> Result<Option<Messa
             position,
             closing.answer.text.as_str(),
             closing.ending.message_status().as_str(),
-            serde_json::json!({"agent_run_id": closing.run_id}),
+            closing.sources().context(Some(closing.run_id)),
             closing.finish_text()
         ],
     );

@@ -4,7 +4,6 @@
 //! (`completion`), and any other run in a transaction.
 
 use chrono::{DateTime, Utc};
-use serde_json::json;
 use uuid::Uuid;
 
 use super::{
@@ -16,6 +15,7 @@ use super::{
 };
 use crate::{
     approval::ApprovalStatus,
+    citation::AnswerSources,
     ending::Ending,
     event::{ApprovalResolved, Event, EventBody},
     event_id::EventId,
@@ -131,7 +131,8 @@ impl Storage {
         let created_at = claim.clock.now();
         let events = closing.events(Some(answer_of(closing, created_at)));
         let (chunk, parts) = (chunk_of(closing.tail, &events), closing.parts(&events));
-        if chunk.body.len() > MAX_BYTES {
+        // The statement of a group stores no documents.
+        if chunk.body.len() > MAX_BYTES || closing.sources() != AnswerSources::default() {
             return Ok(None);
         }
         let completion = Completion::new(claim, closing, created_at, parts, chunk);
@@ -164,9 +165,10 @@ fn answer_of(closing: &RunEnd<'_>, now: DateTime<Utc>) -> Message {
         run_id: Some(closing.run_id),
         role: Role::Assistant,
         content: Content::Text(closing.answer.text.clone()),
+        attachments: Vec::new(),
         status: closing.ending.message_status(),
         finish_reason: closing.finish_reason(),
-        retrieval_context: Some(json!({"agent_run_id": closing.run_id})),
+        retrieval_context: closing.sources().context(Some(closing.run_id)),
         superseded_at: None,
         version: None,
         created_at: now,

@@ -51,7 +51,8 @@ statements! {
             finish_reason = coalesce($8, finish_reason),
             model = coalesce($9, model),
             crashes = case when $7 then 0 else crashes end,
-            probation = case when $7 then null else probation end
+            probation = case when $7 then null else probation end,
+            needs = case when $10 and needs < 3 then 3 else needs end
         where ", held!(), " and archived_to < $3
         returning id
     "),
@@ -78,7 +79,8 @@ impl Storage {
                 progress.usage_json(),
                 progress.step_completed,
                 progress.finish_text(),
-                progress.model.clone()
+                progress.model.clone(),
+                progress.has_files()
             ];
             FencedWrites::new(Statement::new(EXTEND, args), writes_of(claim.run_id, chunk))
         };

@@ -1,7 +1,7 @@
 //! The protocol of a run: a file per step, and the parts that several steps share. ARCHITECTURE.md describes it in "the
 //! life of a run", and `tests/model` is its model.
 //!
-//! - SUBMIT: `submit`, `locked_conversation`, `accept`, `opening`, `supersede`. CLAIM: `claim`, `queued`, `suspects`.
+//! - SUBMIT: `submit`, `locked_conversation`, `accept`, `opening`, `supersede`; `ingestion` for documents. CLAIM: `claim`, `queued`, `suspects`.
 //!   BEGIN: `begin`, `summary`. RENEW: `lease`.
 //! - The holder's writes: FLUSH in `flush`, FINISH in `finish` and `completion`, LEAVE in `release`.
 //! - Plans and roles: `planning`. Runs below a run: `children` starts them, `outcomes` answers their parent, `orphans` cancels them.
@@ -25,12 +25,15 @@ mod completion;
 mod deaths;
 mod durable;
 mod edit_plan;
+mod elements;
 mod end;
 mod expire;
 mod finish;
 mod flush;
 mod forwarded;
 mod group;
+mod holder;
+mod ingestion;
 mod lease;
 mod locked_conversation;
 mod needs;
@@ -61,18 +64,21 @@ pub use self::{
     cancel::CancelOutcome,
     children::NewChild,
     chunk::ArchiveChunk,
-    claim::{Claim, ClaimTerms, Holder},
+    claim::{Claim, ClaimTerms, Ingestion},
     closing::{Answer, Closed},
     edit_plan::{EditOutcome, PendingEdit},
+    elements::{CallState, NewApproval, NewCheckpoint, NewTraceMessage, ToldPassage},
     end::{EndedRun, cancel_in_conversation},
     finish::FinishOutcome,
     flush::FlushOutcome,
+    holder::Holder,
+    ingestion::{IngestOutcome, NewDocument},
     lease::RenewedLease,
     new_run::{CommittedMessage, MessageInput, NewRun, RunOptions, SubmitOutcome, Target},
     planning::{NewRole, StepState, TakenEdit},
-    progress::{CallState, NewApproval, NewCheckpoint, NewTraceMessage, Progress},
+    progress::Progress,
     release::{Release, ReleaseOutcome},
-    retire::RetireCounts,
+    retire::RetireOutcome,
     statements::{FENCED, SPARE, STATEMENTS},
     steering::SteeringMessage,
     summary::Summary,

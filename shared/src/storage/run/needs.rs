@@ -1,7 +1,8 @@
-//! The abilities that a run needs from its worker.
+//! The abilities that a run needs from its worker: 5 if it ingests a document, 4 if it has documents to answer from, 3 if its
+//! message has files, or since a tool has returned files, else those of its agent.
 
-/// The abilities that a run of this agent's newest version needs from its worker: 1 for a definition with an extension, and 2
-/// for a planner's. A run below another needs at least 1.
+/// The abilities that a run of this agent's newest version needs from its worker: 1 for a definition with an extension, 2 for a
+/// planner's, 3 for one with a memory, and 4 for one with documents. A run below another needs at least 1.
 macro_rules! needs {
     ($agent:literal) => {
         needs!($agent, "0")
@@ -12,6 +13,8 @@ macro_rules! needs {
                 select coalesce(
                     max(
                         case
+                            when v.extension->>'knowledge' is not null then 4
+                            when v.extension->>'memory' is not null then 3
                             when v.extension->>'kind' is not null then 2
                             when v.extension is not null then 1
                             else ",

@@ -10,6 +10,7 @@ use crate::storage::quota::ROWS;
 use crate::{
     conversation::{Conversation, Handle},
     event::Event,
+    file::UserContent,
     idempotency::IdempotencyKey,
     message::Message,
     run::{Run, SubmitMode},
@@ -47,7 +48,7 @@ impl NewRun {
     pub fn bytes(&self) -> usize {
         let RunOptions { client_tools, metadata, .. } = &self.options;
         let tools = if client_tools.is_empty() { 0 } else { serde_json::json!(client_tools).to_string().len() };
-        ROWS + self.input.content().map_or(0, str::len)
+        ROWS + self.input.content().map_or(0, UserContent::stored_bytes)
             + tools
             + metadata.as_ref().map_or(0, |own| own.to_string().len())
     }
@@ -64,11 +65,13 @@ pub struct RunOptions {
     pub metadata: Option<Value>,
     /// Time limit of the run if its agent sets none; else the deployment's.
     pub max_duration: Option<Duration>,
+    /// True if the run makes the document of its conversation ready for searches, and asks no model.
+    pub ingests: bool,
 }
 
 impl Default for RunOptions {
     fn default() -> Self {
-        Self { stream: true, client_tools: Vec::new(), metadata: None, max_duration: None }
+        Self { stream: true, client_tools: Vec::new(), metadata: None, max_duration: None, ingests: false }
     }
 }
 
@@ -76,11 +79,11 @@ impl Default for RunOptions {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MessageInput {
     /// A new message after all others.
-    New(String),
+    New(UserContent),
     /// A new message that replaces an earlier one and all that follows it.
     Edit {
-        /// The new text.
-        content: String,
+        /// The new text, with its files.
+        content: UserContent,
         /// The replaced message.
         replace_from: Uuid,
     },
@@ -92,8 +95,8 @@ pub enum MessageInput {
 }
 
 impl MessageInput {
-    /// Returns the new message's text, if there is a new message.
-    pub fn content(&self) -> Option<&str> {
+    /// Returns the text and the files of the new message, if there is one.
+    pub const fn content(&self) -> Option<&UserContent> {
         match self {
             Self::New(content) | Self::Edit { content, .. } => Some(content),
             Self::Again { .. } => None,

@@ -48,11 +48,11 @@ pub struct Opening {
 }
 
 impl Opening {
-    /// Returns the message of a new conversation; `None` if the run answers an earlier message, or if the message is too
-    /// large for a group.
+    /// Returns the message of a new conversation; `None` if the run answers an earlier message, if the message has
+    /// files, or if it is too large for a group.
     pub fn of(acceptance: &Acceptance<'_>, share: Share) -> Option<Self> {
         let (new, RunInput::New(content)) = (acceptance.new, &acceptance.input) else { return None };
-        if share.brings > MAX_BYTES {
+        if share.brings > MAX_BYTES || !content.attachments.is_empty() {
             return None;
         }
         let options = &new.options;
@@ -66,7 +66,7 @@ impl Opening {
             message_id: acceptance.message_id,
             output_message_id: acceptance.output_message_id,
             client_id: new.client_message_id.clone(),
-            content: (*content).to_owned(),
+            content: content.text.clone(),
             stream: options.stream,
             client_tools: (!options.client_tools.is_empty()).then(|| json!(options.client_tools)),
             metadata: options.metadata.clone(),

@@ -221,6 +221,7 @@ impl LoggedOutcome {
             output: output.map(|output| output.as_str().into()),
             error,
             entities: Vec::new(),
+            files: Vec::new(),
             duration_ms: self.duration_ms,
         });
         vec![completed, call]

@@ -1,26 +1,17 @@
 //! The rows of a run's progress, written in one transaction with the events that report it.
 
-use chrono::{DateTime, SecondsFormat, Utc};
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::{
     children::{NewChild, spawns},
+    elements::{CallState, NewApproval, NewCheckpoint, NewTraceMessage, ToldPassage},
     planning::{NewRole, StepState, TakenEdit, plan_row, planning_rows},
     steering::{SteeringMessage, joins},
 };
-use crate::storage::sql::{Statement, args, id_text, optional_id_text, statements};
-use crate::{
-    approval::ApprovalKind,
-    event::ExecutedBy,
-    event_id::EventId,
-    finish_reason::FinishReason,
-    plan::Plan,
-    tool::{Effect, ToolCallStatus, ToolError},
-    trace::{Node, RequestedCall, TraceRole},
-    usage::Usage,
-};
+use crate::storage::sql::{Statement, args, statements};
+use crate::{event_id::EventId, finish_reason::FinishReason, plan::Plan, usage::Usage};
 
 /// Rows that belong to a chunk of events. Progress merges with later progress, in order.
 #[derive(Debug, Clone, Default)]
@@ -31,6 +22,8 @@ pub struct Progress {
     pub calls: Vec<CallState>,
     /// New questions.
     pub approvals: Vec<NewApproval>,
+    /// Passages that the model has before it now.
+    pub passages: Vec<ToldPassage>,
     /// Children to start, with the intents of their calls.
     pub children: Vec<NewChild>,
     /// Messages that join the run.
@@ -57,134 +50,23 @@ pub struct Progress {
     pub model: Option<String>,
 }
 
-/// A new message of the trace.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct NewTraceMessage {
-    /// Its number in the run, from 1.
-    pub position: u32,
-    /// Its step, from 1; 0 for the messages before the first step.
-    pub step: u32,
-    /// The author of the message.
-    pub role: TraceRole,
-    /// Plain text; the output of a tool for the role `tool`.
-    pub content: String,
-    /// Calls that a message of the assistant requests.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub tool_calls: Vec<RequestedCall>,
-    /// The call whose result a message of a tool is, or whose plan gives the model a task.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub call_id: Option<String>,
-    /// True if a tool's message reports a failure.
-    pub is_error: bool,
-    /// Tokens of the model call that wrote this message.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub usage: Option<Usage>,
-    /// The model that wrote this message, as `<provider>/<name>`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub model: Option<String>,
-    /// The step of a plan that it belongs to.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub plan_step: Option<u32>,
-}
-
-impl NewTraceMessage {
-    /// Returns whether a plan has given the model this message as a task.
-    pub fn is_task(&self) -> bool {
-        self.role == TraceRole::User && self.call_id.is_some()
-    }
-}
-
-/// A tool call with its current state.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct CallState {
-    /// `call_` and a UUIDv7 in hexadecimal digits.
-    pub call_id: String,
-    /// The step that requested it, from 1.
-    pub step: u32,
-    /// Its index among the calls of the step, from 0.
-    pub position: usize,
-    /// Name of the tool, as the model knows it.
-    pub name: String,
-    /// The party that executes the call; `None` for an unknown tool.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub by: Option<ExecutedBy>,
-    /// Arguments of the call; an approver may have edited them.
-    pub input: Value,
-    /// Effect of the tool when the call was planned.
-    pub effect: Effect,
-    /// Tells how far the call has got.
-    pub status: ToolCallStatus,
-    /// JSON schema of the arguments, for a tool that the client executes.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub schema: Option<Value>,
-    /// Time by which the client must answer, for a tool that it executes.
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "optional_time")]
-    pub expires_at: Option<DateTime<Utc>>,
-    /// The child run that answers the call.
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "optional_id_text")]
-    pub child_run_id: Option<Uuid>,
-    /// Output of the tool, up to 256 KiB.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub output: Option<String>,
-    /// Set where the call failed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub error: Option<ToolError>,
-    /// Time from the call to its outcome.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub duration_ms: Option<u64>,
-}
-
-/// A new question to a human.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct NewApproval {
-    /// UUIDv7.
-    #[serde(serialize_with = "id_text")]
-    pub id: Uuid,
-    /// The call in question.
-    pub call_id: String,
-    /// The reason for the question.
-    pub kind: ApprovalKind,
-    /// Name of the tool, as `<server>__<tool>`.
-    pub name: String,
-    /// Arguments of the call, as the model wrote them.
-    pub input: Value,
-    /// JSON schema that edited arguments must fit.
-    pub schema: Value,
-    /// Time by which a human must answer, by the database's clock.
-    #[serde(serialize_with = "time")]
-    pub expires_at: DateTime<Utc>,
-}
-
-/// A completed node of the executor's graph.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct NewCheckpoint {
-    /// UUIDv7.
-    #[serde(serialize_with = "id_text")]
-    pub id: Uuid,
-    /// The completed node.
-    pub node: Node,
-    /// Steps begun so far.
-    pub step: u32,
-    /// The newest event of the run at this point.
-    #[serde(serialize_with = "packed")]
-    pub event_id: EventId,
-    /// Messages of the trace at this point.
-    pub messages: usize,
-    /// JSON that later runs of the conversation inherit.
-    pub metadata: Value,
-}
-
 impl Progress {
     /// Returns whether there is nothing to write.
     pub fn is_empty(&self) -> bool {
         self.messages.is_empty()
             && self.calls.is_empty()
             && self.approvals.is_empty()
+            && self.passages.is_empty()
             && self.checkpoints.is_empty()
             && self.resume_at.is_none()
             && !self.step_completed
             && self.usage.is_none()
             && self.finish_reason.is_none()
+    }
+
+    /// Returns whether a tool has returned files. A worker of a version without files would continue without them.
+    pub fn has_files(&self) -> bool {
+        self.calls.iter().any(|call| !call.files.is_empty())
     }
 
     /// Returns the usage as the database stores it.
@@ -205,6 +87,7 @@ impl Progress {
             self.calls.push(call);
         }
         self.approvals.extend(later.approvals);
+        self.passages.extend(later.passages);
         self.children.extend(later.children);
         self.steering.extend(later.steering);
         for plan in later.plans {
@@ -244,12 +127,13 @@ statements! {
     UPSERT_CALLS = "
         insert into agent_run_tool_calls (
             run_id, call_id, step, position, name, executed_by, input, effect, status, schema,
-            expires_at, output, error, duration_ms, child_run_id, created_at, completed_at
+            expires_at, output, error, files, duration_ms, child_run_id, created_at, completed_at
         )
         select {uuid:value->>'run_id'}, value->>'call_id', cast(value->>'step' as bigint),
             cast(value->>'position' as bigint), value->>'name', value->>'by', value->'input',
             value->>'effect', value->>'status', value->'schema', {time:value->>'expires_at'},
-            value->>'output', value->'error', cast(value->>'duration_ms' as bigint),
+            value->>'output', value->'error', value->'files',
+            cast(value->>'duration_ms' as bigint),
             {uuid:value->>'child_run_id'}, {now},
             case when value->>'status' = 'completed' then {now} end
         from {each:$1}
@@ -262,9 +146,18 @@ statements! {
             expires_at = excluded.expires_at,
             output = excluded.output,
             error = excluded.error,
+            files = excluded.files,
             duration_ms = excluded.duration_ms,
             child_run_id = excluded.child_run_id,
             completed_at = excluded.completed_at
+    ",
+    /// Notes that runs name the files that their tools have returned.
+    USE_FILES = "
+        insert into run_files (file_id, run_id)
+        select {uuid:value->>'file_id'}, {uuid:value->>'run_id'}
+        from {each:$1}
+        where {fenced:cast(value->>'run_id' as uuid)}
+        on conflict (file_id, run_id) do nothing
     ",
     /// Stores new questions.
     INSERT_APPROVALS = "
@@ -281,6 +174,20 @@ statements! {
             {time:value->>'expires_at'}
         from {each:$1}
         where {fenced:cast(value->>'run_id' as uuid)}
+    ",
+    /// Stores the passages that models have before them.
+    INSERT_PASSAGES = "
+        insert into run_passages (run_id, number, document_id, passage, score, call_id)
+        select {uuid:value->>'run_id'}, cast(value->>'number' as bigint),
+            {uuid:value->>'document_id'}, cast(value->>'passage' as bigint),
+            cast(value->>'score' as double precision), value->>'call_id'
+        from {each:$1}
+        where {fenced:cast(value->>'run_id' as uuid)}
+        on conflict (run_id, number) do update
+        set document_id = excluded.document_id,
+            passage = excluded.passage,
+            score = excluded.score,
+            call_id = excluded.call_id
     ",
     /// Stores new checkpoints.
     INSERT_CHECKPOINTS = "
@@ -309,7 +216,9 @@ pub fn rows_of(progress: &[(Uuid, &Progress)]) -> Vec<Statement> {
     };
     push(INSERT_MESSAGES, elements(progress, |progress| &progress.messages));
     push(UPSERT_CALLS, elements(progress, |progress| &progress.calls));
+    push(USE_FILES, used_files(progress));
     push(INSERT_APPROVALS, elements(progress, |progress| &progress.approvals));
+    push(INSERT_PASSAGES, elements(progress, |progress| &progress.passages));
     rows.extend(spawns(elements(progress, |progress| &progress.children)));
     rows.extend(joins(elements(progress, |progress| &progress.steering)));
     let plans = elements_as(progress, |progress| &progress.plans, plan_row);
@@ -321,6 +230,16 @@ pub fn rows_of(progress: &[(Uuid, &Progress)]) -> Vec<Statement> {
         rows.push(Statement::new(INSERT_CHECKPOINTS, args![Value::from(checkpoints)]).spare());
     }
     rows
+}
+
+/// Returns the files that the calls of these runs have returned.
+fn used_files(progress: &[(Uuid, &Progress)]) -> Vec<Value> {
+    let of_run = |(run_id, progress): &(Uuid, &Progress)| {
+        let run_id = run_id.simple().to_string();
+        let files = progress.calls.iter().flat_map(|call| &call.files);
+        files.map(|file| json!({"file_id": file.file_id.simple().to_string(), "run_id": run_id})).collect::<Vec<_>>()
+    };
+    progress.iter().flat_map(of_run).collect()
 }
 
 /// Returns the elements as JSON, each with the id of its run.
@@ -344,19 +263,4 @@ fn elements_as<T>(
         elements.extend(of(progress).iter().map(|element| with_run(run_id, element)));
     }
     elements
-}
-
-fn packed<S: Serializer>(id: &EventId, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_i64(id.packed())
-}
-
-fn time<S: Serializer>(at: &DateTime<Utc>, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(&at.to_rfc3339_opts(SecondsFormat::Millis, false))
-}
-
-fn optional_time<S: Serializer>(at: &Option<DateTime<Utc>>, serializer: S) -> Result<S::Ok, S::Error> {
-    match at {
-        Some(at) => time(at, serializer),
-        None => serializer.serialize_none(),
-    }
 }

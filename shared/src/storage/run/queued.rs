@@ -1,25 +1,25 @@
 //! CLAIM of queued runs, in the order of the queue.
 
 use super::claim::{Claim, ClaimTerms, take};
-use crate::storage::{Error, Storage, sql::statements};
+use crate::storage::{
+    Error, Storage,
+    sql::{args, statements},
+};
 
-statements! {
-    /// Claims queued runs.
-    ///
-    /// PostgreSQL plans a worker's statements without their parameters. The constant limit of 2048 makes it read the queue by
-    /// its index; for an unknown limit it would sort the whole queue. The offset prevents a join of all unfinished runs, so
-    /// PostgreSQL looks each one up. It locks the rows one by one, in order, until there are enough, and skips locked runs.
-    TAKE_QUEUED = take!("
-        with head as materialized (
-            select *
-            from (
+/// The first runs of the queue with this condition, without those that wait for another run of their conversation.
+macro_rules! first {
+    ($needs:literal) => {
+        concat!(
+            "
                 select r.id, r.owner_id, r.priority, r.queue_round
                 from agent_runs r
                 where r.status = 'queued'
                   and r.priority >= 0
                   and r.crashes < $5
                   and r.crashes < $4
-                  and r.needs <= 2
+                  and r.needs ",
+            $needs,
+            "
                   and not exists (
                       select 1
                       from agent_runs earlier
@@ -29,9 +29,34 @@ statements! {
                       limit 1 offset 0
                   )
                 order by r.priority desc, r.queue_round, r.id
-                limit 2048
+                limit 2048"
+        )
+    };
+}
+
+statements! {
+    /// Claims queued runs, among them at most `$6` ingestions of documents, so that these leave slots for conversations.
+    ///
+    /// PostgreSQL plans a worker's statements without their parameters. The constant limit of 2048 makes it read the queue by
+    /// its index; for an unknown limit it would sort the whole queue. The offset prevents a join of all unfinished runs, so
+    /// PostgreSQL looks each one up. It locks the rows one by one, in order, until there are enough, and skips locked runs.
+    TAKE_QUEUED = take!(concat!("
+        with answers as materialized (
+            select *
+            from (", first!("< 5"), "
             ) longest
             limit $3 * 4 + 64
+        ),
+        documents as materialized (
+            select *
+            from (", first!("= 5"), "
+            ) longest
+            limit $6
+        ),
+        head as materialized (
+            select * from answers
+            union all
+            select * from documents
         ),
         owners as materialized (
             select owner_id,
@@ -78,15 +103,18 @@ statements! {
             limit 1000000 offset 0
         ) locked
         where candidate_id is not null
-    "),
+    ")),
 }
 
 impl Storage {
     /// Claims up to `limit` queued runs, only the first of each conversation. The order is priority, then the owner
     /// with fewer running runs (up to 100), then the owner's turn, then age. The claim reads only the head of the
     /// queue, in which owners take turns (`queue_round`), and no blocked run. So it costs the same with 100,000 queued
-    /// runs as with a hundred.
+    /// runs as with a hundred; it walks only past the queued documents before them, of which each owner has few. Ingestions
+    /// beyond the worker's free places stay in the queue.
     pub async fn claim_queued(&self, terms: &ClaimTerms, limit: usize) -> Result<Vec<Claim>, Error> {
-        self.take("claim queued runs", TAKE_QUEUED, terms, limit).await
+        let args =
+            args![terms.holder.as_str(), terms.lease, limit, terms.max_crashes, terms.suspicious(), terms.ingestions];
+        self.take_with("claim queued runs", TAKE_QUEUED, args, terms.max_crashes).await
     }
 }

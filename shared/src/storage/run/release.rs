@@ -68,7 +68,8 @@ statements! {
             finish_reason = coalesce($7, finish_reason),
             model = coalesce($8, model),
             crashes = case when $6 then 0 else crashes end,
-            probation = case when $6 then null else probation end
+            probation = case when $6 then null else probation end,
+            needs = case when $11 and needs < 3 then 3 else needs end
         where id = $1
         returning id, top_run_id
     ",
@@ -170,7 +171,8 @@ impl Storage {
                     Release::WaitingForChildren if awaits.is_none() => Some("resumed".to_owned()),
                     _ => None,
                 },
-                awaits.map(str::to_owned)
+                awaits.map(str::to_owned),
+                progress.has_files()
             ];
             let writes = chunk.as_ref().map(|chunk| writes_of(claim.run_id, chunk)).unwrap_or_default();
             let fenced = FencedWrites::new(Statement::new(RELEASE, args), writes);

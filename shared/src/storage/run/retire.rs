@@ -8,13 +8,15 @@ use crate::storage::{
     Error, Storage,
     sql::{Commit, Tx, args, statements},
 };
-/// The numbers of one sweep.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RetireCounts {
+/// The removals of one sweep.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RetireOutcome {
     /// Runs whose events were removed.
     pub runs: usize,
     /// Removed conversations.
     pub conversations: usize,
+    /// The runs of these conversations, whose logs the caller removes.
+    pub removed_runs: Vec<Uuid>,
 }
 
 /// Most rows of one transaction, so that it never holds locks for long.
@@ -40,29 +42,36 @@ statements! {
         delete from run_events
         where run_id {in:$1}
     ",
-    /// Removes deleted conversations whose runs have all ended, after the conversations below them are hidden.
+    /// Locks deleted conversations whose runs have all ended, after the conversations below them are hidden.
+    LOCK_DELETED_CONVERSATIONS = "
+        select c.id
+        from chat_conversations c
+        where c.deleted_at is not null
+          and not exists (
+              select 1
+              from agent_runs r
+              where r.conversation_id = c.id
+                and r.status in ('queued', 'running', 'waiting')
+          )
+          and not exists (
+              select 1
+              from agent_runs r
+              join chat_conversations below on below.parent_run_id = r.id
+              where r.conversation_id = c.id and below.deleted_at is null
+          )
+        limit $1
+        {skip locked}
+    ",
+    /// Returns the runs of conversations.
+    RUNS_OF_DELETED = "
+        select id
+        from agent_runs
+        where conversation_id {in:$1}
+    ",
+    /// Removes conversations, with their messages, runs and events.
     DELETE_CONVERSATIONS = "
         delete from chat_conversations
-        where id in (
-            select c.id
-            from chat_conversations c
-            where c.deleted_at is not null
-              and not exists (
-                  select 1
-                  from agent_runs r
-                  where r.conversation_id = c.id
-                    and r.status in ('queued', 'running', 'waiting')
-              )
-              and not exists (
-                  select 1
-                  from agent_runs r
-                  join chat_conversations below on below.parent_run_id = r.id
-                  where r.conversation_id = c.id and below.deleted_at is null
-              )
-            limit $1
-            {skip locked}
-        )
-        returning id
+        where id {in:$1}
     ",
     /// Removes the checkpoints of conversations.
     DELETE_CHECKPOINTS = "
@@ -87,13 +96,14 @@ impl Storage {
     /// Removes the events of runs that ended longer than `retention` ago, and deleted conversations whose runs have all
     /// ended. It also removes earlier definitions of agents that no run needs. After `budget`, it leaves the rest to
     /// the next sweep.
-    pub async fn retire(&self, retention: Duration, budget: Duration) -> Result<RetireCounts, Error> {
+    pub async fn retire(&self, retention: Duration, budget: Duration) -> Result<RetireOutcome, Error> {
         let until = Instant::now() + budget;
-        let mut retired = RetireCounts { runs: 0, conversations: 0 };
+        let mut retired = RetireOutcome::default();
         loop {
             let batch = self.retire_batch(retention).await?;
             retired.runs += batch.runs;
             retired.conversations += batch.conversations;
+            retired.removed_runs.extend(batch.removed_runs);
             let is_full = batch.runs.max(batch.conversations) >= BATCH as usize;
             if !is_full || Instant::now() >= until {
                 return Ok(retired);
@@ -101,7 +111,7 @@ impl Storage {
         }
     }
 
-    async fn retire_batch(&self, retention: Duration) -> Result<RetireCounts, Error> {
+    async fn retire_batch(&self, retention: Duration) -> Result<RetireOutcome, Error> {
         const DOING: &str = "remove expired events and deleted conversations";
         self.hide_conversations_below().await?;
         let retire_events = async |tx: &mut Tx| {
@@ -115,18 +125,24 @@ impl Storage {
         };
         // Order matters: conversations are locked before runs, so they cannot be in the transaction above.
         let retire_conversations = async |tx: &mut Tx| {
-            let conversations = tx.fetch_all::<(Uuid,)>(DELETE_CONVERSATIONS, args![BATCH]);
-            let removed: Vec<Uuid> = conversations.await?.into_iter().map(|row| row.0).collect();
-            let conversations = removed.len();
-            if conversations > 0 {
-                tx.execute(DELETE_CHECKPOINTS, args![removed]).await?;
+            let conversations = tx.fetch_all::<(Uuid,)>(LOCK_DELETED_CONVERSATIONS, args![BATCH]);
+            let conversations: Vec<Uuid> = conversations.await?.into_iter().map(|row| row.0).collect();
+            let (removed, mut runs) = (conversations.len(), Vec::new());
+            if removed > 0 {
+                runs = tx.fetch_all::<(Uuid,)>(RUNS_OF_DELETED, args![conversations.clone()]).await?;
+                tx.execute(DELETE_CONVERSATIONS, args![conversations.clone()]).await?;
+                tx.execute(DELETE_CHECKPOINTS, args![conversations]).await?;
             }
             tx.execute(DELETE_VERSIONS, args![]).await?;
-            Ok(Commit(conversations))
+            Ok(Commit((removed, runs)))
         };
-        Ok(RetireCounts {
-            runs: self.database.transact(DOING, retire_events).await?,
-            conversations: self.database.transact(DOING, retire_conversations).await?,
-        })
+        let runs = self.database.transact(DOING, retire_events).await?;
+        let (conversations, removed_runs) = self.database.transact(DOING, retire_conversations).await?;
+        Ok(RetireOutcome { runs, conversations, removed_runs: removed_runs.into_iter().map(|row| row.0).collect() })
+    }
+
+    /// Removes deleted rows from the file's log of writes, as far as no reader needs it. PostgreSQL has none of its own.
+    pub async fn truncate_log(&self) -> Result<bool, Error> {
+        self.database.truncate_log().await
     }
 }

@@ -2,8 +2,9 @@
 
 use super::{
     accept, ancestor, answer, attempt, begin, blocked, cancel, children, chunk, claim, closing, completion, deaths,
-    durable, edit_plan, end, expire, flush, forwarded, lease, locked_conversation, opening, orphans, outcomes,
-    planning, progress, queued, release, retire, steering, submit, summary, supersede, suspects, sweep, unfinished,
+    durable, edit_plan, end, expire, flush, forwarded, ingestion, lease, locked_conversation, opening, orphans,
+    outcomes, planning, progress, queued, release, retire, steering, submit, summary, supersede, suspects, sweep,
+    unfinished,
 };
 use crate::storage::sql::{FencedTexts, Sql};
 
@@ -28,6 +29,7 @@ pub const STATEMENTS: &[&[Sql]] = &[
     expire::STATEMENTS,
     flush::STATEMENTS,
     forwarded::STATEMENTS,
+    ingestion::STATEMENTS,
     lease::STATEMENTS,
     locked_conversation::STATEMENTS,
     opening::STATEMENTS,
@@ -52,7 +54,9 @@ const CHUNK: &[Sql] = &[
     chunk::INSERT_EVENTS,
     progress::INSERT_MESSAGES,
     progress::UPSERT_CALLS,
+    progress::USE_FILES,
     progress::INSERT_APPROVALS,
+    progress::INSERT_PASSAGES,
     children::INSERT_CONVERSATIONS,
     children::INSERT_RUNS,
     children::INSERT_MESSAGES,
@@ -71,11 +75,15 @@ const CHUNK: &[Sql] = &[
 
 /// The statements of each fenced write.
 pub const FENCED: &[FencedTexts] = &[
-    FencedTexts { before: &[], fence: accept::INSERT_RUN, writes: &[accept::INSERT_MESSAGE, chunk::INSERT_EVENTS] },
+    FencedTexts {
+        before: &[],
+        fence: accept::INSERT_RUN,
+        writes: &[accept::INSERT_MESSAGE, accept::USE_FILES, chunk::INSERT_EVENTS],
+    },
     FencedTexts {
         before: &[],
         fence: locked_conversation::CREATE,
-        writes: &[accept::INSERT_FIRST_RUN, accept::INSERT_FIRST_MESSAGE, chunk::INSERT_EVENTS],
+        writes: &[accept::INSERT_FIRST_RUN, accept::INSERT_FIRST_MESSAGE, accept::USE_FILES, chunk::INSERT_EVENTS],
     },
     FencedTexts {
         before: &[("opening", opening::OPENING), ("owner", opening::OWNER)],
@@ -93,7 +101,9 @@ pub const FENCED: &[FencedTexts] = &[
             completion::INSERT_CHUNKS,
             progress::INSERT_MESSAGES,
             progress::UPSERT_CALLS,
+            progress::USE_FILES,
             progress::INSERT_APPROVALS,
+            progress::INSERT_PASSAGES,
             progress::INSERT_CHECKPOINTS,
         ],
     },

@@ -24,6 +24,7 @@ use crate::{
     approval::ApprovalStatus,
     conversation::{Conversation, title_of},
     event::Event,
+    file::UserContent,
     idempotency::IdempotencyKey,
     message::{Message, Role},
     quotas::{QuotaExceeded, Quotas},
@@ -108,7 +109,7 @@ impl Storage {
         owner: &str,
         quotas: &Quotas,
         new: &NewRun,
-        (agent_id, content): (Option<Uuid>, &str),
+        (agent_id, content): (Option<Uuid>, &UserContent),
     ) -> Result<Option<SubmitOutcome>, Error> {
         let id = Uuid::now_v7();
         let acceptance = Acceptance::new(owner, new, (id, agent_id), 1, RunInput::New(content));
@@ -137,6 +138,7 @@ fn opened(id: Uuid, agent_id: Option<Uuid>, created_at: DateTime<Utc>) -> Conver
         id,
         title: None,
         agent_id,
+        knowledge: Vec::new(),
         live_run_id: None,
         forked_from: None,
         forked_conversation_id: None,
@@ -146,7 +148,8 @@ fn opened(id: Uuid, agent_id: Option<Uuid>, created_at: DateTime<Utc>) -> Conver
     }
 }
 
-async fn store(tx: &mut Tx, owner: &str, quotas: &Quotas, new: &NewRun) -> Result<SubmitOutcome, Error> {
+/// Stores an accepted message with its run in the transaction.
+pub async fn store(tx: &mut Tx, owner: &str, quotas: &Quotas, new: &NewRun) -> Result<SubmitOutcome, Error> {
     if let Some(key) = &new.key
         && let Some(earlier) = find_by_key(tx, owner, key).await?
     {
@@ -199,7 +202,14 @@ async fn store(tx: &mut Tx, owner: &str, quotas: &Quotas, new: &NewRun) -> Resul
 
 fn refused(exceeded: QuotaExceeded, quotas: &Quotas) -> SubmitOutcome {
     match exceeded {
-        QuotaExceeded::Bytes(max) => SubmitOutcome::QuotaExceeded(max),
+        // A message brings no file and no memory of its own.
+        QuotaExceeded::Bytes(max)
+        | QuotaExceeded::Files(max)
+        | QuotaExceeded::FileBytes(max)
+        | QuotaExceeded::Memories(max)
+        | QuotaExceeded::Collections(max)
+        | QuotaExceeded::Documents(max) => SubmitOutcome::QuotaExceeded(max),
+        QuotaExceeded::TextBytes(max) => SubmitOutcome::QuotaExceeded(max as usize),
         QuotaExceeded::Runs(room) => SubmitOutcome::TooManyRuns(quotas.runs.unwrap_or(room)),
     }
 }
@@ -211,7 +221,7 @@ fn accepted(
     ended: Vec<EndedRun>,
     cancel_requested: Vec<Uuid>,
 ) -> SubmitOutcome {
-    conversation.title = conversation.title.or_else(|| title_of(input.content()?));
+    conversation.title = conversation.title.or_else(|| title_of(&input.content()?.text));
     conversation.live_run_id = conversation.live_run_id.or(Some(run.id));
     SubmitOutcome::Accepted(Box::new(CommittedMessage { conversation, message, run, queued, ended, cancel_requested }))
 }

@@ -51,6 +51,11 @@ statements! {
 }
 
 impl Database {
+    /// Returns whether this is PostgreSQL, for a parameter that only one of the two understands.
+    pub const fn is_postgres(&self) -> bool {
+        matches!(self, Self::Postgres(_))
+    }
+
     /// Returns the number of connections.
     pub fn connections(&self) -> Connections {
         match self {
@@ -97,6 +102,16 @@ impl Database {
             Self::Sqlite { writer, .. } => {
                 let query = sqlx::query_as_with(AssertSqlSafe(sql.for_sqlite()), sqlite_args(args));
                 writer.note(within(query.fetch_all(writer.pool())).await).map_err(Error::doing(doing))
+            }
+        }
+    }
+
+    /// Truncates SQLite's log of writes, which has rows that are deleted since. Returns false if a reader still needs the log.
+    pub async fn truncate_log(&self) -> Result<bool, Error> {
+        match self {
+            Self::Postgres(_) => Ok(true),
+            Self::Sqlite { writer, .. } => {
+                writer.truncate_log().await.map_err(Error::doing("truncate the log of writes"))
             }
         }
     }

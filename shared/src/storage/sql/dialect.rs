@@ -10,11 +10,11 @@
 //! - `{object}('name', expression, …)`: a JSON object
 //! - `{id text:column}`, `{json:column}`: an id, or JSON, as a value of such an object
 //! - `{uuid:expression}`, `{time:expression}`, `{bytes:expression}`: the id, the time or the bytes of a text
-//! - `{position:text, part}`: the place of a part in a text, from 1; 0 if the text does not have it
 //! - `{fenced}`, `{fenced:id}`: whether the fence let the write pass, or the row of this id ([`super::batch`])
 //! - `{array type:$n}`: an array, for statements of PostgreSQL alone
 //! - `{fence:table where condition}`: the row of the fence, or none; SQLite finds it by the condition
-//! - `{for update}`, `{skip locked}`, `{skip locked of r}`: row locks; SQLite needs none, because its transactions run alone
+//! - `{for update}`, `{for share}`, `{skip locked}`, `{skip locked of r}`: row locks; SQLite needs none, because its
+//!   transactions run alone
 
 const SQLITE_TIME: &str = "'%Y-%m-%dT%H:%M:%f+00:00'";
 const POSTGRES_NOW: &str = "date_trunc('milliseconds', statement_timestamp())";
@@ -46,12 +46,11 @@ fn postgres_word(word: &str, parameter: &str) -> String {
         "uuid" => format!("cast({parameter} as uuid)"),
         "time" => format!("cast({parameter} as timestamptz)"),
         "bytes" => format!("convert_to({parameter}, 'utf8')"),
-        "position" => format!("strpos({parameter})"),
         "fenced" if parameter.is_empty() => "exists (select 1 from fence)".to_owned(),
         "fenced" => format!("exists (select 1 from fence where fence.id = {parameter})"),
         word if word.starts_with("array ") => format!("cast({parameter} as {}[])", &word["array ".len()..]),
         "fence" => word.to_owned(),
-        "for update" => "for update".to_owned(),
+        "for update" | "for share" => word.to_owned(),
         "skip locked" => "for update skip locked".to_owned(),
         "skip locked of r" => "for update of r skip locked".to_owned(),
         _ => panic!("unknown word {{{word}}} in SQL"),
@@ -74,10 +73,9 @@ pub fn sqlite(sql: &'static str) -> String {
         "uuid" => format!("unhex({parameter})"),
         "time" => parameter.to_owned(),
         "bytes" => format!("cast({parameter} as blob)"),
-        "position" => format!("instr({parameter})"),
         "fenced" => "true".to_owned(),
         "fence" => parameter.to_owned(),
-        "for update" | "skip locked" | "skip locked of r" => String::new(),
+        "for update" | "for share" | "skip locked" | "skip locked of r" => String::new(),
         _ => panic!("unknown word {{{word}}} in SQL"),
     })
 }

@@ -8,9 +8,11 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
-use sqlx::{Connection as _, Sqlite, SqliteConnection, SqlitePool, Transaction, sqlite::SqlitePoolOptions};
+use sqlx::{
+    AssertSqlSafe, Connection as _, Sqlite, SqliteConnection, SqlitePool, Transaction, sqlite::SqlitePoolOptions,
+};
 
-use super::{database::within, error::is_of_the_file};
+use super::{database::within, error::is_of_the_file, pool::ACQUIRE};
 
 #[derive(Clone)]
 pub struct SqliteWriter {
@@ -54,6 +56,22 @@ impl SqliteWriter {
     pub async fn probe(&self) -> Result<(), sqlx::Error> {
         let written = within(sqlx::raw_sql("pragma user_version = 0").execute(&self.pool)).await;
         self.note(written).map(drop)
+    }
+
+    /// Moves all writes from the log beside the file into the file, and truncates the log, because it also has rows that are
+    /// deleted since. Returns false if a reader still needs it.
+    pub async fn truncate_log(&self) -> Result<bool, sqlx::Error> {
+        let truncate = async {
+            let mut connection = self.pool.acquire().await?;
+            // A long read, such as that of a backup, must not hold up the writer.
+            sqlx::raw_sql("pragma busy_timeout = 0").execute(&mut *connection).await?;
+            let checkpoint = sqlx::query_as::<_, (i64, i64, i64)>("pragma wal_checkpoint(truncate)");
+            let truncated = checkpoint.fetch_one(&mut *connection).await;
+            let wait_again = format!("pragma busy_timeout = {}", ACQUIRE.as_millis());
+            sqlx::raw_sql(AssertSqlSafe(wait_again)).execute(&mut *connection).await?;
+            truncated.map(|(is_busy, _, _)| is_busy == 0)
+        };
+        within(truncate).await
     }
 }
 

@@ -1,0 +1,49 @@
+//! The names of files: without folders, and without what would hide their ending.
+
+use crate::media_type;
+
+/// Characters of a file's name; the end of a longer one stays, because it has the ending.
+const MAX_NAME_CHARS: usize = 200;
+
+/// Characters that turn the direction of a text, and so hide the ending of a name.
+const TURNS: [char; 9] =
+    ['\u{202a}', '\u{202b}', '\u{202c}', '\u{202d}', '\u{202e}', '\u{2066}', '\u{2067}', '\u{2068}', '\u{2069}'];
+
+/// The name of a file without one.
+const UNNAMED: &str = "file";
+
+/// Returns the name of a file without its folders, and without characters that a terminal or a header would obey.
+pub fn plain_name(name: &str) -> String {
+    let name = name.rsplit(['/', '\\']).next().unwrap_or_default();
+    let plain: Vec<char> = name.chars().filter(|c| !c.is_control() && !TURNS.contains(c)).collect();
+    let kept: String = plain[plain.len().saturating_sub(MAX_NAME_CHARS)..].iter().collect();
+    Some(kept.trim()).filter(|name| !name.is_empty()).unwrap_or(UNNAMED).to_owned()
+}
+
+/// Returns the name of a call's file that has none of its own, such as `draw.png` and `draw-2.png`. `number` counts the files
+/// of the call, from 1.
+pub fn name_from_tool(tool: &str, number: usize, media_type: &str) -> String {
+    let counted = if number == 1 { tool.to_owned() } else { format!("{tool}-{number}") };
+    plain_name(&match media_type::ending(media_type) {
+        Some(ending) => format!("{counted}.{ending}"),
+        None => counted,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_without_a_name_has_its_tools_and_the_ending_of_its_type() {
+        let check = |tool: &str, number: usize, media_type: &str, expected: &str| {
+            assert_eq!(name_from_tool(tool, number, media_type), expected);
+        };
+        check("draw", 1, "image/png", "draw.png");
+        check("draw", 2, "image/jpeg", "draw-2.jpg");
+        check("report", 1, "application/pdf", "report.pdf");
+        check("read", 1, "text/plain", "read.txt");
+        check("read", 1, "application/octet-stream", "read");
+        check("../a\u{202e}", 1, "image/gif", "a.gif");
+    }
+}
