@@ -1,0 +1,248 @@
+//! The steps of an ingestion. Each is stored as it is done, so a later attempt continues after it.
+//!
+//! Invariant: each write is fenced: the attempt holds its run, and the document is not deleted.
+
+use std::{collections::BTreeMap, ops::Range};
+
+use holdfast_shared::database::{Commit, Error, RollBack, Sql, Tx, Value as Parameter, args};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::{Knowledge, texts::PIECE_CHARS};
+use crate::words::words_of;
+
+/// Passages of one transaction, so that it never holds the one writer of SQLite for long.
+const PASSAGES: usize = 100;
+
+/// The right to write a document: an attempt at its run.
+#[derive(Debug, Clone, Copy)]
+pub struct Hold {
+    /// The document.
+    pub document_id: Uuid,
+    /// The run.
+    pub run_id: Uuid,
+    /// The attempt.
+    pub attempt: u32,
+}
+
+/// The outcome of a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StoreOutcome {
+    /// It is stored.
+    Stored,
+    /// The attempt does not hold its run any more, or the document was deleted.
+    Fenced,
+    /// The texts of the owner's documents would have more bytes than this together. Nothing is stored.
+    TooMuchText(u64),
+}
+
+/// How far an ingestion is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ingested {
+    /// The file of the document.
+    pub file_id: Uuid,
+    /// Its owner.
+    pub owner_id: String,
+    /// Its name for people.
+    pub title: String,
+    /// The media type of the file.
+    pub media_type: String,
+    /// Characters and passages of the extracted text, once it is stored.
+    pub extracted: Option<(u64, u64)>,
+    /// True if searches find the document.
+    pub is_indexed: bool,
+}
+
+holdfast_shared::statements! {
+    /// Returns how far an ingestion is.
+    INGESTED = "
+        select file_id, owner_id, title, media_type, chars, passages, indexed_at is not null
+        from documents
+        where id = $1 and deleted_at is null
+    ",
+    /// Locks a document, if an attempt holds its run, and returns the owner.
+    HOLD = "
+        select d.owner_id
+        from documents d
+        join agent_runs r on r.id = $2
+        where d.id = $1
+          and d.deleted_at is null
+          and r.conversation_id = d.conversation_id
+          and r.attempt = $3
+          and r.status = 'running'
+        {for update}
+    ",
+    /// Stores the words of passages.
+    INDEX_PASSAGES {
+        postgres = "
+            update passages
+            set words = cast(each.value->>'lexemes' as tsvector)
+            from jsonb_array_elements($2) as each(value)
+            where document_id = $1 and number = cast(each.value->>'number' as bigint)
+        ",
+        sqlite = "
+            update passages
+            set words = each.value->>'words'
+            from json_each($2) as each
+            where document_id = $1 and number = cast(each.value->>'number' as bigint)
+        ",
+    },
+    /// Lets searches find a document.
+    NOTE_INDEXED = "
+        update documents
+        set indexed_at = {now}
+        where id = $1
+    ",
+    /// Returns the number of a document's collection.
+    COLLECTION_NUMBER = "
+        select c.number
+        from documents d
+        join collections c on c.id = d.collection_id
+        where d.id = $1
+    ",
+    /// Returns passages of a document from a number on that are not in the index, with the titles for their words.
+    UNINDEXED = "
+        select number, start_at, end_at, heading
+        from passages
+        where document_id = $1 and words is null
+        order by number
+        limit $2
+    ",
+    /// Returns some pieces of a text, in order.
+    PIECES_OF = "
+        select number, body
+        from document_texts
+        where document_id = $1 and number >= $2 and number < $3
+        order by number
+    ",
+}
+
+impl Knowledge {
+    /// Returns how far the ingestion of a document is; `None` if it was deleted.
+    pub async fn ingested(&self, document_id: Uuid) -> Result<Option<Ingested>, Error> {
+        type Row = (Uuid, String, String, String, Option<i64>, i64, bool);
+        let row = self.database.fetch_optional::<Row>("read a document's state", INGESTED, args![document_id]);
+        Ok(row.await?.map(|(file_id, owner_id, title, media_type, chars, passages, is_indexed)| Ingested {
+            file_id,
+            owner_id,
+            title,
+            media_type,
+            extracted: chars.map(|chars| (chars as u64, passages as u64)),
+            is_indexed,
+        }))
+    }
+
+    /// Puts the words of the next passages into the index. Returns their number; `None` if the attempt is fenced.
+    pub async fn index_some(&self, hold: Hold) -> Result<Option<usize>, Error> {
+        const DOING: &str = "read passages to index";
+        type Unindexed = (i64, i64, i64, Option<String>);
+        let args = args![hold.document_id, PASSAGES];
+        let passages = self.database.fetch_all::<Unindexed>(DOING, UNINDEXED, args).await?;
+        let (Some(first), Some(last)) = (passages.first(), passages.last()) else { return Ok(Some(0)) };
+        let number = self.database.fetch_optional::<(i64,)>(DOING, COLLECTION_NUMBER, args![hold.document_id]);
+        let Some((collection,)) = number.await? else { return Ok(None) };
+        let text = self.own_text(hold.document_id, first.1 as u64..last.2 as u64).await?;
+        let rows = tokio::task::spawn_blocking(move || {
+            let of_passage = |(number, start, end, heading): &Unindexed| {
+                let text = text.part(*start as u64..*end as u64);
+                let words = words_of(&format!("{} {text}", heading.as_deref().unwrap_or_default()));
+                let (lexemes, words) = terms(collection, &words);
+                json!({"number": number, "lexemes": lexemes, "words": words})
+            };
+            Value::Array(passages.iter().map(of_passage).collect())
+        });
+        let rows = rows.await.expect("words are found without a panic");
+        let indexed = rows.as_array().map_or(0, Vec::len);
+        let writes = vec![(INDEX_PASSAGES, args![hold.document_id, rows])];
+        let outcome = self.step("index passages", hold, writes).await?;
+        Ok((outcome == StoreOutcome::Stored).then_some(indexed))
+    }
+
+    /// Lets searches find the document.
+    pub async fn note_indexed(&self, hold: Hold) -> Result<StoreOutcome, Error> {
+        let writes = vec![(NOTE_INDEXED, args![hold.document_id])];
+        self.step("let searches find a document", hold, writes).await
+    }
+
+    /// Makes fenced writes in a transaction.
+    pub(super) async fn step(
+        &self,
+        doing: &'static str,
+        hold: Hold,
+        writes: Vec<(Sql, Vec<Parameter>)>,
+    ) -> Result<StoreOutcome, Error> {
+        let write = async |tx: &mut Tx| {
+            if held_by(tx, hold).await?.is_none() {
+                return Ok(RollBack(StoreOutcome::Fenced));
+            }
+            for (sql, args) in writes {
+                tx.execute(sql, args).await?;
+            }
+            Ok(Commit(StoreOutcome::Stored))
+        };
+        self.database.transact(doing, write).await
+    }
+
+    /// Returns a part of a document's text to its own ingestion.
+    pub(super) async fn own_text(&self, document_id: Uuid, range: Range<u64>) -> Result<OwnText, Error> {
+        let (first, last) = (range.start / PIECE_CHARS, range.end.div_ceil(PIECE_CHARS));
+        let args = args![document_id, first as i64, last as i64];
+        let pieces = self.database.fetch_all::<(i64, String)>("read a document's text", PIECES_OF, args).await?;
+        Ok(OwnText { start: first * PIECE_CHARS, chars: pieces.iter().flat_map(|(_, body)| body.chars()).collect() })
+    }
+}
+
+/// Returns the owner of a document, and locks it until the transaction ends; `None` if the attempt is fenced.
+pub(super) async fn held_by(tx: &mut Tx, hold: Hold) -> Result<Option<String>, Error> {
+    let Hold { document_id, run_id, attempt } = hold;
+    let row = tx.fetch_optional::<(String,)>(HOLD, args![document_id, run_id, attempt]).await?;
+    Ok(row.map(|row| row.0))
+}
+
+/// A part of a document's text, whose characters can be found by their places.
+pub(super) struct OwnText {
+    start: u64,
+    chars: Vec<char>,
+}
+
+impl OwnText {
+    /// Returns the characters of the range.
+    pub fn part(&self, range: Range<u64>) -> String {
+        let place = |at: u64| (at.saturating_sub(self.start) as usize).min(self.chars.len());
+        self.chars[place(range.start)..place(range.end)].iter().collect()
+    }
+}
+
+/// Most places of one word that PostgreSQL keeps, and the last place.
+const PLACES: usize = 255;
+const LAST_PLACE: usize = 16_383;
+
+/// Returns the words of a passage in the index of a collection, for PostgreSQL and for SQLite.
+fn terms(collection: i64, words: &[String]) -> (String, String) {
+    let terms: Vec<String> = words.iter().map(|word| term(collection, word)).collect();
+    let mut places: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for (at, term) in terms.iter().enumerate() {
+        let places = places.entry(term).or_default();
+        if places.len() < PLACES {
+            places.push((at + 1).min(LAST_PLACE).to_string());
+        }
+    }
+    let lexemes = places.iter().map(|(term, places)| format!("{term}:{}", places.join(","))).collect::<Vec<_>>();
+    (lexemes.join(" "), terms.join(" "))
+}
+
+/// Returns a word as the index of a collection has it.
+pub(super) fn term(collection: i64, word: &str) -> String {
+    format!("c{collection}z{word}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn terms_begin_with_their_collection() {
+        let words = ["run".to_owned(), "log".to_owned(), "run".to_owned()];
+        assert_eq!(terms(7, &words), ("c7zlog:2 c7zrun:1,3".to_owned(), "c7zrun c7zlog c7zrun".to_owned()));
+    }
+}

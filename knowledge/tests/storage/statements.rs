@@ -1,0 +1,32 @@
+//! The statements of knowledge, on the schema that the migrations make.
+
+use holdfast_knowledge::statement_texts;
+use sqlx::{AssertSqlSafe, Connection, Executor, SqlSafeStr, SqliteConnection};
+
+use crate::{
+    backends::{TestKnowledge, connect_postgres},
+    on_both_databases,
+};
+
+on_both_databases!(the_database_can_prepare_every_statement);
+
+async fn the_database_can_prepare_every_statement(test: TestKnowledge) {
+    let texts = statement_texts(test.storage.back_end());
+    assert!(texts.len() > 30, "{} statements", texts.len());
+    let mut refused = Vec::new();
+    for (name, text) in texts {
+        let text = AssertSqlSafe(text).into_sql_str();
+        let prepared = match test.urls() {
+            (Some(url), _) => {
+                let mut connection = connect_postgres(&url).await;
+                connection.prepare(text).await.map(drop)
+            }
+            (None, file) => {
+                let mut connection = SqliteConnection::connect(&file).await.unwrap();
+                connection.prepare(text).await.map(drop)
+            }
+        };
+        refused.extend(prepared.err().map(|error| format!("{name}: {error}")));
+    }
+    assert!(refused.is_empty(), "{refused:#?}");
+}
