@@ -4,7 +4,7 @@ use std::{error::Error, sync::Arc, time::Duration};
 
 use apalis::{layers::WorkerBuilderExt, prelude::*};
 use holdfast_shared::{
-    queue::{ClaimSettings, Claims, MakeRoom},
+    queue::{ClaimSettings, Claims, IngestionPlaces, MakeRoom},
     storage::{Claim, Room},
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
@@ -27,11 +27,14 @@ const LAST_WRITES: Duration = Duration::from_secs(3);
 /// Executes claims until `shutdown`, then drains.
 pub async fn consume(shared: &Arc<WorkerState>, shutdown: CancellationToken) {
     let config = &shared.worker.config;
+    // Documents never hold up all conversations.
+    let ingestions = shared.worker.knowledge.ingestions.min((config.worker_concurrency / 2).max(1));
     let settings = ClaimSettings {
         terms: shared.claim_terms(),
         slots: config.worker_concurrency,
         poll: config.poll,
         sweep: config.sweep,
+        places: IngestionPlaces::new(ingestions),
     };
     let claims = Claims::new(
         shared.worker.storage.clone(),

@@ -104,6 +104,11 @@ impl Leases {
         self.lock().values().filter(|entry| entry.raise(signal)).count()
     }
 
+    /// Returns the number of runs of this process.
+    pub fn count(&self) -> usize {
+        self.lock().len()
+    }
+
     fn attempts(&self) -> HashMap<Uuid, u32> {
         self.lock().iter().map(|(run_id, entry)| (*run_id, entry.attempt)).collect()
     }

@@ -3,15 +3,21 @@
 //! The modules, in the order in which a run passes them: `consumer` (apalis hands out claims), `lease` (renewals and
 //! stop signals), `agents` (definitions), `executor` (the steps of a run). Then `model` (clients of providers), `tools`
 //! (MCP servers and others) and `recorder` (the only writer of events). `sweeper` ends runs whose worker or human did
-//! not answer, and `forgotten` removes anonymous users who do not return. `spans` has the OpenTelemetry spans of all of
+//! not answer, `memories` ends what agents
+//! remember, `missing_vectors` starts runs for documents that lack vectors, and `forgotten` removes anonymous users who do not return. `spans` has the OpenTelemetry spans of all of
 //! them.
 
 mod agents;
 mod consumer;
+mod document_texts;
 mod executor;
 mod family;
+mod file_memory;
+mod files;
 mod forgotten;
 mod lease;
+mod memories;
+mod missing_vectors;
 pub mod model;
 mod recorder;
 mod spans;
@@ -20,20 +26,26 @@ mod tools;
 
 use std::{sync::Arc, time::Duration};
 
+use holdfast_extraction::Extractor;
+use holdfast_knowledge::Knowledge;
 use holdfast_shared::{
-    config::{PlannerConfig, RunConfig, ToolsConfig, WebSearchConfig},
+    config::{FilesConfig, KnowledgeConfig, PlannerConfig, RunConfig, ToolsConfig, WebSearchConfig},
+    file_store::FileStore,
     queue::Queue,
-    quotas::{Quotas, WorkspaceLimits},
+    quotas::{FileLimits, KnowledgeLimits, MemoryLimits, Quotas, WorkspaceLimits},
     run_log::RunLog,
     schema::SchemaChecks,
     storage::{ClaimTerms, Holder, Storage},
 };
 use holdfast_workspace::WebSearch;
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use agents::Agents;
+use document_texts::DocumentTexts;
+use file_memory::FileMemory;
 use lease::Leases;
-use model::Models;
+use model::{Embedder, Models};
 pub use tools::mcp::{Children, guard};
 
 use tools::mcp::Mcp;
@@ -41,10 +53,24 @@ use tools::mcp::Mcp;
 /// Everything that executing runs needs.
 pub struct Worker {
     pub storage: Storage,
+    /// The contents of files.
+    pub file_store: FileStore,
     pub run_log: RunLog,
     pub queue: Queue,
     pub models: Models,
     pub config: RunConfig,
+    /// Settings of files.
+    pub files: FilesConfig,
+    /// Settings of documents and their passages.
+    pub knowledge: KnowledgeConfig,
+    /// Turns passages and questions into vectors, if a provider of vectors is set.
+    pub embedder: Option<Arc<Embedder>>,
+    /// Bytes of memory for vectors.
+    pub vector_bytes: usize,
+    /// Pause before a document without vectors is tried again.
+    pub embedding_pause: Duration,
+    /// Extracts the texts of documents.
+    pub extractor: Extractor,
     pub tools: ToolsConfig,
     pub planner: PlannerConfig,
     /// Starts those MCP servers that are commands.
@@ -53,8 +79,14 @@ pub struct Worker {
     pub archive_retention: Duration,
     /// The quotas of an owner that subagents must keep to.
     pub quotas: Quotas,
+    /// The quotas of the files that tools return.
+    pub file_limits: FileLimits,
+    /// The quotas of the texts that are extracted.
+    pub knowledge_limits: KnowledgeLimits,
     /// The limits of one owner's workspace, which runs change.
     pub workspace_limits: WorkspaceLimits,
+    /// The limits of what agents remember of one owner.
+    pub memory_limits: MemoryLimits,
     /// The provider of web searches.
     pub web_search: WebSearchConfig,
     /// An anonymous user who is absent for longer is removed; `None` keeps all of them.
@@ -70,13 +102,24 @@ struct WorkerState {
     mcp: Arc<Mcp>,
     schemas: SchemaChecks,
     web_search: Option<WebSearch>,
+    file_memory: FileMemory,
+    documents: Knowledge,
+    document_texts: DocumentTexts,
+    /// A permit for each extraction.
+    extractions: Semaphore,
 }
 
 impl WorkerState {
     /// Returns the terms on which this process claims runs.
     fn claim_terms(&self) -> ClaimTerms {
         let config = &self.worker.config;
-        ClaimTerms { holder: self.holder.clone(), lease: config.lease, max_crashes: config.max_crashes }
+        ClaimTerms {
+            holder: self.holder.clone(),
+            lease: config.lease,
+            max_crashes: config.max_crashes,
+            // The queue knows the free places.
+            ingestions: 0,
+        }
     }
 }
 
@@ -91,6 +134,10 @@ impl Worker {
             mcp: Mcp::new(&self.tools, Arc::clone(&self.children)),
             schemas: SchemaChecks::new(&self.tools),
             web_search: WebSearch::new(&self.web_search),
+            file_memory: FileMemory::new(self.files.worker_file_bytes),
+            documents: Knowledge::new(&self.storage, self.knowledge_limits, self.vector_bytes),
+            document_texts: DocumentTexts::default(),
+            extractions: Semaphore::new(self.knowledge.extractions),
             worker: self,
         });
         tracing::info!(
@@ -103,13 +150,14 @@ impl Worker {
         let keeper = tokio::spawn(lease::keep(Arc::clone(&shared), background.clone()));
         let cancels = tokio::spawn(lease::listen_for_cancels(Arc::clone(&shared), background.clone()));
         let sweeper = tokio::spawn(sweeper::sweep(Arc::clone(&shared), background.clone()));
+        let file_sweep = tokio::spawn(files::sweep(Arc::clone(&shared), background.clone()));
         let warming = Arc::clone(&shared);
         let warming = tokio::spawn(async move { agents::warm_up(&warming.worker.storage, &warming.mcp).await });
         consumer::consume(&shared, shutdown).await;
         // Order matters: leases are renewed until the last run has ended or was handed over.
         background.cancel();
         warming.abort();
-        let _ = tokio::join!(keeper, cancels, sweeper);
+        let _ = tokio::join!(keeper, cancels, sweeper, file_sweep);
         shared.mcp.close().await;
         tracing::info!("worker stopped");
     }

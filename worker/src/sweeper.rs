@@ -13,7 +13,7 @@ use holdfast_shared::{
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::{WorkerState, family, forgotten};
+use crate::{WorkerState, family, forgotten, memories, missing_vectors};
 
 /// Sweeps at each interval until `stop`.
 pub async fn sweep(shared: Arc<WorkerState>, stop: CancellationToken) {
@@ -66,18 +66,36 @@ async fn sweep_once(shared: &WorkerState) {
         }
     }
     sweep_families(shared).await;
-    match worker.storage.retire(worker.archive_retention, worker.config.sweep).await {
-        Ok(retired) if retired.runs + retired.conversations > 0 => {
-            tracing::info!(
-                runs = retired.runs,
-                conversations = retired.conversations,
-                "removed data past its retention"
-            );
-        }
-        Ok(_) => {}
-        Err(error) => tracing::warn!(error = &error as &dyn Error, "failed to remove data past its retention"),
-    }
+    retire(shared).await;
+    memories::sweep(shared).await;
+    missing_vectors::sweep(shared).await;
     forgotten::forget(shared).await;
+    match worker.storage.truncate_log().await {
+        Ok(true) => {}
+        Ok(false) => tracing::debug!("a reader still needs the log of writes; the next sweep truncates it"),
+        Err(error) => tracing::warn!(error = &error as &dyn Error, "failed to truncate the log of writes"),
+    }
+}
+
+/// Removes events past their retention, and deleted conversations with the logs of their runs.
+async fn retire(shared: &WorkerState) {
+    let worker = &shared.worker;
+    let retired = match worker.storage.retire(worker.archive_retention, worker.config.sweep).await {
+        Ok(retired) => retired,
+        Err(error) => {
+            tracing::warn!(error = &error as &dyn Error, "failed to remove data past its retention");
+            return;
+        }
+    };
+    if let Err(error) = worker.run_log.remove(&retired.removed_runs).await {
+        tracing::debug!(
+            error = &error as &dyn Error,
+            "failed to remove the logs of deleted runs; they expire by themselves"
+        );
+    }
+    if retired.runs + retired.conversations > 0 {
+        tracing::info!(runs = retired.runs, conversations = retired.conversations, "removed data past its retention");
+    }
 }
 
 /// Cancels children of ended runs and executors of changed steps, and answers the parents of ended children, where no other process did.

@@ -18,7 +18,8 @@ use tokio::time::Sleep;
 use uuid::Uuid;
 
 use super::{
-    Stop, age, compress, limits::RunLimits, memory::Memory, planning::Planner, workspace::add_workspace_tools,
+    Stop, age, compress, knowledge, limits::RunLimits, memory::Memory, planning::Planner,
+    workspace::add_workspace_tools,
 };
 use crate::{
     WorkerState,
@@ -26,7 +27,7 @@ use crate::{
     model::ChosenModel,
     recorder::Recorder,
     spans::Spans,
-    tools::{Toolbox, UnavailableServer},
+    tools::{MemoryOfRun, Toolbox, UnavailableServer},
 };
 
 /// Pause after a query that failed.
@@ -148,6 +149,7 @@ impl<'a> Attempt<'a> {
             first_token: true,
         };
         attempt.gather_tools(client_tools).await?;
+        knowledge::begin(&mut attempt).await?;
         compress::fit(&mut attempt).await?;
         attempt.note_input();
         Ok(attempt)
@@ -247,6 +249,8 @@ impl<'a> Attempt<'a> {
             self.toolbox.add_scripted(self.shared.worker.tools.tool_timeout);
         }
         add_workspace_tools(self).await?;
+        self.add_memory_tools();
+        knowledge::add_tools(self).await?;
         self.toolbox.add_client_tools(client_tools);
         if let Some(planner) = &self.planner {
             match &planner.tools {
@@ -255,6 +259,23 @@ impl<'a> Attempt<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Adds the tools of the agent's memory, if it has one.
+    fn add_memory_tools(&mut self) {
+        if !self.definition.memory {
+            return;
+        }
+        let (worker, claim) = (&self.shared.worker, self.claim);
+        self.toolbox.add_memory_tools(MemoryOfRun {
+            storage: worker.storage.clone(),
+            limits: worker.memory_limits,
+            owner: claim.owner_id.clone(),
+            agent: self.definition.name.clone(),
+            run_id: claim.run_id,
+            attempt: claim.attempt,
+            result_chars: worker.tools.tool_result_chars,
+        });
     }
 
     /// Adds a tool for each subagent of the definition.

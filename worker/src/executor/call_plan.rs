@@ -165,6 +165,7 @@ mod tests {
             child_run_id: None,
             output: None,
             error: None,
+            files: Vec::new(),
             duration_ms: None,
         };
         StepCall { state, approval }

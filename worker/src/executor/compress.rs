@@ -3,12 +3,13 @@
 //! The model of the role `summarizer` writes the summary, or else the agent's own. Later runs read the stored summary, so most runs request none. If the
 //! model returns no summary, the run continues without the older messages, and a warning says so.
 
-use std::error::Error;
+use std::{collections::BTreeSet, error::Error};
 
 use holdfast_shared::{
     agent::{ModelRole, ModelSettings},
     event::{ContextUsage, EventBody},
     excerpt,
+    message::Message,
     storable::storable,
     storage::{EarlierMessage, Summary},
     tokens,
@@ -16,6 +17,7 @@ use holdfast_shared::{
 
 use super::{
     Stop,
+    attachments::LoadedFiles,
     attempt::{Attempt, retry_query},
     context::{RESULTS, line_of_result, turn_of_message, turn_of_summary},
     side_call::ask_aside,
@@ -73,30 +75,40 @@ fn recall(attempt: &mut Attempt<'_>, budget: u32) -> u32 {
     tokens
 }
 
-/// Estimates the tokens of the conversation; instructions, tools and the run's own steps are not counted.
+/// Estimates the tokens of the conversation with the passages for its newest question; instructions, tools, files and the run's own steps are not counted. Files have a
+/// limit of their own.
 fn used_tokens(attempt: &Attempt<'_>) -> u32 {
     let memory = &attempt.memory;
     let summary = memory.summary.as_ref().map_or(0, |summary| cost(&summary.content));
-    let earlier: u32 = memory.earlier.iter().map(|earlier| cost_of(attempt, earlier)).sum();
-    summary + earlier + cost(&memory.input.content.model_text(attempt.definition.language))
+    let passages = cost_of_passages(attempt);
+    let costs = memory.earlier.iter().map(|earlier| cost_of_message(attempt, &earlier.message));
+    let earlier = costs.fold(0, u32::saturating_add);
+    summary.saturating_add(passages).saturating_add(earlier).saturating_add(cost_of_message(attempt, &memory.input))
 }
 
-fn cost_of(attempt: &Attempt<'_>, earlier: &EarlierMessage) -> u32 {
-    cost(&earlier.message.content.model_text(attempt.definition.language))
+fn cost_of_passages(attempt: &Attempt<'_>) -> u32 {
+    let passages = attempt.memory.retrieved.iter();
+    passages.map(|(_, passage)| tokens::estimate(&passage.text)).fold(0, u32::saturating_add)
+}
+
+fn cost_of_message(attempt: &Attempt<'_>, message: &Message) -> u32 {
+    cost(&message.content.model_text(attempt.definition.language))
 }
 
 fn cost(text: &str) -> u32 {
     tokens::estimate(text).saturating_add(tokens::PER_MESSAGE)
 }
 
-/// Returns how many of the earlier messages are older than the newest turns that fit, with the input, into `room`
-/// tokens.
+/// Returns how many of the earlier messages are older than the newest turns that fit, with the input and its passages, into
+/// `room` tokens.
 fn older_messages(attempt: &Attempt<'_>, room: u32) -> usize {
     let earlier = &attempt.memory.earlier;
-    let mut room = room.saturating_sub(cost(&attempt.memory.input.content.model_text(attempt.definition.language)));
+    let own = cost_of_message(attempt, &attempt.memory.input).saturating_add(cost_of_passages(attempt));
+    let mut room = room.saturating_sub(own);
     let mut kept_from = earlier.len();
     for turn in earlier.chunk_by(|a, b| a.turn == b.turn).rev() {
-        let cost: u32 = turn.iter().map(|message| cost_of(attempt, message)).sum();
+        let costs = turn.iter().map(|earlier| cost_of_message(attempt, &earlier.message));
+        let cost = costs.fold(0, u32::saturating_add);
         let Some(left) = room.checked_sub(cost) else { break };
         room = left;
         kept_from -= turn.len();
@@ -134,14 +146,15 @@ async fn summarise(attempt: &mut Attempt<'_>, left_out: &[EarlierMessage], token
 fn request(attempt: &Attempt<'_>, left_out: &[EarlierMessage], tokens: u32) -> Request {
     let language = attempt.definition.language;
     let before = attempt.memory.summary.as_ref().map(turn_of_summary);
-    let messages = left_out.iter().filter_map(|earlier| turn_of_message(&earlier.message, language));
+    let (files, mut sent) = (LoadedFiles::default(), BTreeSet::new());
+    let messages = left_out.iter().filter_map(|earlier| turn_of_message(&earlier.message, language, &files, &mut sent));
     let words = tokens * 3 / 4;
     let task = format!(
         "Summarise our conversation so far. Your summary will stand in place of the messages above, so keep everything that the conversation needs to continue: \
          facts, names, numbers, decisions, what was asked for and what is still open. Write in the language of the conversation, \
          at most {words} words, and nothing but the summary."
     );
-    Request { turns: before.into_iter().chain(messages).chain([Turn::User(task)]).collect(), ..Request::default() }
+    Request { turns: before.into_iter().chain(messages).chain([Turn::user(task)]).collect(), ..Request::default() }
 }
 
 /// Returns the model of the role, or else the agent's own, without the options for answers.

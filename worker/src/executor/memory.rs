@@ -1,7 +1,11 @@
 //! An attempt's state of its run: the trace so far, the calls of the current step, and their totals.
 
+use std::collections::BTreeMap;
+
+use holdfast_knowledge::FoundPassage;
 use holdfast_shared::{
     approval::{Approval, ApprovalKind},
+    file::ToolFile,
     finish_reason::FinishReason,
     message::Message,
     plan::{self, Plan, PlanStatus},
@@ -12,7 +16,12 @@ use holdfast_shared::{
 };
 use serde_json::Value;
 
-use super::NextNode;
+use super::{
+    NextNode,
+    attachments::LoadedFiles,
+    knowledge::{Told, is_reference},
+    results::ReferredTexts,
+};
 use crate::tools::Toolbox;
 
 /// State of the run so far. Callers that change it also record the change for the database.
@@ -40,6 +49,20 @@ pub struct Memory {
     pub finish_reason: Option<FinishReason>,
     /// Metadata that checkpoints pass on from run to run.
     pub metadata: Value,
+    /// The files that the tools of all steps have returned, by their calls.
+    tool_files: BTreeMap<String, Vec<ToolFile>>,
+    /// The files that requests to the model have.
+    pub files: LoadedFiles,
+    /// True if the run answers from documents.
+    pub has_knowledge: bool,
+    /// Passages that the model has before the run's input, with their numbers.
+    pub retrieved: Vec<(u32, FoundPassage)>,
+    /// All passages that the model has.
+    pub told: Told,
+    /// The results that name memories and passages, as the model reads them.
+    pub referred: ReferredTexts,
+    /// That metadata before a fresh run; `None` for the first run of a conversation.
+    pub inherited: Option<Value>,
 }
 
 /// A call of the newest step.
@@ -65,10 +88,12 @@ impl StepCall {
 impl Memory {
     /// Restores the state that earlier attempts have stored, or starts a fresh run.
     pub fn of(start: Start) -> Self {
-        let Start { history, trace, calls, approvals, metadata, finish_reason, plan, .. } = start;
+        let Start { history, trace, calls, approvals, metadata, inherited, finish_reason, plan, .. } = start;
         let trace: Vec<NewTraceMessage> = trace.into_iter().map(new_trace_message).collect();
         let step = trace.iter().map(|message| message.step).max().unwrap_or(0);
         let children = calls.iter().filter(|call| call.child_run_id.is_some()).count();
+        let with_files = calls.iter().filter(|call| !call.files.is_empty());
+        let tool_files = with_files.map(|call| (call.call_id.clone(), call.files.clone())).collect();
         let is_of_plan = |call: &ToolCall| plan::is_own_call(&call.name) && call.child_run_id.is_some();
         let (of_plans, calls): (Vec<_>, Vec<_>) = calls.into_iter().partition(is_of_plan);
         let newest = calls.into_iter().filter(|call| call.step == step).enumerate();
@@ -76,10 +101,12 @@ impl Memory {
             let approval = approvals.iter().rev().find(|approval| approval.call_id == call.call_id).cloned();
             StepCall { state: state_of(call, position), approval }
         });
+        let mut earlier = history.earlier;
+        earlier.iter_mut().for_each(|earlier| earlier.results.retain(|result| !is_reference(result)));
         let usage = trace.iter().filter_map(|message| message.usage).sum();
         Self {
             summary: history.summary,
-            earlier: history.earlier,
+            earlier,
             input: history.input,
             calls: calls.collect(),
             plan,
@@ -91,6 +118,13 @@ impl Memory {
             usage_aside: Usage::default(),
             finish_reason,
             metadata,
+            tool_files,
+            files: LoadedFiles::default(),
+            has_knowledge: false,
+            retrieved: Vec::new(),
+            told: Told::default(),
+            referred: ReferredTexts::default(),
+            inherited,
         }
     }
 
@@ -99,6 +133,20 @@ impl Memory {
     pub fn add_usage_aside(&mut self, usage: Usage) {
         self.usage += usage;
         self.usage_aside += usage;
+    }
+
+    /// Notes the files of an outcome for later requests to the model.
+    pub fn note_files(&mut self, call: &CallState) {
+        if !call.files.is_empty() {
+            self.tool_files.insert(call.call_id.clone(), call.files.clone());
+        }
+    }
+
+    /// Returns the files of the outcome that a message of the trace is.
+    pub fn files_of(&self, message: &NewTraceMessage) -> &[ToolFile] {
+        let is_outcome = message.role == TraceRole::Tool;
+        let call_id = message.call_id.as_ref().filter(|_| is_outcome);
+        call_id.and_then(|call_id| self.tool_files.get(call_id)).map_or(&[], Vec::as_slice)
     }
 
     /// Returns the node that the graph executes next.
@@ -193,6 +241,7 @@ impl Memory {
                 child_run_id: None,
                 output: None,
                 error: None,
+                files: Vec::new(),
                 duration_ms: None,
             },
             approval: None,
@@ -219,6 +268,7 @@ fn state_of(call: ToolCall, position: usize) -> CallState {
         child_run_id,
         output,
         error,
+        files,
         duration_ms,
         expires_at,
         ..
@@ -237,6 +287,7 @@ fn state_of(call: ToolCall, position: usize) -> CallState {
         child_run_id,
         output,
         error,
+        files,
         duration_ms,
     }
 }

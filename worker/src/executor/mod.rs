@@ -4,16 +4,22 @@
 //! attempt continues after the newest checkpoint of its run. The nodes share `attempt`; `memory` has the state of the
 //! run. An execution that ends early returns a `Stop`, which decides what follows.
 
+mod attachments;
 mod attempt;
 mod call_plan;
 mod compress;
 mod context;
 mod delegate;
+mod embedding;
+mod extracted;
+mod ingestion;
+mod knowledge;
 mod limits;
 mod memory;
 mod outcome;
 mod planning;
 mod process;
+mod results;
 mod side_call;
 mod steering;
 mod tools;
@@ -73,7 +79,7 @@ impl From<Signal> for Stop {
 }
 
 /// Executes a claim until its run has ended or is released, or until the lease is lost.
-pub async fn execute(shared: Arc<WorkerState>, claim: Claim, mut lease: Lease) {
+pub async fn execute(shared: Arc<WorkerState>, mut claim: Claim, mut lease: Lease) {
     let spans = Spans::of(&claim);
     let mut span = spans.attempt(&claim);
     let spans = spans.under(&span);
@@ -98,7 +104,9 @@ pub async fn execute(shared: Arc<WorkerState>, claim: Claim, mut lease: Lease) {
         spans::set_end(&mut span, &recorder_outcome);
         match recorder_outcome {
             RecorderOutcome::Finished { status, closed } => {
-                if closed.next_waits {
+                // Another document may wait for the place of this one.
+                let leaves_place = claim.place.take().is_some();
+                if closed.next_waits || leaves_place {
                     let _ = worker.queue.wake().await;
                 }
                 Box::pin(family::follow_up(&shared, claim.run_id, &closed)).await;
@@ -178,6 +186,9 @@ async fn work(
     recorder: &mut Recorder,
     (span, spans): (&mut Span, Spans),
 ) -> Result<(), Stop> {
+    if let Some(work) = claim.ingestion {
+        return Box::pin(ingestion::ingest(shared, claim, work, lease, recorder)).await;
+    }
     let mut attempt = Box::pin(Attempt::begin(shared, claim, lease, recorder, spans)).await?;
     spans::set_agent(span, claim, &attempt.definition, &attempt.chosen_model);
     let mut next = attempt.memory.next();

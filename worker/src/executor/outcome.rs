@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use holdfast_shared::{
-    event::{EventBody, ExecutedBy, ToolCallCompleted, ToolCallStarted},
+    event::{EventBody, ExecutedBy, MemoryTold, ToolCallCompleted, ToolCallStarted},
     excerpt,
     storable::storable,
     storage::{CallState, Progress},
@@ -14,6 +14,7 @@ use serde_json::Value;
 
 use super::{
     attempt::Attempt,
+    knowledge,
     workspace::{accessed, tell},
 };
 use crate::tools::{CallResult, Tool};
@@ -53,15 +54,26 @@ pub fn intent(state: &CallState) -> EventBody<'_> {
     })
 }
 
+/// Gives the passages of a result their numbers, and names them in its text.
+fn with_numbers(attempt: &mut Attempt<'_>, index: usize, mut result: CallResult) -> CallResult {
+    let passages = std::mem::take(&mut result.passages);
+    if !passages.is_empty() {
+        let call_id = attempt.memory.calls[index].state.call_id.clone();
+        result.output = knowledge::result_of(attempt, &call_id, passages);
+    }
+    result
+}
+
 /// Records the outcome of a call.
 pub fn complete(attempt: &mut Attempt<'_>, (index, outcome, duration): CallOutcome) {
+    let outcome = outcome.map(|result| with_numbers(attempt, index, result));
     let most = attempt.shared.worker.tools.tool_result_bytes;
     let duration_ms = duration.as_millis() as u64;
     let never_started = attempt.memory.calls[index].never_started();
     let state = &mut attempt.memory.calls[index].state;
     state.status = ToolCallStatus::Completed;
     state.duration_ms = Some(duration_ms);
-    let CallResult { output, entities, notice } = match outcome {
+    let CallResult { output, entities, notice, files, told, .. } = match outcome {
         Ok(result) => {
             state.error = None;
             result
@@ -72,7 +84,9 @@ pub fn complete(attempt: &mut Attempt<'_>, (index, outcome, duration): CallOutco
         }
     };
     state.output = state.error.is_none().then(|| excerpt::bytes(storable(output), most));
+    state.files = files;
     let state = state.clone();
+    attempt.memory.note_files(&state);
     let code = state.error.as_ref().map_or("ok", |error| error.code.as_str());
     tracing::info!(
         tool.name = state.name,
@@ -90,8 +104,13 @@ pub fn complete(attempt: &mut Attempt<'_>, (index, outcome, duration): CallOutco
         output: state.output.as_deref().map(Into::into),
         error: state.error.clone(),
         entities: entities.iter().take(MAX_ENTITIES).map(accessed).collect(),
+        files: state.files.clone(),
         duration_ms,
     }));
+    if !told.is_empty() {
+        let call_id = state.call_id.as_str().into();
+        attempt.recorder.emit(&EventBody::MemoryTold(MemoryTold { call_id, memories: told }));
+    }
     if let Some(notice) = notice {
         tell(attempt, notice);
     }

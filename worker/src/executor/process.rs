@@ -14,7 +14,13 @@ use holdfast_shared::{
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::{NextNode, Stop, attempt::Attempt, context, planning, steering};
+use super::{
+    NextNode, Stop, attachments,
+    attempt::Attempt,
+    context,
+    knowledge::{self, CitedText},
+    planning, results, steering,
+};
 use crate::{
     model::{self, AnswerDelta, CallDelta, ModelAnswer},
     spans,
@@ -82,9 +88,13 @@ pub async fn process(attempt: &mut Attempt<'_>) -> Result<NextNode, Stop> {
         tools.clear();
         attempt.warn("limit_reached", format!("The model answers with what it has: {limit}."));
     }
+    attachments::load(attempt).await?;
+    results::load(attempt).await?;
     let takes_calls = !tools.is_empty();
-    let briefing = attempt.briefing();
-    let mut request = context::request(&attempt.definition, &attempt.memory, briefing, tools, limit.as_deref());
+    let briefing = attempt.briefing().into_iter().chain(knowledge::briefing(attempt)).collect();
+    let passages = knowledge::shown_with_input(attempt);
+    let (definition, memory) = (&attempt.definition, &attempt.memory);
+    let mut request = context::request(definition, memory, passages, briefing, tools, limit.as_deref());
     request.form = attempt.answer_form();
     let mut step_answer = StepAnswer::default();
     if let Err(stop) = ask_model(attempt, request, &mut step_answer).await {
@@ -168,14 +178,31 @@ async fn read_answer(
     step_answer: &mut StepAnswer,
     span: &mut Span,
 ) -> Result<(), Stop> {
+    attempt.memory.told.begin_step();
+    let has_text =
+        attempt.memory.trace.iter().any(|message| message.role == TraceRole::Assistant && !message.content.is_empty());
+    let read = read_deltas(attempt, request, step_answer, has_text, span).await;
+    for cited in knowledge::passing_rest_of_failed(attempt) {
+        add_text(attempt, step_answer, has_text, cited);
+    }
+    knowledge::tell_dropped(attempt);
+    read
+}
+
+/// Reads the answer, and adds its text. `has_text` tells whether an earlier step has written any.
+async fn read_deltas(
+    attempt: &mut Attempt<'_>,
+    request: model::Request,
+    step_answer: &mut StepAnswer,
+    has_text: bool,
+    span: &mut Span,
+) -> Result<(), Stop> {
     let call = attempt.model_of_step().ask(request);
     let ModelAnswer { by, deltas: mut answer } = attempt.alongside(call).await?.map_err(stop_for)?;
     spans::set_answered_by(span, &by);
     step_answer.model = by.path();
     let mut room = attempt.shared.worker.config.max_answer_bytes.saturating_sub(attempt.memory.text().len());
     let message_id = attempt.claim.output_message_id;
-    let has_text =
-        attempt.memory.trace.iter().any(|message| message.role == TraceRole::Assistant && !message.content.is_empty());
     loop {
         let delta = match attempt.alongside(answer.next()).await? {
             Some(Ok(delta)) => delta,
@@ -187,22 +214,24 @@ async fn read_answer(
             AnswerDelta::Call(call) => call.arguments.len() + call.name.as_ref().map_or(0, String::len),
             AnswerDelta::End(usage, reason) => {
                 (step_answer.usage, step_answer.finish_reason) = (*usage, Some(*reason));
+                for cited in knowledge::passing_rest(attempt).await? {
+                    add_text(attempt, step_answer, has_text, cited);
+                }
                 return Ok(());
             }
         };
         room = room.checked_sub(size).ok_or_else(|| too_long(attempt))?;
         attempt.record_first_token();
         let body = match delta {
-            AnswerDelta::Text(text) => {
-                let text = storable(text);
-                if step_answer.text.is_empty() && has_text {
-                    step_answer.text.push_str(PARAGRAPH);
-                    attempt
-                        .recorder
-                        .emit(&EventBody::MessageDelta(MessageDelta { message_id, text: PARAGRAPH.into() }));
+            AnswerDelta::Text(text) if attempt.memory.has_knowledge => {
+                for cited in knowledge::passing(attempt, storable(text)).await? {
+                    add_text(attempt, step_answer, has_text, cited);
                 }
-                step_answer.text.push_str(&text);
-                EventBody::MessageDelta(MessageDelta { message_id, text: text.into() })
+                continue;
+            }
+            AnswerDelta::Text(text) => {
+                add_text(attempt, step_answer, has_text, storable(text).into());
+                continue;
             }
             AnswerDelta::Reasoning(text) => {
                 EventBody::ReasoningDelta(ReasoningDelta { message_id, text: storable(text).into() })
@@ -214,6 +243,24 @@ async fn read_answer(
             AnswerDelta::End(..) => continue,
         };
         attempt.recorder.emit(&body);
+    }
+}
+
+/// Adds a piece of the answer's text, and the citations that it brings.
+fn add_text(attempt: &mut Attempt<'_>, step_answer: &mut StepAnswer, has_text: bool, cited: CitedText) {
+    let CitedText { text, added } = cited;
+    if text.is_empty() {
+        return;
+    }
+    let message_id = attempt.claim.output_message_id;
+    if step_answer.text.is_empty() && has_text {
+        step_answer.text.push_str(PARAGRAPH);
+        attempt.recorder.emit(&EventBody::MessageDelta(MessageDelta { message_id, text: PARAGRAPH.into() }));
+    }
+    step_answer.text.push_str(&text);
+    attempt.recorder.emit(&EventBody::MessageDelta(MessageDelta { message_id, text: text.into() }));
+    for citation in added {
+        attempt.recorder.emit(&EventBody::CitationAdded(citation));
     }
 }
 

@@ -30,13 +30,14 @@ use super::{
     attempt::Attempt,
     call_plan::{CallFacts, CallPlan, ToolFacts, plan as plan_call},
     delegate::{Deferral, delegate},
+    knowledge::without_marks,
     outcome::{CallOutcome, complete, intend},
     planning::{Drafting, ask_questions, make_plan, read_questions},
     workspace::follow_shift,
 };
 use crate::{
     lease::Signal,
-    tools::{PlannerTool, Tool},
+    tools::{FileKeeper, PlannerTool, Tool},
 };
 
 /// Brings every call of the step to its outcome. Suspends the run if a human or the client must answer.
@@ -166,6 +167,7 @@ async fn call_all(attempt: &mut Attempt<'_>, mut to_call: VecDeque<(usize, Arc<T
     let most = attempt.shared.worker.tools.tool_concurrency;
     // Dropping the set cancels the calls in flight.
     let mut under_way: JoinSet<CallOutcome> = JoinSet::new();
+    let files = Arc::new(keeper(attempt));
     loop {
         let free =
             if attempt.lease.should_yield() { 0 } else { most.saturating_sub(under_way.len()).min(to_call.len()) };
@@ -188,8 +190,9 @@ async fn call_all(attempt: &mut Attempt<'_>, mut to_call: VecDeque<(usize, Arc<T
             let key = attempt.memory.calls[index].state.call_id.clone();
             let mut span = spans.tool(&tool.spec.name, &key);
             let workspace = attempt.toolbox.workspace().filter(|_| !tool.is_of_workspace()).cloned();
+            let files = Arc::clone(&files);
             let calling = async move {
-                let (mut outcome, duration) = tool.call(input, key).await;
+                let (mut outcome, duration) = tool.call(input, key, files).await;
                 if let (Some(workspace), Ok(result)) = (workspace, &mut outcome) {
                     result.entities = workspace.entities_in(&result.output).await;
                 }
@@ -210,6 +213,18 @@ async fn call_all(attempt: &mut Attempt<'_>, mut to_call: VecDeque<(usize, Arc<T
                 std::panic::resume_unwind(panicked.into_panic());
             }
         }
+    }
+}
+
+/// Returns the keeper of the files that the calls return.
+fn keeper(attempt: &Attempt<'_>) -> FileKeeper {
+    let worker = &attempt.shared.worker;
+    FileKeeper {
+        storage: worker.storage.clone(),
+        file_store: worker.file_store.clone(),
+        config: worker.files.clone(),
+        limits: worker.file_limits,
+        run_id: attempt.claim.run_id,
     }
 }
 
@@ -289,6 +304,9 @@ fn finish_step(attempt: &mut Attempt<'_>) {
             (None, Some(error)) => format!("error {}: {}", error.code, error.message),
             (None, None) => String::new(),
         };
+        // The marks of a child have the numbers of its own run.
+        let is_of_child = state.child_run_id.is_some() && attempt.memory.has_knowledge;
+        let text = if is_of_child { without_marks(&text) } else { text };
         let edit_notice = match attempt.memory.requested_input(&state.call_id) {
             Some(requested) if *requested != state.input => {
                 format!("[a human has changed the arguments to {}]\n", state.input)

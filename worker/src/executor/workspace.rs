@@ -41,12 +41,26 @@ pub async fn add_workspace_tools(attempt: &mut Attempt<'_>) -> Result<(), Stop> 
         None => Some(ToolScope::Global),
     };
     let Some(scope) = scope else { return Ok(()) };
+    if !is_executor {
+        tell_focus(attempt, context.as_ref());
+    }
     let project = context.and_then(|context| context.project_id()?.parse().ok());
     add_tools(attempt, scope, project);
     if let Some(project) = project.filter(|_| !is_executor) {
         load_project(attempt, project, attempt.claim.is_fresh()).await?;
     }
     Ok(())
+}
+
+/// Tells that the user looks at another part of a project than at the message before.
+fn tell_focus(attempt: &mut Attempt<'_>, context: Option<&AgentContext>) {
+    let Some(before) = attempt.memory.inherited.as_ref().filter(|_| attempt.claim.is_fresh()) else { return };
+    let before = AgentContext::of(before).and_then(|context| context.project_focus);
+    if let Some(focus) =
+        context.and_then(|context| context.project_focus.clone()).filter(|now| Some(now) != before.as_ref())
+    {
+        attempt.recorder.emit(&EventBody::FocusChanged(FocusChanged { focus }));
+    }
 }
 
 fn add_tools(attempt: &mut Attempt<'_>, scope: ToolScope, project: Option<Uuid>) {

@@ -15,6 +15,7 @@ use super::{
     Model, ScriptedModel,
     fallback::{Candidate, ChosenModel},
     gateway::Gateway,
+    google::GoogleTokens,
     openai::OpenAi,
     retry_policy::{RetryModel, RetryPolicy},
     subject::Subject,
@@ -42,6 +43,8 @@ pub struct Models {
 struct ModelCache {
     /// `None` until a model needs it; the scripted model does not.
     client: Option<reqwest::Client>,
+    /// `None` until a model at Vertex AI needs it.
+    google: Option<GoogleTokens>,
     models: HashMap<(ModelChoice, Patience), Arc<dyn Model>>,
 }
 
@@ -138,7 +141,19 @@ impl ModelCache {
             Provider::OpenAi => {
                 Arc::new(RetryModel::new(OpenAi::new(client, config, subject.clone()), policy, subject))
             }
-            _ => Arc::new(RetryModel::new(Gateway::new(client, config, subject.clone()), policy, subject)),
+            _ => {
+                let tokens = if provider == Provider::Vertex { self.google_tokens(config)? } else { None };
+                let gateway = Gateway::new(client, config, subject.clone(), tokens.as_ref());
+                Arc::new(RetryModel::new(gateway, policy, subject))
+            }
         })
+    }
+
+    /// Returns the tokens that all models at Vertex AI share; `None` if no credentials are there.
+    fn google_tokens(&mut self, config: &ModelConfig) -> Result<Option<GoogleTokens>, ConnectError> {
+        if self.google.is_none() {
+            self.google = GoogleTokens::load(config)?;
+        }
+        Ok(self.google.clone())
     }
 }

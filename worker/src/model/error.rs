@@ -8,7 +8,7 @@ use std::time::Duration;
 use holdfast_shared::config::ModelChoice;
 use reqwest::{StatusCode, header::HeaderMap};
 
-use super::subject::Subject;
+use super::{google::TokenFailure, subject::Subject};
 
 mod provider_error;
 mod retry_after;
@@ -38,6 +38,10 @@ pub enum Error {
     #[error("{model} refused the request (status {status}): {message}")]
     Refused { model: ModelChoice, status: u16, message: String },
 
+    /// The provider's side rejects the credentials of this deployment.
+    #[error("the credentials for {model} are refused: {message}")]
+    CredentialsRefused { model: ModelChoice, message: String },
+
     /// The stream ended before the answer was complete, or the response is no stream.
     #[error("the answer of {model} is broken: {cause}")]
     BrokenStream { model: ModelChoice, cause: String },
@@ -55,6 +59,7 @@ pub enum Error {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
     Connecting,
+    Token,
     FirstByte,
     Idle,
     Total,
@@ -64,6 +69,7 @@ impl std::fmt::Display for Phase {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::Connecting => "connecting",
+            Self::Token => "the request for an access token",
             Self::FirstByte => "the beginning of the answer",
             Self::Idle => "the next piece of the answer",
             Self::Total => "the whole answer",
@@ -79,7 +85,7 @@ impl Error {
             Self::RateLimited { .. } => "model_rate_limited",
             Self::Unavailable { .. } => "model_unavailable",
             Self::UnknownModel { .. } => "model_not_found",
-            Self::Refused { .. } => "model_refused",
+            Self::Refused { .. } | Self::CredentialsRefused { .. } => "model_refused",
             Self::BrokenStream { .. } => "model_broken_stream",
             Self::Failed { .. } => "model_failed",
             Self::Scripted => "scripted_failure",
@@ -96,6 +102,7 @@ impl Error {
             }
             Self::UnknownModel { model, .. } => format!("{} does not offer the model {:?}", model.provider, model.name),
             Self::Refused { model, .. } => format!("{model} refused the request"),
+            Self::CredentialsRefused { model, .. } => format!("{} refused the server's credentials", model.provider),
             Self::BrokenStream { model, .. } => format!("the answer of {model} is broken"),
             Self::Failed { model, .. } => format!("{model} failed to answer"),
             Self::Scripted => self.to_string(),
@@ -107,8 +114,17 @@ impl Error {
         match self {
             Self::Timeout { phase, .. } => *phase != Phase::Total,
             Self::RateLimited { .. } | Self::Unavailable { .. } | Self::BrokenStream { .. } => true,
-            Self::UnknownModel { .. } | Self::Refused { .. } | Self::Failed { .. } | Self::Scripted => false,
+            Self::UnknownModel { .. }
+            | Self::Refused { .. }
+            | Self::CredentialsRefused { .. }
+            | Self::Failed { .. }
+            | Self::Scripted => false,
         }
+    }
+
+    /// Returns whether the provider rejects the input of the request, and may accept another one.
+    pub fn is_of_input(&self) -> bool {
+        matches!(self, Self::Refused { status: 400 | 413 | 422, .. })
     }
 
     /// Returns whether another model may answer the request.
@@ -169,6 +185,17 @@ impl Error {
         Self::Unavailable { model, message, retry_after: None }
     }
 
+    /// Returns the error of a call that got no access token.
+    pub(super) fn from_token_failure(subject: &Subject, failure: TokenFailure) -> Self {
+        let model = subject.choice.clone();
+        let message = failure.to_string();
+        match failure {
+            TokenFailure::Refused { .. } => Self::CredentialsRefused { model, message },
+            TokenFailure::Unavailable { .. } => Self::Unavailable { model, message, retry_after: None },
+            TokenFailure::TimedOut { limit } => Self::Timeout { model, phase: Phase::Token, limit },
+        }
+    }
+
     pub(super) fn broken(subject: &Subject, cause: impl Into<String>) -> Self {
         Self::BrokenStream { model: subject.choice.clone(), cause: cause.into() }
     }
@@ -192,7 +219,7 @@ impl Error {
 }
 
 /// Returns the innermost cause. The outer ones repeat the URL, which may contain a password.
-fn innermost(error: &reqwest::Error) -> String {
+pub(super) fn innermost(error: &reqwest::Error) -> String {
     let Some(mut cause) = std::error::Error::source(error) else { return "the request failed".to_owned() };
     while let Some(source) = cause.source() {
         cause = source;

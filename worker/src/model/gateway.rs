@@ -2,21 +2,28 @@
 //!
 //! genai sends the request at the first poll after `Start`, and continues after errors. It reports a normal end when
 //! the stream of Gemini or Ollama was truncated. Only this file and its folder know that: `dialect` has the differences
-//! between the providers, `conversation` the request, `calls` the tool calls, `failure` the errors.
+//! between the providers, `conversation` the request, `route` its address and token, `calls` the tool calls, `failure` the errors.
 
 use std::sync::Arc;
 
-use futures::{FutureExt, StreamExt, future::BoxFuture, stream};
-use genai::{
-    ModelIden, ServiceTarget,
-    chat::{ChatOptions, ChatStream, ChatStreamEvent, StreamEnd, ToolChoice},
-    resolver::{AuthData, Endpoint},
+use futures::{
+    FutureExt, StreamExt,
+    future::{BoxFuture, ready},
+    stream,
 };
-use holdfast_shared::{config::ModelConfig, finish_reason::FinishReason, usage::Usage};
-use secrecy::ExposeSecret;
+use genai::{
+    ServiceTarget,
+    chat::{ChatOptions, ChatRequest, ChatStream, ChatStreamEvent, StreamEnd, ToolChoice},
+};
+use holdfast_shared::{
+    config::{ModelConfig, Provider},
+    finish_reason::FinishReason,
+    usage::Usage,
+};
 
 use super::{
     AnswerDelta, Error, Request,
+    google::GoogleTokens,
     subject::Subject,
     upstream::{Upstream, UpstreamItem, UpstreamStream},
 };
@@ -25,59 +32,113 @@ mod alternation;
 mod calls;
 mod conversation;
 mod dialect;
+mod embedder;
 mod failure;
+mod route;
 
 use calls::GatewayCalls;
 use dialect::Dialect;
+pub use embedder::Embedder;
 use failure::Failures;
+use route::{GoogleRoute, Route};
 
 /// A provider that is reached through genai.
 pub(super) struct Gateway {
     client: genai::Client,
-    target: ServiceTarget,
+    route: Route,
     options: ChatOptions,
     dialect: Dialect,
+    /// Whether a request can forbid the model to call its tools.
+    can_forbid_calls: bool,
     failures: Failures,
 }
 
 impl Gateway {
-    pub fn new(client: reqwest::Client, config: &ModelConfig, subject: Arc<Subject>) -> Self {
-        let choice = &subject.choice;
-        let (adapter, dialect) = Dialect::of(choice);
-        let key = subject.key.as_ref().map_or("", |key| key.expose_secret());
-        // With a complete target, genai looks up nothing in names or in the environment.
-        let target = ServiceTarget {
-            endpoint: Endpoint::from_owned(config.base_url(choice.provider)),
-            auth: AuthData::from_single(key),
-            model: ModelIden::new(adapter, choice.name.as_str()),
-        };
+    /// `tokens` are for Vertex AI.
+    pub fn new(
+        client: reqwest::Client,
+        config: &ModelConfig,
+        subject: Arc<Subject>,
+        tokens: Option<&GoogleTokens>,
+    ) -> Self {
+        let (_, dialect) = Dialect::of(&subject.choice);
         let mut options = ChatOptions::default().with_capture_usage(true);
         if let Some(max_tokens) = config.model_max_tokens {
             options = options.with_max_tokens(max_tokens);
         }
-        let client = genai::Client::builder().with_reqwest(client).build().expect("the HTTP client is already built");
-        Self { client, target, options, dialect, failures: Failures::new(subject, config.model_connect) }
+        Self {
+            client: genai::Client::builder().with_reqwest(client).build().expect("the HTTP client is already built"),
+            route: Route::new(config, &subject, tokens),
+            options,
+            dialect,
+            // genai leaves the field out for Vertex AI.
+            can_forbid_calls: subject.choice.provider != Provider::Vertex,
+            failures: Failures::new(subject, config.model_connect),
+        }
+    }
+
+    fn call(&self, request: &Request) -> GatewayCall {
+        let mut options = self.dialect.options(&self.options, &request.options);
+        let mut chat = conversation::translate(request, self.dialect);
+        if self.dialect == Dialect::Anthropic
+            && let Some(tools) = conversation::tools_of_the_past(request)
+        {
+            if self.can_forbid_calls {
+                chat.tools = Some(tools);
+                options = options.with_tool_choice(ToolChoice::None);
+            } else {
+                let turns = conversation::without_calls(&request.turns);
+                chat = conversation::translate(&Request { turns, ..request.clone() }, self.dialect);
+            }
+        }
+        GatewayCall { client: self.client.clone(), chat, options, dialect: self.dialect }
     }
 }
 
 impl Upstream for Gateway {
     fn ask(&self, request: &Request) -> BoxFuture<'static, Result<UpstreamStream, Error>> {
-        let (client, target, dialect) = (self.client.clone(), self.target.clone(), self.dialect);
+        let call = self.call(request);
         let failures = self.failures.for_one_call();
-        let mut options = dialect.options(&self.options, &request.options).with_raw_frame_fn(failures.listener());
-        let mut chat = conversation::translate(request, dialect);
-        if dialect == Dialect::Anthropic
-            && let Some(tools) = conversation::tools_of_the_past(request)
-        {
-            chat.tools = Some(tools);
-            options = options.with_tool_choice(ToolChoice::None);
+        match self.route.clone() {
+            Route::Fixed(target) => async move { Ok(boxed_stream(call.send(*target, failures).await?)) }.boxed(),
+            Route::Google(route) => async move { call.send_with_token(&route, &failures).await }.boxed(),
         }
-        async move {
-            let response = client.exec_chat_stream(target, chat, Some(&options)).await;
-            let chat = response.map_err(|error| failures.explain(error))?.stream;
-            Ok(boxed_stream(GatewayStream { chat, dialect, calls: GatewayCalls::new(dialect), end: None, failures }))
+    }
+}
+
+/// A request in genai's types.
+#[derive(Clone)]
+struct GatewayCall {
+    client: genai::Client,
+    chat: ChatRequest,
+    options: ChatOptions,
+    dialect: Dialect,
+}
+
+impl GatewayCall {
+    async fn send(self, target: ServiceTarget, failures: Failures) -> Result<GatewayStream, Error> {
+        let Self { client, chat, options, dialect } = self;
+        let options = options.with_raw_frame_fn(failures.listener());
+        let response = client.exec_chat_stream(target, chat, Some(&options)).await;
+        let chat = response.map_err(|error| failures.explain(error))?.stream;
+        Ok(GatewayStream { chat, dialect, calls: GatewayCalls::new(dialect), end: None, failures })
+    }
+
+    /// Sends the request with Google's token. If Vertex AI refuses the token, sends it once more with another one.
+    async fn send_with_token(mut self, route: &GoogleRoute, failures: &Failures) -> Result<UpstreamStream, Error> {
+        let no_token = |failure| failures.without_token(failure);
+        if let Some(headers) = route.headers() {
+            self.options = self.options.with_extra_headers(headers);
         }
-        .boxed()
+        let mut pass = route.pass().await.map_err(no_token)?;
+        let mut stream = self.clone().send(pass.target.clone(), failures.for_one_call_with(pass.secret())).await?;
+        let mut first = stream.next().await;
+        if matches!(first, Err(Error::Refused { status: 401, .. })) {
+            pass = route.other_pass(&pass).await.map_err(no_token)?;
+            stream = self.send(pass.target.clone(), failures.for_one_call_with(pass.secret())).await?;
+            first = stream.next().await;
+        }
+        Ok(stream::once(ready(first)).chain(boxed_stream(stream)).boxed())
     }
 }
 

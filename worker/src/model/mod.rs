@@ -2,7 +2,7 @@
 //!
 //! A `Request` goes to a model; an `AnswerStream` of deltas comes back. `Models` (`connect`) sets up the models that
 //! the configuration, the agents and the profiles choose, and `fallback` asks one after the other. An `Upstream` (`openai`, `gateway`) makes one try at one answer;
-//! `RetryModel` adds time-outs and retries to it. `ScriptedModel` needs neither. Nothing here knows runs, logs or
+//! `RetryModel` adds time-outs and retries to it, and `google` the tokens of Vertex AI. `ScriptedModel` needs neither. Nothing here knows runs, logs or
 //! databases, or executes tools.
 
 mod answer;
@@ -10,6 +10,7 @@ mod connect;
 mod error;
 mod fallback;
 mod gateway;
+mod google;
 mod openai;
 mod request;
 mod retry_policy;
@@ -25,7 +26,8 @@ pub use answer::{AnswerDelta, AnswerStream, CallDelta};
 pub use connect::{ConnectError, Models};
 pub use error::{Error, Phase};
 pub use fallback::{ChosenModel, ModelAnswer};
-pub use request::{AnswerForm, Request, ToolRequest, ToolSpec, Turn};
+pub use gateway::Embedder;
+pub use request::{AnswerForm, ModelFile, Request, ToolRequest, ToolSpec, Turn, UserPart};
 pub use scripted::ScriptedModel;
 
 /// A source of answers.

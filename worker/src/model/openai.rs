@@ -69,12 +69,12 @@ impl Upstream for OpenAi {
             let status = response.status();
             if !status.is_success() {
                 let headers = response.headers().clone();
-                let body = upstream::read_error_body(response).await;
+                let body = upstream::read_short_body(response).await;
                 return Err(Error::from_status(&subject, status, &headers, &body));
             }
             let content_type = response.headers().get(CONTENT_TYPE).map(|value| value.as_bytes());
             if content_type.is_some_and(|kind| kind.starts_with(b"application/json")) {
-                let body = upstream::read_error_body(response).await;
+                let body = upstream::read_short_body(response).await;
                 return Err(Error::from_json(&subject, &body));
             }
             Ok(Incoming {

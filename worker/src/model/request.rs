@@ -1,6 +1,8 @@
 //! The request to a model: a conversation, the tools that the model may call, and options.
 
-use holdfast_shared::agent::ModelOptions;
+use std::sync::Arc;
+
+use holdfast_shared::{agent::ModelOptions, file::PICTURES};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -32,19 +34,48 @@ pub enum AnswerForm {
 /// One part of the conversation.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Turn {
-    User(String),
+    /// The user's texts and files, in order.
+    User(Vec<UserPart>),
     /// The assistant's text and its tool calls. `text` may be empty if there are calls.
-    Assistant {
-        text: String,
-        calls: Vec<ToolRequest>,
-    },
+    Assistant { text: String, calls: Vec<ToolRequest> },
+    /// The files of the outcomes before, which a provider gets as a turn of the user.
+    Files(Vec<UserPart>),
     /// The outcome of one call of the previous assistant's turn.
-    Tool {
-        call_id: String,
-        name: String,
-        text: String,
-        is_error: bool,
-    },
+    Tool { call_id: String, name: String, text: String, is_error: bool },
+}
+
+/// A text of the user, or a file beside it.
+#[derive(Debug, Clone, PartialEq)]
+pub enum UserPart {
+    Text(String),
+    File(Arc<ModelFile>),
+}
+
+/// A file as a provider takes it.
+#[derive(Debug, PartialEq)]
+pub struct ModelFile {
+    pub name: String,
+    pub media_type: String,
+    /// The contents in base64.
+    pub data: Arc<str>,
+}
+
+impl ModelFile {
+    pub fn is_picture(&self) -> bool {
+        PICTURES.contains(&self.media_type.as_str())
+    }
+
+    /// Returns the contents as a URL.
+    pub fn data_url(&self) -> String {
+        format!("data:{};base64,{}", self.media_type, self.data)
+    }
+}
+
+impl Turn {
+    /// Returns a turn of the user with a text alone.
+    pub fn user(text: impl Into<String>) -> Self {
+        Self::User(vec![UserPart::Text(text.into())])
+    }
 }
 
 /// A tool, as it is declared to the model.

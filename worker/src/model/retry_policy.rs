@@ -50,7 +50,7 @@ impl RetryPolicy {
     }
 
     /// Returns the pause before the next try, or `None` if the error is final.
-    fn pause_after(&self, error: &Error, tries: u32) -> Option<Duration> {
+    pub fn pause_after(&self, error: &Error, tries: u32) -> Option<Duration> {
         if tries > self.retries || !error.may_pass() {
             return None;
         }

@@ -3,7 +3,8 @@
 //! It obeys directives in the last user turn: `[tokens=60]` words, `[delay=20]` ms before each, `[think]` first,
 //! `[fail]` half-way. `[finish=length]` (or another reason) ends the answer. `[call=NAME {json}]`, `[approval]` and
 //! `[clienttool]` call tools, one a step, or all at once with `[parallel]`. `[fail=2]` fails half-way through the
-//! second step. `[delegate=NAME task]` gives a task, with directives of its own, to a subagent. A planner obeys `[plan={json}]` and
+//! second step. `[delegate=NAME task]` gives a task, with directives of its own, to a subagent.
+//! `[cite]` quotes the first passage of a document that it has, and `[cite=2]` cites the second. A planner obeys `[plan={json}]` and
 //! `[questions=a|b]`, and a reviewer `[review=approve]` or `[review=changes]`. Other text in brackets is ignored. The model needs no
 //! retry policy.
 
@@ -11,7 +12,7 @@ use futures::{FutureExt, Stream, StreamExt, future::BoxFuture, stream};
 use holdfast_shared::usage::Usage;
 use tokio::{task::yield_now, time::sleep};
 
-use super::{AnswerDelta, AnswerForm, AnswerStream, Error, Model, Request, Turn};
+use super::{AnswerDelta, AnswerForm, AnswerStream, Error, Model, Request, Turn, UserPart};
 
 mod script;
 mod step;
@@ -51,15 +52,15 @@ impl Model for ScriptedModel {
     fn ask(&self, request: &Request) -> BoxFuture<'static, Result<AnswerStream, Error>> {
         let asked_at = request.turns.iter().rposition(|turn| matches!(turn, Turn::User(_)));
         let (text, since) = match asked_at.map(|at| request.turns.split_at(at)) {
-            Some((_, [Turn::User(text), since @ ..])) => (text.as_str(), since),
-            _ => ("", request.turns.as_slice()),
+            Some((_, [Turn::User(parts), since @ ..])) => (text_of(parts), since),
+            _ => (String::new(), request.turns.as_slice()),
         };
         let step = match request.form {
-            AnswerForm::Text => ScriptedStep::next(Script::read(text), since, &request.tools),
-            AnswerForm::Verdict => ScriptedStep::verdict(text),
+            AnswerForm::Text => ScriptedStep::next(Script::read(&text), &request.turns, since, &request.tools),
+            AnswerForm::Verdict => ScriptedStep::verdict(&text),
         };
         let read = count_words(request.system.as_deref().unwrap_or_default())
-            + request.turns.iter().map(|turn| count_words(words_of(turn))).sum::<u64>();
+            + request.turns.iter().map(words_of).sum::<u64>();
         std::future::ready(Ok(recite(step, read).boxed())).boxed()
     }
 }
@@ -111,10 +112,20 @@ fn recite(step: ScriptedStep, read: u64) -> impl Stream<Item = Result<AnswerDelt
     })
 }
 
-fn words_of(turn: &Turn) -> &str {
+fn words_of(turn: &Turn) -> u64 {
     match turn {
-        Turn::User(text) | Turn::Assistant { text, .. } | Turn::Tool { text, .. } => text,
+        Turn::User(parts) | Turn::Files(parts) => count_words(&text_of(parts)),
+        Turn::Assistant { text, .. } | Turn::Tool { text, .. } => count_words(text),
     }
+}
+
+/// Returns the texts of a turn. A file counts as its name and its type.
+fn text_of(parts: &[UserPart]) -> String {
+    let texts = parts.iter().map(|part| match part {
+        UserPart::Text(text) => text.clone(),
+        UserPart::File(file) => format!("({} {})", file.name, file.media_type),
+    });
+    texts.collect::<Vec<_>>().join("\n\n")
 }
 
 fn count_words(text: &str) -> u64 {

@@ -5,8 +5,8 @@ use holdfast_shared::config::ModelConfig;
 
 use super::{AnswerDelta, Error, Request};
 
-/// Most bytes of an error's body that are read; no provider needs more.
-const ERROR_BODY_BYTES: usize = 64 * 1024;
+/// Most bytes of the body of an error or of a token that are read; no server needs more.
+const SHORT_BODY_BYTES: usize = 64 * 1024;
 
 /// One way to reach a provider.
 pub(super) trait Upstream: Send + Sync + 'static {
@@ -43,14 +43,14 @@ pub(super) fn client(config: &ModelConfig) -> Result<reqwest::Client, reqwest::E
         .build()
 }
 
-/// Returns the beginning of an error's body, without the bytes that cannot be read.
-pub(super) async fn read_error_body(response: reqwest::Response) -> String {
+/// Returns the beginning of the body of an error or of a token, without the bytes that cannot be read.
+pub(super) async fn read_short_body(response: reqwest::Response) -> String {
     let mut body = Vec::new();
     let mut chunks = response.bytes_stream();
     while let Some(Ok(chunk)) = chunks.next().await {
         body.extend_from_slice(&chunk);
-        if body.len() >= ERROR_BODY_BYTES {
-            body.truncate(ERROR_BODY_BYTES);
+        if body.len() >= SHORT_BODY_BYTES {
+            body.truncate(SHORT_BODY_BYTES);
             break;
         }
     }

@@ -1,12 +1,25 @@
 //! Tools: the functions that a model can call.
 //!
 //! `Toolbox` has the tools of one run under the names that the model knows. They are the tools of MCP servers (`mcp`),
-//! the client's tools, and the scripted model's own (`scripted`).
+//! the client's tools, those of the memory (`memory`, whose results `ranking` orders), of documents (`knowledge`, with `question_vectors`) and of the
+//! workspace, and the scripted model's own (`scripted`, `drawing`). `returned` stores the files that tools return.
 
+mod drawing;
+mod knowledge;
 pub mod mcp;
+mod memory;
+mod question_vectors;
+mod ranking;
+mod returned;
 mod scripted;
+mod tool;
 mod toolbox;
 mod workspace;
 
-pub use toolbox::{PlannerTool, Tool, Toolbox, UnavailableServer};
+pub use knowledge::KnowledgeOfRun;
+pub use memory::{MemoryOfRun, RecallResult};
+pub use question_vectors::question_vectors;
+pub use returned::FileKeeper;
+pub use tool::{PlannerTool, Tool};
+pub use toolbox::{Toolbox, UnavailableServer};
 pub use workspace::{CallResult, WorkspaceOfRun};

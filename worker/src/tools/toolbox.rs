@@ -1,10 +1,6 @@
 //! The tools of one run, by the names that the model knows.
 
-use std::{
-    collections::BTreeMap,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use futures::future::join_all;
 use holdfast_shared::{
@@ -12,20 +8,22 @@ use holdfast_shared::{
     config::{ANONYMOUS_PREFIX, begins_with},
     event::ExecutedBy,
     plan,
-    schema::{Schema, SchemaCheckError, SchemaChecks},
     storable::{storable, storable_json},
     storage::FoundAgent,
     subagent,
-    tool::{ApprovalPolicy, ClientTool, Effect, ToolError, ToolPolicy},
+    tool::{ApprovalPolicy, ClientTool, Effect, ToolPolicy},
 };
 use holdfast_workspace::{ToolScope, WorkspaceTool};
-use serde_json::Value;
 use tokio::sync::OnceCell;
 
 use super::{
-    mcp::{self, Mcp, McpCall, ServerTool},
-    scripted::{self, ScriptedTool},
-    workspace::{CallResult, WorkspaceOfRun},
+    knowledge::{KnowledgeOfRun, KnowledgeTool},
+    mcp::{self, Mcp, ServerTool},
+    memory::{MemoryOfRun, MemoryTool},
+    scripted,
+    scripted::ScriptedTool,
+    tool::{PlannerTool, Tool, ToolExecutor},
+    workspace::WorkspaceOfRun,
 };
 use crate::model::ToolSpec;
 
@@ -40,45 +38,6 @@ pub struct Toolbox {
     unavailable: Vec<String>,
     /// The workspace that tools use.
     workspace: Option<Arc<WorkspaceOfRun>>,
-}
-
-/// One tool.
-pub struct Tool {
-    pub spec: ToolSpec,
-    pub effect: Effect,
-    /// Whether a human must approve each call.
-    pub needs_approval: bool,
-    executor: ToolExecutor,
-    /// The compiled schema of the arguments, set by the first check; `None` inside if the schema is broken.
-    schema: OnceCell<Option<Arc<Schema>>>,
-}
-
-/// The place where a tool's calls are executed.
-enum ToolExecutor {
-    Server {
-        mcp: Arc<Mcp>,
-        server: Arc<McpServer>,
-        name: String,
-        limit: Option<Duration>,
-        owner: Arc<str>,
-    },
-    Scripted(ScriptedTool, Duration),
-    Client,
-    /// A child run of this agent.
-    Subagent(FoundAgent),
-    /// The executor itself, which has the run's state.
-    Planner(PlannerTool),
-    /// The workspace of the run's owner.
-    Workspace(WorkspaceTool, Arc<WorkspaceOfRun>),
-}
-
-/// A tool that changes the course of its run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PlannerTool {
-    /// Makes a plan.
-    Plan,
-    /// Asks the user questions, and ends the run.
-    Questions,
 }
 
 /// A server whose tools cannot be used now.
@@ -170,13 +129,25 @@ impl Toolbox {
                 continue;
             }
             let WorkspaceTool { name, description, input_schema, effect, .. } = tool.clone();
-            self.add(Tool {
-                spec: ToolSpec { name, description, input_schema },
-                effect,
-                needs_approval: false,
-                executor: ToolExecutor::Workspace(tool, Arc::clone(&of_run)),
-                schema: OnceCell::new(),
-            });
+            let executor = ToolExecutor::Workspace(tool, Arc::clone(&of_run));
+            self.add_unasked(ToolSpec { name, description, input_schema }, effect, executor);
+        }
+    }
+
+    /// Adds the tools of the agent's memory.
+    pub fn add_memory_tools(&mut self, of_run: MemoryOfRun) {
+        let of_run = Arc::new(of_run);
+        for tool in MemoryTool::ALL {
+            let executor = ToolExecutor::Memory(tool, Arc::clone(&of_run));
+            self.add_unasked(tool.spec(of_run.limits), tool.effect(), executor);
+        }
+    }
+
+    /// Adds the tools that find passages of documents.
+    pub fn add_knowledge_tools(&mut self, of_run: Arc<KnowledgeOfRun>) {
+        for tool in KnowledgeTool::ALL {
+            let spec = tool.spec(&of_run.collections);
+            self.add_unasked(spec, Effect::ReadOnly, ToolExecutor::Knowledge(tool, Arc::clone(&of_run)));
         }
     }
 
@@ -266,113 +237,12 @@ impl Toolbox {
         }
     }
 
+    /// Adds a tool whose calls no human must approve.
+    fn add_unasked(&mut self, spec: ToolSpec, effect: Effect, executor: ToolExecutor) {
+        self.add(Tool { spec, effect, needs_approval: false, executor, schema: OnceCell::new() });
+    }
+
     fn add(&mut self, tool: Tool) {
         self.tools.insert(tool.spec.name.clone(), Arc::new(tool));
-    }
-}
-
-impl Tool {
-    /// Returns whether the client executes the tool.
-    pub const fn is_client_tool(&self) -> bool {
-        matches!(self.executor, ToolExecutor::Client)
-    }
-
-    /// Returns whether a call changes the workspace.
-    pub fn changes_workspace(&self) -> bool {
-        self.is_of_workspace() && self.effect != Effect::ReadOnly
-    }
-
-    /// Returns whether the tool is the workspace's.
-    pub const fn is_of_workspace(&self) -> bool {
-        matches!(self.executor, ToolExecutor::Workspace(..))
-    }
-
-    /// Returns the agent that answers the tool's calls, if it delegates.
-    pub const fn subagent(&self) -> Option<&FoundAgent> {
-        match &self.executor {
-            ToolExecutor::Subagent(found) => Some(found),
-            _ => None,
-        }
-    }
-
-    /// Returns the tool of a planner that this is, if it is one.
-    pub const fn planner(&self) -> Option<PlannerTool> {
-        match self.executor {
-            ToolExecutor::Planner(tool) => Some(tool),
-            _ => None,
-        }
-    }
-
-    /// Fails if the arguments violate the tool's schema, or cannot be checked now. A broken schema accepts all
-    /// arguments: the server checks its own arguments.
-    pub async fn check(&self, checks: &SchemaChecks, owner: &str, input: &Value) -> Result<(), ToolError> {
-        let invalid = |problem: String| ToolError::new("invalid_arguments", problem);
-        if !input.is_object() {
-            return Err(invalid("the arguments are no JSON object".to_owned()));
-        }
-        let result = match self.compiled_schema(checks, owner).await {
-            Ok(Some(schema)) => {
-                let checkable = match &self.executor {
-                    ToolExecutor::Workspace(tool, _) => tool.checkable(input),
-                    _ => input.clone(),
-                };
-                checks.validate(owner, Arc::clone(schema), checkable).await
-            }
-            Ok(None) => Ok(()),
-            Err(busy) => Err(busy),
-        };
-        result.map_err(|problem| match problem {
-            SchemaCheckError::Invalid(problem) => invalid(problem),
-            SchemaCheckError::Busy => {
-                ToolError::new("arguments_unchecked", "this call was not made: checking its arguments took too long")
-            }
-        })
-    }
-
-    async fn compiled_schema(
-        &self,
-        checks: &SchemaChecks,
-        owner: &str,
-    ) -> Result<&Option<Arc<Schema>>, SchemaCheckError> {
-        let compile = || async {
-            match checks.compile(owner, self.spec.input_schema.clone()).await {
-                Ok(schema) => Ok(Some(schema)),
-                Err(SchemaCheckError::Invalid(problem)) => {
-                    tracing::debug!(tool.name = self.spec.name, problem, "arguments stay unchecked");
-                    Ok(None)
-                }
-                Err(busy) => Err(busy),
-            }
-        };
-        self.schema.get_or_try_init(compile).await
-    }
-
-    /// Calls the tool under its idempotency key. Returns the output or an error for the model, and how long the call
-    /// took.
-    pub async fn call(self: Arc<Self>, input: Value, key: String) -> (Result<CallResult, ToolError>, Duration) {
-        let started = Instant::now();
-        let outcome = match &self.executor {
-            ToolExecutor::Server { mcp, server, name, limit, owner } => {
-                let Value::Object(input) = input else {
-                    return (
-                        Err(ToolError::new("invalid_arguments", "the arguments are no JSON object")),
-                        Duration::ZERO,
-                    );
-                };
-                let repeatable = self.effect != Effect::Once;
-                let caller = server.caller.then_some(owner.as_ref());
-                let call = McpCall { tool: name, input: &input, key: &key, limit: *limit, caller, repeatable };
-                mcp.call(server, &call).await.map(|output| output.text.into())
-            }
-            ToolExecutor::Scripted(tool, limit) => match tokio::time::timeout(*limit, tool.call(&input)).await {
-                Ok(output) => Ok(output.into()),
-                Err(_) => Err(ToolError::new("timeout", format!("the tool took longer than {} ms", limit.as_millis()))),
-            },
-            ToolExecutor::Workspace(tool, of_run) => of_run.call(tool, &key, input).await,
-            ToolExecutor::Subagent(_) => Err(ToolError::new("subagent", "only a child run answers this call")),
-            ToolExecutor::Planner(_) => Err(ToolError::new("planner", "only the executor answers this call")),
-            ToolExecutor::Client => Err(ToolError::new("client_tool", "only the client can execute this tool")),
-        };
-        (outcome, started.elapsed())
     }
 }

@@ -8,7 +8,8 @@ use std::{
 };
 
 use futures::{FutureExt, StreamExt, future::BoxFuture};
-use holdfast_shared::{config::Provider, tool::ToolError, usage::Usage};
+use holdfast_knowledge::FoundPassage;
+use holdfast_shared::{config::Provider, file::ToolFile, memory::MemoryReference, tool::ToolError, usage::Usage};
 use holdfast_workspace::{
     Author, AuthorCall, Call, EntityReference, Merge, Merger, Notice, ToolFailure, ToolOutput, WebSearch, Workspace,
     WorkspaceTool,
@@ -51,6 +52,12 @@ pub struct CallResult {
     pub entities: Vec<EntityReference>,
     /// A fact for the user's front end.
     pub notice: Option<Notice>,
+    /// Passages of documents, which are the output.
+    pub passages: Vec<FoundPassage>,
+    /// The files that the tool has returned.
+    pub files: Vec<ToolFile>,
+    /// The memories that the model reads with it.
+    pub told: Vec<MemoryReference>,
 }
 
 impl From<String> for CallResult {
@@ -75,7 +82,9 @@ impl WorkspaceOfRun {
         };
         loop {
             match tool.call(call, input.clone()).await {
-                Ok(ToolOutput { text, entities, notice }) => return Ok(CallResult { output: text, entities, notice }),
+                Ok(ToolOutput { text, entities, notice }) => {
+                    return Ok(CallResult { output: text, entities, notice, ..CallResult::default() });
+                }
                 Err(ToolFailure::Refused(error)) => return Err(error),
                 Err(ToolFailure::Storage(error)) if error.is_away() || error.is_conflict() => {
                     tracing::warn!(
@@ -141,7 +150,7 @@ impl Merger for ModelMerger<'_> {
                 merge.field, merge.stored, merge.new
             );
             let request =
-                Request { system: Some(MERGE.to_owned()), turns: vec![Turn::User(task)], ..Request::default() };
+                Request { system: Some(MERGE.to_owned()), turns: vec![Turn::user(task)], ..Request::default() };
             let text = self.answer(request).await.map_err(|problem| {
                 ToolError::new(
                     "merge_failed",

@@ -221,7 +221,7 @@ async fn ask_for_steps(
     let mut refused = None;
     for _ in 0..TRIES {
         let tools = attempt.tool_specs();
-        let turn = Turn::User(prompts::steps(goal, &tools, problem.as_deref()));
+        let turn = Turn::user(prompts::steps(goal, &tools, problem.as_deref()));
         let model = attempt.chosen_model.without_options();
         let request = Request { turns: vec![turn], ..Request::default() };
         let answer = match ask_aside(attempt, &model, request).await? {

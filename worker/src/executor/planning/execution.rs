@@ -2,6 +2,7 @@
 
 use holdfast_shared::{
     agent::ModelRole,
+    context::AgentContext,
     event::{EventBody, PlanStepCompleted, PlanStepStarted, SubagentStarted},
     excerpt,
     plan::{self, PlanStatus, PlanStep, StepStatus},
@@ -202,9 +203,13 @@ pub async fn start_child(
         child_run_id: None,
         output: None,
         error: None,
+        files: Vec::new(),
         duration_ms: None,
     };
-    let child = NewChild::new(state.call_id.clone(), of_child, agent_id, storable(task));
+    // An executor's tools are about the project of the turn.
+    let metadata = AgentContext::of(&attempt.memory.metadata).map(|context| context.within(None));
+    let mut child = NewChild::new(state.call_id.clone(), of_child, agent_id, storable(task));
+    child.metadata = metadata;
     let state = CallState { child_run_id: Some(child.child_run_id), ..state };
     let new_role = NewRole {
         id: Uuid::now_v7(),

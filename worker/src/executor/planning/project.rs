@@ -105,7 +105,7 @@ async fn analyse(attempt: &mut Attempt<'_>, known: &str, is_last_round: bool) ->
     if is_scripted || is_last_round || !indicators.are_inconclusive() {
         return Ok(by_words);
     }
-    let turn = Turn::User(prompts::project_analysis(known));
+    let turn = Turn::user(prompts::project_analysis(known));
     let model = attempt.chosen_model.without_options();
     let (answer, usage) = match ask_aside(attempt, &model, Request { turns: vec![turn], ..Request::default() }).await? {
         Ok(answer) => answer,

@@ -13,6 +13,7 @@ use serde_json::Value;
 use crate::executor::{
     Stop,
     attempt::{Attempt, retry_query},
+    knowledge::without_marks,
 };
 
 /// Most questions of one run, and the longest one, in characters.
@@ -45,6 +46,8 @@ pub fn ask_after(attempt: &mut Attempt<'_>, opening: &str, questions: &[String],
     let before = if attempt.memory.text().is_empty() { "" } else { "\n\n" };
     let between = if opening.is_empty() { "" } else { "\n\n" };
     let text = format!("{before}{opening}{between}{}", lines.join("\n"));
+    // The arguments of a call are no place for citations.
+    let text = if attempt.memory.has_knowledge { without_marks(&text) } else { text };
     let message_id = attempt.claim.output_message_id;
     attempt.recorder.emit(&EventBody::MessageDelta(MessageDelta { message_id, text: text.as_str().into() }));
     attempt.recorder.emit(&EventBody::QuestionAsked(QuestionAsked {

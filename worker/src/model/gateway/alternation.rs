@@ -1,6 +1,6 @@
 //! Alternation: some providers require that the user speaks first and that user and assistant alternate.
 
-use crate::model::Turn;
+use crate::model::{Turn, UserPart};
 
 /// Separates two messages that are merged.
 const PARAGRAPH: &str = "\n\n";
@@ -11,7 +11,9 @@ pub(super) fn alternating(turns: &[Turn]) -> Vec<Turn> {
     let mut merged: Vec<Turn> = Vec::with_capacity(turns.len());
     for turn in &turns[begins..] {
         match (merged.last_mut(), turn) {
-            (Some(Turn::User(previous)), Turn::User(text)) => append(previous, text),
+            (Some(Turn::User(previous) | Turn::Files(previous)), Turn::User(parts) | Turn::Files(parts)) => {
+                append_parts(previous, parts);
+            }
             (Some(Turn::Assistant { text: previous, calls: earlier }), Turn::Assistant { text, calls })
                 if earlier.is_empty() =>
             {
@@ -22,6 +24,15 @@ pub(super) fn alternating(turns: &[Turn]) -> Vec<Turn> {
         }
     }
     merged
+}
+
+fn append_parts(previous: &mut Vec<UserPart>, parts: &[UserPart]) {
+    let mut parts = parts.iter();
+    if let (Some(UserPart::Text(last)), [UserPart::Text(text), ..]) = (previous.last_mut(), parts.as_slice()) {
+        append(last, text);
+        parts.next();
+    }
+    previous.extend(parts.cloned());
 }
 
 fn append(previous: &mut String, text: &str) {
@@ -39,7 +50,7 @@ mod tests {
     use crate::model::ToolRequest;
 
     fn user(text: &str) -> Turn {
-        Turn::User(text.into())
+        Turn::user(text)
     }
 
     fn assistant(text: &str) -> Turn {

@@ -1,6 +1,6 @@
 //! Translates a request into genai's types, so that each provider gets what its protocol requires.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::Arc};
 
 use genai::chat::{
     ChatMessage, ChatRequest, ChatRole, ContentPart, CustomPart, MessageContent, Tool, ToolCall, ToolResponse,
@@ -8,7 +8,7 @@ use genai::chat::{
 use serde_json::{Value, json};
 
 use super::{alternation::alternating, dialect::Dialect};
-use crate::model::{Request, ToolRequest, ToolSpec, Turn};
+use crate::model::{Request, ToolRequest, ToolSpec, Turn, UserPart};
 
 pub(super) fn translate(request: &Request, dialect: Dialect) -> ChatRequest {
     let chat_messages = match dialect {
@@ -38,6 +38,24 @@ pub(super) fn tools_of_the_past(request: &Request) -> Option<Vec<Tool>> {
     (!names.is_empty()).then(|| names.into_iter().map(declare).collect())
 }
 
+/// Returns the conversation with its earlier calls and their outcomes as text, for a provider that can neither take calls
+/// without declared tools nor forbid the model to call these.
+pub(super) fn without_calls(turns: &[Turn]) -> Vec<Turn> {
+    let in_words = |turn: &Turn| match turn {
+        Turn::User(_) | Turn::Files(_) => turn.clone(),
+        Turn::Assistant { text, calls } => {
+            let calls = calls.iter().map(|call| format!("[called {} with {}]", call.name, call.arguments()));
+            let texts = Some(text.clone()).into_iter().filter(|text| !text.trim().is_empty()).chain(calls);
+            Turn::Assistant { text: texts.collect::<Vec<_>>().join("\n\n"), calls: Vec::new() }
+        }
+        Turn::Tool { name, text, is_error, .. } => {
+            let verb = if *is_error { "failed with" } else { "returned" };
+            Turn::user(format!("[{name} {verb}: {text}]"))
+        }
+    };
+    turns.iter().map(in_words).collect()
+}
+
 fn tool(spec: &ToolSpec) -> Tool {
     let tool = Tool::new(spec.name.as_str()).with_schema(spec.input_schema.clone());
     if spec.description.is_empty() { tool } else { tool.with_description(spec.description.as_str()) }
@@ -47,7 +65,9 @@ fn messages(turns: &[Turn], dialect: Dialect) -> Vec<ChatMessage> {
     let mut messages: Vec<ChatMessage> = Vec::new();
     for turn in turns {
         match turn {
-            Turn::User(text) => messages.push(ChatMessage::user(text.as_str())),
+            Turn::User(parts) | Turn::Files(parts) => {
+                messages.push(ChatMessage::user(MessageContent::from_parts(user_parts(parts))));
+            }
             Turn::Assistant { text, calls } if calls.is_empty() => messages.push(ChatMessage::assistant(text.as_str())),
             Turn::Assistant { text, calls } => messages.push(calling(text, calls, dialect)),
             Turn::Tool { call_id, name, text, is_error } => {
@@ -64,6 +84,16 @@ fn messages(turns: &[Turn], dialect: Dialect) -> Vec<ChatMessage> {
         }
     }
     messages
+}
+
+fn user_parts(parts: &[UserPart]) -> Vec<ContentPart> {
+    let part = |part: &UserPart| match part {
+        UserPart::Text(text) => ContentPart::from_text(text),
+        UserPart::File(file) => {
+            ContentPart::from_binary_base64(file.media_type.as_str(), Arc::clone(&file.data), Some(file.name.clone()))
+        }
+    };
+    parts.iter().map(part).collect()
 }
 
 fn calling(text: &str, calls: &[ToolRequest], dialect: Dialect) -> ChatMessage {

@@ -34,6 +34,14 @@ impl Dialect {
         }
     }
 
+    /// Returns the path of a model's stream at Vertex AI, after the location.
+    pub fn path_at_vertex(self, model: &str) -> String {
+        match self {
+            Self::Anthropic => format!("publishers/anthropic/models/{model}:streamRawPredict"),
+            Self::Gemini | Self::Ollama => format!("publishers/google/models/{model}:streamGenerateContent?alt=sse"),
+        }
+    }
+
     /// Returns the options of one call, on top of those of the deployment.
     pub fn options(self, deployment: &ChatOptions, options: &ModelOptions) -> ChatOptions {
         let effort = options.reasoning_effort.map(|effort| match effort {

@@ -7,9 +7,10 @@ use std::{
 };
 
 use genai::chat::{FrameCtx, RawFrameRef};
+use secrecy::SecretString;
 use serde_json::Value;
 
-use crate::model::{Error, subject::Subject};
+use crate::model::{Error, google::TokenFailure, subject::Subject};
 
 /// Explains the failures of one call.
 #[derive(Clone)]
@@ -28,6 +29,17 @@ impl Failures {
     /// Returns a copy for a new call, without an error frame.
     pub fn for_one_call(&self) -> Self {
         Self::new(self.subject.clone(), self.connect_limit)
+    }
+
+    /// Returns a copy for a new call with this key, which no error shows.
+    pub fn for_one_call_with(&self, key: &SecretString) -> Self {
+        let subject = Subject::new(self.subject.choice.clone(), Some(key.clone()));
+        Self::new(Arc::new(subject), self.connect_limit)
+    }
+
+    /// Returns the error of a call that got no access token.
+    pub fn without_token(&self, failure: TokenFailure) -> Error {
+        Error::from_token_failure(&self.subject, failure)
     }
 
     /// Returns the callback for every frame as it came from the provider.

@@ -4,7 +4,7 @@ use holdfast_shared::agent::ReasoningEffort;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::model::{Request, ToolRequest, ToolSpec, Turn};
+use crate::model::{Request, ToolRequest, ToolSpec, Turn, UserPart};
 
 #[derive(Serialize)]
 pub(super) struct CompletionRequest<'a> {
@@ -46,7 +46,7 @@ enum RequestMessage<'a> {
         content: &'a str,
     },
     User {
-        content: &'a str,
+        content: RequestContent<'a>,
     },
     Assistant {
         content: Option<&'a str>,
@@ -57,6 +57,33 @@ enum RequestMessage<'a> {
         tool_call_id: &'a str,
         content: &'a str,
     },
+}
+
+/// A text alone is a string, because older servers of this protocol know no parts.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum RequestContent<'a> {
+    Text(&'a str),
+    Parts(Vec<RequestPart<'a>>),
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum RequestPart<'a> {
+    Text { text: &'a str },
+    ImageUrl { image_url: ImageUrl },
+    File { file: FileData<'a> },
+}
+
+#[derive(Serialize)]
+struct ImageUrl {
+    url: String,
+}
+
+#[derive(Serialize)]
+struct FileData<'a> {
+    filename: &'a str,
+    file_data: String,
 }
 
 #[derive(Serialize)]
@@ -119,13 +146,34 @@ impl<'a> CompletionRequest<'a> {
 impl<'a> RequestMessage<'a> {
     fn of(turn: &'a Turn) -> Self {
         match turn {
-            Turn::User(content) => Self::User { content },
+            Turn::User(parts) | Turn::Files(parts) => Self::User { content: RequestContent::of(parts) },
             Turn::Assistant { text, calls } => Self::Assistant {
                 content: (!text.is_empty()).then_some(text),
                 tool_calls: calls.iter().map(RequestCall::of).collect(),
             },
             // The protocol has no field for `is_error`: the text describes the error.
             Turn::Tool { call_id, text, .. } => Self::Tool { tool_call_id: call_id, content: text },
+        }
+    }
+}
+
+impl<'a> RequestContent<'a> {
+    fn of(parts: &'a [UserPart]) -> Self {
+        match parts {
+            [UserPart::Text(text)] => Self::Text(text),
+            parts => Self::Parts(parts.iter().map(RequestPart::of).collect()),
+        }
+    }
+}
+
+impl<'a> RequestPart<'a> {
+    fn of(part: &'a UserPart) -> Self {
+        match part {
+            UserPart::Text(text) => Self::Text { text },
+            UserPart::File(file) if file.is_picture() => {
+                Self::ImageUrl { image_url: ImageUrl { url: file.data_url() } }
+            }
+            UserPart::File(file) => Self::File { file: FileData { filename: &file.name, file_data: file.data_url() } },
         }
     }
 }

@@ -27,6 +27,8 @@ pub(super) struct Script {
     pub calls: Vec<ScriptedCall>,
     /// Whether all calls are made in one step.
     pub parallel: bool,
+    /// The passages that the answer cites, in the order of the text. `None`: the first one, with a quotation.
+    pub cites: Vec<Option<u64>>,
 }
 
 /// Where the model fails.
@@ -62,6 +64,7 @@ impl Script {
             finish: FinishReason::Stop,
             calls: Vec::new(),
             parallel: false,
+            cites: Vec::new(),
         };
         let mut rest = text;
         while let Some((_, after)) = rest.split_once('[') {
@@ -94,6 +97,7 @@ impl Script {
             ("fail", _) => self.fails = Some(FailPoint::AtTheEnd),
             ("finish", _) => self.finish = FinishReason::from(value.trim().to_owned()),
             ("parallel", _) => self.parallel = true,
+            ("cite", number) => self.cites.push(number.ok()),
             ("approval", _) => self.calls.push(ScriptedCall {
                 tool: ScriptTool::Named(tools::APPROVAL.to_owned()),
                 arguments: json!({"action": or(value, "send the report")}).to_string(),

@@ -7,8 +7,12 @@ use holdfast_shared::finish_reason::FinishReason;
 use super::{
     THOUGHTS,
     script::{FailPoint, Script, ScriptedCall},
+    text_of,
 };
 use crate::model::{AnswerDelta, CallDelta, ToolSpec, Turn};
+
+/// Characters of a passage that are quoted.
+const QUOTED_WORDS: usize = 40;
 
 /// Most characters of a tool's outcome that are quoted.
 const QUOTED_CHARS: usize = 200;
@@ -28,7 +32,7 @@ pub(super) struct ScriptedStep {
 
 impl ScriptedStep {
     /// Returns the step after these turns, which follow the script's turn.
-    pub fn next(script: Script, since: &[Turn], offered: &[ToolSpec]) -> Self {
+    pub fn next(script: Script, turns: &[Turn], since: &[Turn], offered: &[ToolSpec]) -> Self {
         let outcomes: Vec<&Turn> = since.iter().filter(|turn| matches!(turn, Turn::Tool { .. })).collect();
         let (steps, calls) = match (script.parallel, outcomes.len()) {
             (true, 0) => (0, script.calls.as_slice()),
@@ -37,7 +41,10 @@ impl ScriptedStep {
         };
         let fails_here = script.fails == Some(FailPoint::InStep(steps + 1));
         if calls.is_empty() || offered.is_empty() {
-            return Self::answering(&script, &outcomes, fails_here || script.fails == Some(FailPoint::AtTheEnd));
+            let fails = fails_here || script.fails == Some(FailPoint::AtTheEnd);
+            let mut step = Self::answering(&script, &outcomes, fails);
+            step.lead.extend(script.cites.iter().flat_map(|number| citation(*number, turns)));
+            return step;
         }
         Self::calling(&script, calls, offered, fails_here)
     }
@@ -81,6 +88,25 @@ fn pieces_of(index: usize, name: String, arguments: &str) -> [AnswerDelta; 2] {
     let first = CallDelta { index, name: Some(name), arguments: begin.to_owned(), signature: None };
     let second = CallDelta { index, name: None, arguments: end.to_owned(), signature: None };
     [AnswerDelta::Call(first), AnswerDelta::Call(second)]
+}
+
+/// Returns a sentence with a mark, in pieces: of this passage, or of the first one with its first words.
+fn citation(number: Option<u64>, turns: &[Turn]) -> Vec<AnswerDelta> {
+    let texts = turns.iter().filter_map(|turn| match turn {
+        Turn::User(parts) => Some(text_of(parts)),
+        Turn::Tool { text, .. } => Some(text.clone()),
+        Turn::Assistant { .. } | Turn::Files(_) => None,
+    });
+    let first = |text: String| {
+        let (_, passage) = text.split_once("[Passage 1 of ")?;
+        let words = passage.lines().skip(1).find(|line| !line.trim().is_empty())?;
+        Some(words.chars().take(QUOTED_WORDS).collect::<String>())
+    };
+    let sentence = match number {
+        Some(number) => ["It is so [".to_owned(), number.to_string()],
+        None => [format!("\"{}\" [", texts.into_iter().find_map(first).unwrap_or_default()), "1".to_owned()],
+    };
+    sentence.into_iter().chain(["]. ".to_owned()]).map(AnswerDelta::Text).collect()
 }
 
 /// Returns a line with the outcome of a call.

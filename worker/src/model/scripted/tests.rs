@@ -10,7 +10,7 @@ use super::{script::FailPoint, *};
 use crate::model::{CallDelta, ToolSpec};
 
 fn request(text: &str) -> Request {
-    let user = |text: &str| Turn::User(text.to_owned());
+    let user = |text: &str| Turn::user(text);
     let turns =
         vec![user("[tokens=3] [fail]"), Turn::Assistant { text: "no".to_owned(), calls: Vec::new() }, user(text)];
     Request { system: Some("two words".to_owned()), turns, ..Request::default() }
@@ -31,8 +31,16 @@ fn texts(items: &[Result<AnswerDelta, Error>]) -> Vec<&str> {
 fn directives_are_read_and_capped_and_others_ignored() {
     let check = |text: &str, tokens, delay, thinks, fails: bool| {
         let (delay, fails) = (Duration::from_millis(delay), fails.then_some(FailPoint::AtTheEnd));
-        let expected =
-            Script { tokens, delay, thinks, fails, calls: Vec::new(), parallel: false, finish: FinishReason::Stop };
+        let expected = Script {
+            tokens,
+            delay,
+            thinks,
+            fails,
+            calls: Vec::new(),
+            parallel: false,
+            finish: FinishReason::Stop,
+            cites: Vec::new(),
+        };
         assert_eq!(Script::read(text), expected, "{text}");
     };
     check("", 24, 15, false, false);
@@ -167,7 +175,7 @@ async fn an_approval_and_a_tool_of_the_client_can_be_tried_without_a_server() {
     let with_own = step_with(TEXT, &done, tools()).await;
     assert!(with_own.contains("<scripted__clienttool "), "{with_own}");
     let names: Vec<String> = tools().into_iter().map(|tool| tool.name).collect();
-    assert_eq!(names, ["scripted__approval", "scripted__clienttool", "scripted__echo"]);
+    assert_eq!(names, ["scripted__approval", "scripted__clienttool", "scripted__echo", "scripted__draw"]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -7,6 +7,7 @@ use crate::model::ToolSpec;
 pub(super) const APPROVAL: &str = "scripted__approval";
 pub(super) const CLIENT_TOOL: &str = "scripted__clienttool";
 const ECHO: &str = "scripted__echo";
+const DRAW: &str = "scripted__draw";
 
 /// Returns the tools, for the code that declares and executes them.
 pub fn tools() -> Vec<ToolSpec> {
@@ -25,5 +26,6 @@ pub fn tools() -> Vec<ToolSpec> {
         tool(APPROVAL, "Does something that a human must approve first.", "action"),
         tool(CLIENT_TOOL, "Asks the user a question.", "question"),
         echo,
+        tool(DRAW, "Draws a square of one color: a name such as teal, or #rrggbb.", "color"),
     ]
 }

@@ -3,13 +3,13 @@
 use serde_json::{Value, json};
 
 use super::{
-    AnswerDelta, AskOutcome, CallDelta, Reply, ask,
+    AnswerDelta, AskOutcome, CallDelta, Reply, ask, wires,
     wires::{ProviderWire, anthropic, gemini, ollama, openai},
 };
 
 /// Two calls, and a third one without arguments.
 fn calling(wire: &ProviderWire) -> Vec<String> {
-    match wire.provider {
+    match wire.format {
         "openai" => {
             let chunk = |calls: &str| format!("data: {{\"choices\":[{{\"delta\":{{\"tool_calls\":[{calls}]}}}}]}}\n\n");
             vec![
@@ -111,7 +111,7 @@ fn expected(wire: &ProviderWire) -> Vec<AnswerDelta> {
         call_piece(1, "1}"),
         call_start(2, "kb__list", ""),
     ];
-    match wire.provider {
+    match wire.format {
         "openai" => {
             let mut deltas = streamed.to_vec();
             deltas[0] = with_signature(deltas[0].clone(), json!({"google": {"thought_signature": "c2ln"}}));
@@ -150,13 +150,9 @@ fn complete_deltas(mut outcome: AskOutcome, provider: &str) -> Vec<AnswerDelta> 
     outcome.deltas
 }
 
-fn callers() -> [ProviderWire; 4] {
-    [openai(), anthropic(), gemini(), ollama()]
-}
-
 #[tokio::test]
 async fn calls_arrive_in_the_providers_pieces() {
-    for wire in callers() {
+    for wire in wires() {
         let outcome = ask(&wire, &[], vec![wire.reply().chunks(&calling(&wire))]).await;
         assert_eq!(complete_deltas(outcome, wire.provider), expected(&wire), "{}", wire.provider);
     }
@@ -164,7 +160,7 @@ async fn calls_arrive_in_the_providers_pieces() {
 
 #[tokio::test]
 async fn calls_in_one_chunk_or_byte_by_byte_are_the_same_calls() {
-    for wire in callers() {
+    for wire in wires() {
         let all = calling(&wire).concat();
         let characters: Vec<String> = all.chars().map(String::from).collect();
         for reply in [wire.reply().chunk(all.as_str()), wire.reply().chunks(&characters)] {
@@ -176,7 +172,7 @@ async fn calls_in_one_chunk_or_byte_by_byte_are_the_same_calls() {
 
 #[tokio::test]
 async fn a_truncated_call_is_an_error_at_every_offset() {
-    for wire in callers() {
+    for wire in wires() {
         let all = calling(&wire);
         for count in 1..all.len() {
             let outcome = ask(&wire, &["--model-retries=0"], vec![wire.reply().chunks(&all[..count])]).await;

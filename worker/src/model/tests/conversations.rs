@@ -4,8 +4,8 @@ use holdfast_shared::agent::{ModelOptions, ReasoningEffort};
 use serde_json::{Value, json};
 
 use super::{
-    Request, ToolRequest, ToolSpec, Turn, ask_with, user,
-    wires::{ProviderWire, anthropic, gemini, ollama, openai},
+    Request, ToolRequest, ToolSpec, Turn, ask_with, user, wires,
+    wires::{ProviderWire, anthropic, gemini, ollama, openai, vertex_claude, vertex_gemini},
 };
 
 fn call(id: &str, name: &str, input: Value, signature: Option<Value>) -> ToolRequest {
@@ -81,7 +81,6 @@ async fn anthropic_gets_the_thinking_back_and_the_outcomes_of_a_turn_in_one_mess
         {"type": "redacted_thinking", "data": "ZGF0YQ"},
         {"type": "thinking", "thinking": "hm", "signature": "c2ln"},
     ]);
-    let body = sent(&conversation(thinking.clone()), &anthropic()).await;
     let tool_use =
         |id: &str, name: &str, input: Value| json!({"type": "tool_use", "id": id, "name": name, "input": input});
     let messages = json!([
@@ -100,15 +99,17 @@ async fn anthropic_gets_the_thinking_back_and_the_outcomes_of_a_turn_in_one_mess
         {"role": "assistant", "content": [tool_use("call_3", "kb__count", json!({}))]},
         {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "call_3", "content": "4"}]},
     ]);
-    assert_eq!(body["messages"], messages);
     let tool = json!({"name": "kb__count", "description": "Counts.", "input_schema": schema()});
-    assert_eq!(body["tools"], json!([tool]));
-    assert_eq!(body.get("tool_choice"), None);
+    for wire in [anthropic(), vertex_claude()] {
+        let body = sent(&conversation(thinking.clone()), &wire).await;
+        assert_eq!(body["messages"], messages, "{}", wire.provider);
+        assert_eq!(body["tools"], json!([tool]), "{}", wire.provider);
+        assert_eq!(body.get("tool_choice"), None, "{}", wire.provider);
+    }
 }
 
 #[tokio::test]
 async fn gemini_gets_the_thought_signature_back_and_the_outcomes_of_a_turn_in_one_message() {
-    let body = sent(&conversation(json!("c2ln")), &gemini()).await;
     let call = |id: &str, name: &str, args: Value| json!({"functionCall": {"id": id, "name": name, "args": args}});
     let response = |id: &str, name: &str, text: &str| json!({"functionResponse": {"id": id, "name": name, "response": {"name": name, "content": text}}});
     let mut first = call("call_1", "kb__count", json!({"of": "files"}));
@@ -123,9 +124,12 @@ async fn gemini_gets_the_thought_signature_back_and_the_outcomes_of_a_turn_in_on
         {"role": "model", "parts": [call("call_3", "kb__count", json!({}))]},
         {"role": "user", "parts": [response("call_3", "kb__count", "4")]},
     ]);
-    assert_eq!(body["contents"], contents);
     let function = json!({"name": "kb__count", "description": "Counts.", "parametersJsonSchema": schema()});
-    assert_eq!(body["tools"], json!([{"functionDeclarations": [function]}]));
+    for wire in [gemini(), vertex_gemini()] {
+        let body = sent(&conversation(json!("c2ln")), &wire).await;
+        assert_eq!(body["contents"], contents, "{}", wire.provider);
+        assert_eq!(body["tools"], json!([{"functionDeclarations": [function]}]), "{}", wire.provider);
+    }
 }
 
 #[tokio::test]
@@ -151,8 +155,8 @@ async fn ollama_gets_each_outcome_in_a_message_of_its_own() {
 #[tokio::test]
 async fn a_signature_of_another_provider_is_not_sent() {
     let signatures = [json!({"google": 1}), json!("c2ln"), json!([{"type": "thinking"}])];
-    for wire in [openai(), anthropic(), gemini(), ollama()] {
-        let own = |signature: &Value| match wire.provider {
+    for wire in wires() {
+        let own = |signature: &Value| match wire.format {
             "openai" => signature.is_object(),
             "anthropic" => signature.is_array(),
             "gemini" => signature.is_string(),
@@ -168,7 +172,7 @@ async fn a_signature_of_another_provider_is_not_sent() {
 
 #[tokio::test]
 async fn without_tools_the_earlier_calls_stay_and_none_can_be_called() {
-    for wire in [openai(), gemini(), ollama()] {
+    for wire in [openai(), gemini(), ollama(), vertex_gemini(), vertex_claude()] {
         let body = sent(&Request { tools: Vec::new(), ..conversation(json!(null)) }, &wire).await;
         assert_eq!(body.get("tools"), None, "{}", wire.provider);
     }
@@ -177,13 +181,23 @@ async fn without_tools_the_earlier_calls_stay_and_none_can_be_called() {
     let names: Vec<_> = body["tools"].as_array().unwrap().iter().map(|tool| tool["name"].clone()).collect();
     assert_eq!(names, ["kb__count", "kb__list"]);
     assert_eq!(body["tool_choice"], json!({"type": "none"}));
+    // A request to Vertex cannot forbid calls, so the model reads the earlier ones as text.
+    let body = sent(&Request { tools: Vec::new(), ..conversation(json!(null)) }, &vertex_claude()).await;
+    let messages = json!([
+        {"role": "user", "content": "How many?"},
+        {"role": "assistant", "content": "Let me see.\n\n[called kb__count with {\"of\":\"files\"}]\n\n[called kb__list with {}]"},
+        {"role": "user", "content": "[kb__count returned: 3]\n\n[kb__list failed with: no such list]"},
+        {"role": "assistant", "content": "[called kb__count with {}]"},
+        {"role": "user", "content": "[kb__count returned: 4]"},
+    ]);
+    assert_eq!(body["messages"], messages);
 }
 
 /// Returns the fields of the body, without those that every request has.
 async fn sent_for(options: ModelOptions, wire: &ProviderWire) -> Value {
     let request = Request { turns: vec![user("Hi")], options, ..Request::default() };
     let mut body = sent(&request, wire).await;
-    for field in ["model", "messages", "contents", "stream", "stream_options"] {
+    for field in ["model", "messages", "contents", "stream", "stream_options", "anthropic_version"] {
         body.as_object_mut().unwrap().remove(field);
     }
     body
@@ -197,9 +211,13 @@ async fn options_reach_every_provider() {
     let expected = json!({"temperature": 0.5, "top_p": 0.25, "max_tokens": 33, "stop_sequences": ["END"],
         "thinking": {"type": "enabled", "budget_tokens": 24000}});
     assert_eq!(sent_for(options(), &anthropic()).await, expected);
+    // genai sends no effort to Claude at Vertex.
+    let expected = json!({"temperature": 0.5, "top_p": 0.25, "max_tokens": 33, "stop_sequences": ["END"]});
+    assert_eq!(sent_for(options(), &vertex_claude()).await, expected);
     let expected = json!({"generationConfig": {"temperature": 0.5, "topP": 0.25, "maxOutputTokens": 33, "stopSequences": ["END"],
         "thinkingConfig": {"thinkingBudget": 24000, "includeThoughts": true}}});
     assert_eq!(sent_for(options(), &gemini()).await, expected);
+    assert_eq!(sent_for(options(), &vertex_gemini()).await, expected);
     let expected =
         json!({"options": {"temperature": 0.5, "top_p": 0.25, "num_predict": 33, "stop": ["END"]}, "think": "high"});
     assert_eq!(sent_for(options(), &ollama()).await, expected);

@@ -3,12 +3,16 @@
 mod calls;
 mod choosing;
 mod conversations;
+mod embeddings;
 mod fallback;
 mod faults;
+mod files;
+mod google;
 mod protocols;
 mod provider;
 mod retries;
 mod retry_policy;
+mod vertex;
 mod wires;
 
 use std::{sync::Arc, time::Duration};
@@ -18,7 +22,10 @@ use futures::StreamExt;
 use holdfast_shared::{agent::Profiles, config::ModelConfig};
 use tokio::time::timeout;
 
-use super::{AnswerDelta, CallDelta, ConnectError, Error, Model, Models, Request, ToolRequest, ToolSpec, Turn};
+use super::{
+    AnswerDelta, CallDelta, ConnectError, Error, Model, ModelFile, Models, Request, ToolRequest, ToolSpec, Turn,
+    UserPart,
+};
 use provider::{FakeProvider, RecordedRequest, Reply};
 use wires::{ProviderWire, wires};
 
@@ -38,7 +45,7 @@ fn connect(config: &ModelConfig) -> Result<Arc<dyn Model>, ConnectError> {
 }
 
 fn user(text: &str) -> Turn {
-    Turn::User(text.to_owned())
+    Turn::user(text)
 }
 
 fn assistant(text: &str) -> Turn {

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{
     AnswerDelta, AskOutcome, FakeProvider, Reply, ask, wires,
-    wires::{ProviderWire, anthropic, gemini, ollama, openai},
+    wires::{ProviderWire, anthropic, gemini, ollama, openai, vertex_claude, vertex_gemini},
 };
 
 async fn ask_complete(wire: &ProviderWire, flags: &[&str]) -> AskOutcome {
@@ -91,6 +91,42 @@ async fn gemini_is_asked_with_the_system_prompt_as_an_instruction() {
     check_request(gemini(), &["--model-max-tokens=99"], line, "x-goog-api-key: secret-key", body).await;
 }
 
+const VERTEX_PATH: &str = "POST /v1/projects/a-project/locations/europe-west1/publishers";
+
+#[tokio::test]
+async fn vertex_is_asked_for_gemini_at_googles_address() {
+    let body = json!({
+        "systemInstruction": {"parts": [{"text": "Be brief."}]},
+        "contents": [
+            {"role": "user", "parts": [{"text": "Hi"}]},
+            {"role": "model", "parts": [{"text": "Hello"}]},
+            {"role": "user", "parts": [{"text": "And now?"}]},
+        ],
+        "generationConfig": {"maxOutputTokens": 99},
+    });
+    let line = format!("{VERTEX_PATH}/google/models/gemini-some-model:streamGenerateContent?alt=sse HTTP/1.1");
+    let flags = ["--model-max-tokens=99", "--vertex-location=europe-west1"];
+    check_request(vertex_gemini(), &flags, &line, "authorization: bearer secret-key", body).await;
+}
+
+#[tokio::test]
+async fn vertex_is_asked_for_claude_at_anthropics_address_without_the_name_of_the_model() {
+    let body = json!({
+        "anthropic_version": "vertex-2023-10-16",
+        "stream": true,
+        "system": "Be brief.",
+        "messages": [
+            {"role": "user", "content": "Hi"},
+            {"role": "assistant", "content": "Hello"},
+            {"role": "user", "content": "And now?"},
+        ],
+        "max_tokens": 99,
+    });
+    let line = format!("{VERTEX_PATH}/anthropic/models/claude-some-model:streamRawPredict HTTP/1.1");
+    let flags = ["--model-max-tokens=99", "--vertex-location=europe-west1"];
+    check_request(vertex_claude(), &flags, &line, "authorization: bearer secret-key", body).await;
+}
+
 #[tokio::test]
 async fn ollama_is_asked_with_the_system_prompt_as_the_first_message() {
     let body = json!({
@@ -132,9 +168,13 @@ async fn no_key_is_needed_at_a_configured_address() {
         let provider = FakeProvider::start(vec![wire.complete_reply()]).await;
         let mut config = wire.config(&provider.url, &[]);
         (config.openai_api_key, config.anthropic_api_key, config.gemini_api_key) = (None, None, None);
+        config.vertex.vertex_api_key = None;
         let model = super::connect(&config).unwrap_or_else(|error| panic!("{flag}: {error}"));
         let _answer = model.ask(&super::request()).await.unwrap_or_else(|error| panic!("{error}"));
-        assert!(!provider.requests()[0].head.contains("authorization"));
+        let head = &provider.requests()[0].head;
+        assert!(!head.contains("authorization"), "{head}");
+        let key = ask_complete(&wire, &[]).await.requests.remove(0);
+        assert_eq!(head.lines().next(), key.head.lines().next(), "the key does not change the address");
     }
 }
 

@@ -83,6 +83,8 @@ pub struct RecordedRequest {
     /// The request line and the headers, in lower case except for the line.
     pub head: String,
     pub body: serde_json::Value,
+    /// The body as it came.
+    pub text: String,
 }
 
 pub struct FakeProvider {
@@ -152,7 +154,7 @@ async fn write_chunk(socket: &mut BufReader<TcpStream>, chunk: &str) -> std::io:
     socket.flush().await
 }
 
-async fn read_request(socket: &mut BufReader<TcpStream>) -> std::io::Result<RecordedRequest> {
+pub async fn read_request(socket: &mut BufReader<TcpStream>) -> std::io::Result<RecordedRequest> {
     let mut head = String::new();
     socket.read_line(&mut head).await?;
     let mut length = 0;
@@ -170,5 +172,6 @@ async fn read_request(socket: &mut BufReader<TcpStream>) -> std::io::Result<Reco
     }
     let mut body = vec![0; length];
     socket.read_exact(&mut body).await?;
-    Ok(RecordedRequest { head, body: serde_json::from_slice(&body).unwrap_or_default() })
+    let text = String::from_utf8(body).unwrap();
+    Ok(RecordedRequest { head, body: serde_json::from_str(&text).unwrap_or_default(), text })
 }

@@ -4,8 +4,12 @@ use holdfast_shared::{config::ModelConfig, finish_reason::FinishReason, usage::U
 
 use super::{AnswerDelta, Reply, config};
 
+#[derive(Clone)]
 pub struct ProviderWire {
     pub provider: &'static str,
+    pub model: &'static str,
+    /// The provider whose messages the wire carries; Vertex AI has no messages of its own.
+    pub format: &'static str,
     pub content_type: &'static str,
     /// The beginning of the answer, up to and with the first piece of text.
     pub begin: Vec<String>,
@@ -22,14 +26,23 @@ pub struct ProviderWire {
 }
 
 impl ProviderWire {
+    /// Returns the settings for a provider at this address; `flags` replace or complete the usual ones.
     pub fn config(&self, url: &str, flags: &[&str]) -> ModelConfig {
         let provider = format!("--chat-model-provider={}", self.provider);
         let url = format!("--{}-base-url={url}", self.provider);
         let key = format!("--{}-api-key=secret-key", self.provider);
-        let mut all = vec![provider.as_str(), url.as_str(), "--chat-model-name=some-model", "--model-retry-ms=1"];
+        let model = format!("--chat-model-name={}", self.model);
+        let mut all = vec![provider.as_str(), url.as_str(), model.as_str(), "--model-retry-ms=1"];
+        if self.provider == "vertex" {
+            all.push("--vertex-project-id=a-project");
+        }
         if self.provider != "ollama" {
             all.push(&key);
         }
+        fn name(flag: &str) -> &str {
+            flag.split('=').next().unwrap_or_default()
+        }
+        all.retain(|usual| flags.iter().all(|flag| name(flag) != name(usual)));
         config(&[&all[..], flags].concat())
     }
 
@@ -53,8 +66,16 @@ impl ProviderWire {
     }
 }
 
-pub fn wires() -> [ProviderWire; 4] {
-    [openai(), anthropic(), gemini(), ollama()]
+pub fn wires() -> [ProviderWire; 6] {
+    [openai(), anthropic(), gemini(), ollama(), vertex_gemini(), vertex_claude()]
+}
+
+pub fn vertex_gemini() -> ProviderWire {
+    ProviderWire { provider: "vertex", model: "gemini-some-model", ..gemini() }
+}
+
+pub fn vertex_claude() -> ProviderWire {
+    ProviderWire { provider: "vertex", model: "claude-some-model", ..anthropic() }
 }
 
 pub fn openai() -> ProviderWire {
@@ -63,6 +84,8 @@ pub fn openai() -> ProviderWire {
         |delta: &str| chunk(&format!(r#""choices":[{{"index":0,"delta":{delta},"finish_reason":null}}],"usage":null"#));
     ProviderWire {
         provider: "openai",
+        model: "some-model",
+        format: "openai",
         content_type: "text/event-stream; charset=utf-8",
         begin: vec![
             ": keep-alive\n\n".to_owned(),
@@ -90,6 +113,8 @@ pub fn anthropic() -> ProviderWire {
     let delta = |delta: &str| event("content_block_delta", &format!(r#""index":0,"delta":{delta}"#));
     ProviderWire {
         provider: "anthropic",
+        model: "some-model",
+        format: "anthropic",
         content_type: "text/event-stream; charset=utf-8",
         begin: vec![
             event(
@@ -126,6 +151,8 @@ pub fn gemini() -> ProviderWire {
     };
     ProviderWire {
         provider: "gemini",
+        model: "some-model",
+        format: "gemini",
         content_type: "text/event-stream",
         begin: vec![part(r#"{"text":"hm","thought":true}"#), part(r#"{"text":"Hello "}"#)],
         rest: vec![part(r#"{"text":"wörld"}"#)],
@@ -145,6 +172,8 @@ pub fn ollama() -> ProviderWire {
     let line = |fields: &str| format!("{{\"model\":\"x\",\"created_at\":\"t\",{fields}}}\n");
     ProviderWire {
         provider: "ollama",
+        model: "some-model",
+        format: "ollama",
         content_type: "application/x-ndjson",
         begin: vec![
             line(r#""message":{"role":"assistant","content":"","thinking":"hm"},"done":false"#),

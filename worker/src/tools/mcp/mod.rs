@@ -42,6 +42,8 @@ use failure::CallFailure;
 use pool::ConnectionPool;
 use target::ServerTarget;
 
+use super::returned::ResultPart;
+
 /// Key of a call's idempotency key in the `_meta` of its request; `rpc` sends it also as the header `Idempotency-Key`.
 const IDEMPOTENCY_KEY: &str = "holdfast/idempotency-key";
 
@@ -89,9 +91,9 @@ pub struct McpCall<'a> {
 /// The output of a tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Output {
-    /// For the model: text, text resources, and descriptions of other content in brackets. Structured content as JSON
-    /// if there is no text.
-    pub text: String,
+    /// For the model: text, text resources, files, and descriptions of other content in brackets. Structured content as
+    /// JSON if there is no text.
+    pub parts: Vec<ResultPart>,
 }
 
 impl Mcp {

@@ -123,6 +123,9 @@ async fn the_client_reconnects_to_a_restarted_server() {
         let server = make(&fake.url());
         assert_eq!(call(&mcp, &server, "echo", json!({"text": "one"})).await.unwrap(), "one");
         fake.kill().await;
+        // The first call may still be written to the connection that the server has closed.
+        let first = code(&mcp, &server, "echo").await;
+        assert!(["connection_lost", "server_unavailable"].contains(&first.as_str()), "{first}");
         assert_eq!(code(&mcp, &server, "echo").await, "server_unavailable");
         fake.restart().await;
         // A retry connects itself, and does not rely on the recent failure.

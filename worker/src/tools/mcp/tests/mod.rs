@@ -18,7 +18,7 @@ use holdfast_shared::{
 };
 use serde_json::{Map, Value, json};
 
-use super::{Children, Mcp, McpCall};
+use super::{Children, Mcp, McpCall, output};
 
 /// Longest time of anything that should succeed, even on a busy machine.
 const DEADLINE: Duration = Duration::from_secs(60);
@@ -92,7 +92,7 @@ async fn call_with(
     let input: Map<String, Value> = serde_json::from_value(input).unwrap();
     let mut call = McpCall { tool, input: &input, key: "key-1", limit: None, caller: None, repeatable: false };
     change(&mut call);
-    tokio::time::timeout(DEADLINE, mcp.call(server, &call)).await.unwrap().map(|output| output.text)
+    tokio::time::timeout(DEADLINE, mcp.call(server, &call)).await.unwrap().map(|output| output::in_words(output.parts))
 }
 
 /// Waits for something that sends no notification, such as the end of a child's child.

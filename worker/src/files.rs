@@ -1,0 +1,101 @@
+//! The sweeps of files and of documents: files that nothing names, contents that no file has any more, and deleted
+//! documents.
+//!
+//! They have a task of their own, because a store that is slow or away must not hold up the end of runs. Each sweep has
+//! its own intervals, so it must not hold up the others either.
+
+use std::{error::Error, sync::Arc, time::Duration};
+
+use tokio_util::sync::CancellationToken;
+
+use crate::WorkerState;
+
+/// Time for which a process has the contents alone that it removes.
+const ALONE: Duration = Duration::from_secs(60);
+
+/// Sweeps at each interval until `stop`.
+pub async fn sweep(shared: Arc<WorkerState>, stop: CancellationToken) {
+    let interval = shared.worker.config.sweep;
+    let sweeps = async {
+        tokio::join!(
+            at_each(interval, || delete_unnamed(&shared)),
+            at_each(interval, || remove_contents(&shared)),
+            at_each(interval, || remove_documents(&shared)),
+        )
+    };
+    // Removed contents that are not forgotten are removed again.
+    stop.run_until_cancelled(sweeps).await;
+}
+
+/// Sweeps at each interval for ever.
+async fn at_each<F: Future<Output = ()>>(interval: Duration, sweep: impl Fn() -> F) {
+    let mut ticks = tokio::time::interval(interval);
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        sweep().await;
+    }
+}
+
+async fn delete_unnamed(shared: &WorkerState) {
+    let worker = &shared.worker;
+    loop {
+        match worker.storage.delete_unnamed_files(worker.files.unused_file).await {
+            Ok((deleted, has_more)) => {
+                if deleted > 0 {
+                    tracing::info!(files = deleted, "deleted files that nothing named");
+                }
+                if !has_more {
+                    return;
+                }
+            }
+            Err(error) => {
+                tracing::warn!(error = &error as &dyn Error, "failed to delete files that nothing names");
+                return;
+            }
+        }
+    }
+}
+
+async fn remove_documents(shared: &WorkerState) {
+    loop {
+        match shared.documents.remove_deleted().await {
+            Ok(true) => {}
+            Ok(false) => return,
+            Err(error) => {
+                tracing::warn!(
+                    error = &error as &dyn Error,
+                    "failed to remove deleted documents; a later sweep tries again"
+                );
+                return;
+            }
+        }
+    }
+}
+
+async fn remove_contents(shared: &WorkerState) {
+    let worker = &shared.worker;
+    loop {
+        let removals = match worker.storage.take_removals(ALONE).await {
+            Ok(removals) if removals.is_empty() => return,
+            Ok(removals) => removals,
+            Err(error) => {
+                tracing::warn!(error = &error as &dyn Error, "failed to look for contents to remove");
+                return;
+            }
+        };
+        for removal in removals {
+            if let Err(error) = worker.file_store.remove(removal.content_id).await {
+                tracing::warn!(
+                    error = &error as &dyn Error,
+                    content.id = %removal.content_id,
+                    "failed to remove the contents of a file; a later sweep tries again"
+                );
+                continue;
+            }
+            if let Err(error) = worker.storage.forget_removal(removal).await {
+                tracing::warn!(error = &error as &dyn Error, "failed to forget removed contents");
+            }
+        }
+    }
+}
