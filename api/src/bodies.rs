@@ -9,20 +9,19 @@ use crate::{
 };
 
 pub struct Bodies {
-    most_per_body: usize,
     in_flight: InFlight,
 }
 
 impl Bodies {
-    pub fn new(most: usize, most_per_caller: usize, most_per_body: usize) -> Self {
-        Self { most_per_body, in_flight: InFlight::new(most, most_per_caller) }
+    pub fn new(most: usize, most_per_caller: usize) -> Self {
+        Self { in_flight: InFlight::new(most, most_per_caller) }
     }
 
-    /// Admits a body until the guard is dropped. A body without a length counts as the longest possible one. Fails
-    /// beyond a limit.
-    pub fn read(&self, caller: &Caller, headers: &HeaderMap) -> Result<InFlightGuard, Problem> {
+    /// Admits a body of at most `most` bytes until the guard is dropped. A body without a length counts as the longest
+    /// possible one. Fails beyond a limit.
+    pub fn read(&self, caller: &Caller, headers: &HeaderMap, most: usize) -> Result<InFlightGuard, Problem> {
         let length = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
-        let bytes = length.unwrap_or(self.most_per_body).min(self.most_per_body);
+        let bytes = length.unwrap_or(most).min(most);
         self.in_flight.count(caller, bytes).map_err(|exceeded| match exceeded {
             LimitExceeded::OfCaller { most } => Problem::too_many_bodies(most),
             LimitExceeded::OfAll => Problem::bodies_busy(),

@@ -15,12 +15,16 @@ const MAX_AGE: Duration = Duration::from_secs(2 * 60 * 60);
 const METHODS: [Method; 6] = [Method::GET, Method::HEAD, Method::POST, Method::PUT, Method::PATCH, Method::DELETE];
 
 /// Headers that a page may send: those that routes read, and those that clients of the wires add.
-const SENT: [HeaderName; 12] = [
+const SENT: [HeaderName; 16] = [
     header::ACCEPT,
     header::AUTHORIZATION,
     header::CACHE_CONTROL,
+    header::CONTENT_DISPOSITION,
+    header::CONTENT_RANGE,
     header::CONTENT_TYPE,
     header::IF_NONE_MATCH,
+    header::IF_RANGE,
+    header::RANGE,
     header::USER_AGENT,
     HeaderName::from_static("idempotency-key"),
     HeaderName::from_static("last-event-id"),
@@ -31,7 +35,10 @@ const SENT: [HeaderName; 12] = [
 ];
 
 /// Headers of answers that a page may read.
-const EXPOSED: [HeaderName; 12] = [
+const EXPOSED: [HeaderName; 16] = [
+    header::ACCEPT_RANGES,
+    header::CONTENT_DISPOSITION,
+    header::CONTENT_RANGE,
     header::ETAG,
     header::LOCATION,
     header::RETRY_AFTER,
@@ -40,6 +47,7 @@ const EXPOSED: [HeaderName; 12] = [
     HeaderName::from_static("stream-cursor"),
     HeaderName::from_static("stream-next-offset"),
     HeaderName::from_static("stream-up-to-date"),
+    HeaderName::from_static("upload-offset"),
     HeaderName::from_static("x-run-id"),
     HeaderName::from_static("x-vercel-ai-ui-message-stream"),
     HeaderName::from_static("x-workflow-run-id"),

@@ -15,6 +15,7 @@ use uuid::Uuid;
 use crate::{
     app::App,
     auth::{Caller, MAX_NAME_CHARS, is_name},
+    in_flight::InFlightGuard,
     problem::Problem,
 };
 
@@ -28,7 +29,7 @@ impl<T: DeserializeOwned> FromRequest<Arc<App>> for JsonBody<T> {
         if !is_json(request.headers()) {
             return Err(Problem::unsupported_media_type());
         }
-        let bytes = read_body(request, app).await?;
+        let (bytes, _in_flight) = read_counted_body(request, app).await?;
         // serde would read a list as an object, field by field.
         if bytes.trim_ascii_start().first() == Some(&b'[') {
             return Err(Problem::invalid_body("The body must be an object, not a list."));
@@ -42,19 +43,28 @@ impl<T: DeserializeOwned> FromRequest<Arc<App>> for JsonBody<T> {
     }
 }
 
+/// The largest body of a route whose limit is not that of all others, in bytes.
+#[derive(Clone, Copy)]
+pub struct BodyLimit(pub usize);
+
 /// Reads the body of a request, within the limits of its caller.
 pub async fn read_body(request: Request, app: &Arc<App>) -> Result<Bytes, Problem> {
+    read_counted_body(request, app).await.map(|(bytes, _)| bytes)
+}
+
+/// Reads the body of a request, which counts until the guard is dropped.
+async fn read_counted_body(request: Request, app: &Arc<App>) -> Result<(Bytes, InFlightGuard), Problem> {
     let (mut parts, body) = request.into_parts();
     let caller = Caller::from_request_parts(&mut parts, app).await?;
-    let _in_flight = app.bodies().read(&caller, &parts.headers)?;
+    let most = parts.extensions.get::<BodyLimit>().map_or(app.config().max_body_bytes, |limit| limit.0);
+    let in_flight = app.bodies().read(&caller, &parts.headers, most)?;
     let request = Request::from_parts(parts, body);
     let result = tokio::time::timeout(app.config().body_timeout, Bytes::from_request(request, app)).await;
-    result.map_err(|_| Problem::body_timeout())?.map_err(|rejection| match rejection {
-        BytesRejection::FailedToBufferBody(error) if error.status() == 413 => {
-            Problem::body_too_large(app.config().max_body_bytes)
-        }
+    let bytes = result.map_err(|_| Problem::body_timeout())?.map_err(|rejection| match rejection {
+        BytesRejection::FailedToBufferBody(error) if error.status() == 413 => Problem::body_too_large(most),
         rejection => Problem::invalid_body(rejection.body_text()),
-    })
+    })?;
+    Ok((bytes, in_flight))
 }
 
 fn is_json(headers: &HeaderMap) -> bool {
@@ -118,6 +128,50 @@ impl<S: Send + Sync> FromRequestParts<S> for AgentId {
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
         id_in_path(parts, state).await.map(Self).map_err(Problem::no_such_agent)
+    }
+}
+
+/// The id of a file in the path.
+pub struct FileId(pub Uuid);
+
+impl<S: Send + Sync> FromRequestParts<S> for FileId {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        id_in_path(parts, state).await.map(Self).map_err(Problem::file_not_found)
+    }
+}
+
+/// The id of a collection in the path.
+pub struct CollectionId(pub Uuid);
+
+impl<S: Send + Sync> FromRequestParts<S> for CollectionId {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        id_in_path(parts, state).await.map(Self).map_err(Problem::collection_not_found)
+    }
+}
+
+/// The id of a document in the path.
+pub struct DocumentId(pub Uuid);
+
+impl<S: Send + Sync> FromRequestParts<S> for DocumentId {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        id_in_path(parts, state).await.map(Self).map_err(Problem::document_not_found)
+    }
+}
+
+/// The id of a memory in the path.
+pub struct MemoryId(pub Uuid);
+
+impl<S: Send + Sync> FromRequestParts<S> for MemoryId {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        id_in_path(parts, state).await.map(Self).map_err(Problem::memory_not_found)
     }
 }
 

@@ -19,6 +19,7 @@ mod hang_up;
 mod headers;
 mod host;
 mod in_flight;
+mod lingering_body;
 mod metrics;
 mod path;
 mod problem;
@@ -35,9 +36,10 @@ mod wire;
 use std::{sync::Arc, time::Duration};
 
 use holdfast_shared::{
-    config::{ApiConfig, HolderLimits, ModelChoice, ToolsConfig, WebSearchConfig},
+    config::{ApiConfig, FilesConfig, HolderLimits, ModelChoice, ToolsConfig, WebSearchConfig},
+    file_store::FileStore,
     queue::Queue,
-    quotas::{Quotas, WorkspaceLimits},
+    quotas::{FileLimits, KnowledgeLimits, MemoryLimits, Quotas, WorkspaceLimits},
     rate_limit::{Rate, RateLimit},
     run_log::{Push, RunLog},
     storage::Storage,
@@ -53,6 +55,8 @@ pub use serve::{HttpListener, ListenError};
 /// The API's dependencies and settings.
 pub struct Api {
     pub storage: Storage,
+    /// The contents of files.
+    pub file_store: FileStore,
     pub run_log: RunLog,
     pub queue: Queue,
     /// Pushes of followed runs, from `run_log::connect`.
@@ -65,8 +69,14 @@ pub struct Api {
     pub write_rate: Option<Rate>,
     /// Quotas of one owner.
     pub quotas: Quotas,
+    /// Quotas of one owner's files.
+    pub file_quotas: FileLimits,
+    /// Quotas of one owner's collections and documents.
+    pub knowledge_limits: KnowledgeLimits,
     /// The limits of one owner's workspace.
     pub workspace_limits: WorkspaceLimits,
+    /// The limits of what agents remember of one owner.
+    pub memory_limits: MemoryLimits,
     /// The provider of web searches.
     pub web_search: WebSearchConfig,
     /// Limits on the connections and streams of one caller.
@@ -74,6 +84,8 @@ pub struct Api {
     /// Absence after which the sweeper removes an anonymous user; `None` for never.
     pub forgotten_after: Option<Duration>,
     pub config: ApiConfig,
+    /// Settings of files.
+    pub files: FilesConfig,
     pub tools: ToolsConfig,
     /// The deployment's model; `None` where this process does not know it.
     pub model: Option<ModelChoice>,
@@ -91,6 +103,7 @@ impl Api {
         let anonymous_activity = anonymous_activity::AnonymousActivity::new(self.storage.clone(), self.forgotten_after);
         let app = App::new(app::Parts {
             storage: self.storage,
+            file_store: self.file_store,
             run_log: self.run_log,
             queue: self.queue,
             relay,
@@ -98,10 +111,14 @@ impl Api {
             anonymous_limits: anonymous_limits::AnonymousLimits::new(self.rate_limit, self.run_rate, self.write_rate),
             anonymous_activity,
             quotas: self.quotas,
+            file_quotas: self.file_quotas,
+            knowledge_limits: self.knowledge_limits,
             workspace_limits: self.workspace_limits,
+            memory_limits: self.memory_limits,
             web_search: self.web_search,
             streams: streams::Streams::new(self.holder_limits.clone(), self.config.stream_life),
             config: self.config.clone(),
+            files: self.files,
             tools: self.tools,
             model: self.model,
             metrics: self.metrics,

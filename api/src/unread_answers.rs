@@ -54,15 +54,16 @@ impl UnreadAnswers {
         self.in_flight.count_for_caller(caller, bytes).map_err(refusal)
     }
 
+    /// Admits an answer that is read from a store while the client reads it. The bytes that it has in memory at a time count
+    /// until the guard is dropped.
+    pub fn hold(&self, caller: &Caller, bytes: usize) -> Result<InFlightGuard, Problem> {
+        self.in_flight.count(caller, bytes).map_err(refusal)
+    }
+
     /// Returns a body that counts until the client has read it, and closes the connection at the answer's deadline.
     fn body(&self, bytes: Bytes, guard: InFlightGuard, hang_up: Option<HangUp>) -> Body {
         let longest = self.longest;
-        let deadline = hang_up.map(|hang_up| {
-            AbortOnDropHandle::new(tokio::spawn(async move {
-                tokio::time::sleep(longest).await;
-                hang_up.now();
-            }))
-        });
+        let deadline = hang_up.map(|hang_up| hang_up.after(longest));
         Body::from(Bytes::from_owner(UnreadAnswer { bytes, _guard: guard, _deadline: deadline }))
     }
 }

@@ -3,6 +3,8 @@
 mod access;
 mod after;
 mod answers;
+mod content;
+mod knowledge;
 mod owners;
 mod plans;
 mod posting;
@@ -10,21 +12,24 @@ mod schemas;
 mod search;
 mod standing;
 mod submit;
+mod uploads;
 mod versions;
 mod workspace;
 
 use std::{sync::Arc, time::Duration};
 
+use holdfast_knowledge::Knowledge;
 use holdfast_shared::{
-    config::{ApiConfig, ModelChoice, ToolsConfig, WebSearchConfig},
+    config::{ApiConfig, FilesConfig, ModelChoice, ToolsConfig, WebSearchConfig},
     conversation::Conversation,
+    file_store::FileStore,
     message::Message,
     queue::Queue,
-    quotas::{Quotas, WorkspaceLimits},
+    quotas::{FileLimits, KnowledgeLimits, MemoryLimits, Quotas, WorkspaceLimits},
     run::Run,
     run_log::RunLog,
     schema::SchemaChecks,
-    storage::{self, CancelOutcome, Storage, TakeBackOutcome},
+    storage::{CancelOutcome, Storage, TakeBackOutcome},
     turns::Turns,
 };
 use holdfast_workspace::{WebSearch, Workspace};
@@ -37,14 +42,18 @@ use crate::{
     unread_answers::UnreadAnswers,
 };
 
+pub use content::{ContentInput, PartInput, fingerprint};
+pub use knowledge::SubmittedDocument;
 pub use plans::EditedPlan;
 pub use posting::Posting;
 pub use submit::conversation_label;
+pub use uploads::{UploadRange, time_at_least_rate};
 pub use workspace::UndoneChanges;
 
 /// The dependencies of the use cases.
 pub struct Parts {
     pub storage: Storage,
+    pub file_store: FileStore,
     pub run_log: RunLog,
     pub queue: Queue,
     pub relay: Arc<Relay>,
@@ -52,10 +61,14 @@ pub struct Parts {
     pub anonymous_limits: AnonymousLimits,
     pub anonymous_activity: AnonymousActivity,
     pub quotas: Quotas,
+    pub file_quotas: FileLimits,
+    pub knowledge_limits: KnowledgeLimits,
     pub workspace_limits: WorkspaceLimits,
+    pub memory_limits: MemoryLimits,
     pub web_search: WebSearchConfig,
     pub streams: Streams,
     pub config: ApiConfig,
+    pub files: FilesConfig,
     pub tools: ToolsConfig,
     pub model: Option<ModelChoice>,
     pub metrics: Metrics,
@@ -64,7 +77,10 @@ pub struct Parts {
 /// The API of one process.
 pub struct App {
     storage: Storage,
+    file_store: FileStore,
     workspace: Workspace,
+    knowledge: Knowledge,
+    knowledge_limits: KnowledgeLimits,
     web_search: Option<WebSearch>,
     run_log: RunLog,
     queue: Queue,
@@ -73,8 +89,11 @@ pub struct App {
     anonymous_limits: AnonymousLimits,
     anonymous_activity: Arc<AnonymousActivity>,
     quotas: Quotas,
+    file_quotas: FileLimits,
+    memory_limits: MemoryLimits,
     streams: Streams,
     config: ApiConfig,
+    files: FilesConfig,
     tools: ToolsConfig,
     model: Option<ModelChoice>,
     schemas: SchemaChecks,
@@ -103,6 +122,7 @@ impl App {
     pub fn new(parts: Parts) -> Arc<Self> {
         let Parts {
             storage,
+            file_store,
             run_log,
             queue,
             relay,
@@ -110,23 +130,31 @@ impl App {
             anonymous_limits,
             anonymous_activity,
             quotas,
+            file_quotas,
+            knowledge_limits,
             workspace_limits,
+            memory_limits,
             web_search,
             streams,
             config,
+            files,
             tools,
             model,
             metrics,
         } = parts;
         let schemas = SchemaChecks::new(&tools);
-        let bodies = Bodies::new(config.bodies_bytes, config.bodies_per_caller_bytes, config.max_body_bytes);
+        let bodies = Bodies::new(config.bodies_bytes, config.bodies_per_caller_bytes);
         let unread_answers =
             UnreadAnswers::new(config.answers_bytes, config.answers_per_caller_bytes, config.answer_timeout);
         let search_limit = SearchLimit::new(config.searches);
         let workspace = Workspace::new(&storage, workspace_limits);
         Arc::new(Self {
             anonymous_activity: Arc::new(anonymous_activity),
+            // The API makes no vectors of questions.
+            knowledge: Knowledge::new(&storage, knowledge_limits, 0),
+            knowledge_limits,
             storage,
+            file_store,
             workspace,
             web_search: WebSearch::new(&web_search),
             run_log,
@@ -135,8 +163,11 @@ impl App {
             auth,
             anonymous_limits,
             quotas,
+            file_quotas,
+            memory_limits,
             streams,
             config,
+            files,
             tools,
             model,
             schemas,
@@ -153,6 +184,14 @@ impl App {
 
     pub fn storage(&self) -> &Storage {
         &self.storage
+    }
+
+    pub const fn file_store(&self) -> &FileStore {
+        &self.file_store
+    }
+
+    pub const fn files(&self) -> &FilesConfig {
+        &self.files
     }
 
     pub fn run_log(&self) -> &RunLog {
@@ -177,6 +216,10 @@ impl App {
 
     pub const fn bodies(&self) -> &Bodies {
         &self.bodies
+    }
+
+    pub const fn memory_limits(&self) -> MemoryLimits {
+        self.memory_limits
     }
 
     pub const fn unread_answers(&self) -> &UnreadAnswers {
@@ -278,10 +321,10 @@ impl App {
     /// Runs `work` to completion, also if the client hangs up meanwhile: a commit needs the steps that follow it.
     async fn to_completion<T: Send + 'static>(
         &self,
-        work: impl Future<Output = Result<T, storage::Error>> + Send + 'static,
+        work: impl Future<Output = Result<T, Problem>> + Send + 'static,
     ) -> Result<T, Problem> {
         match self.pending.spawn(work).await {
-            Ok(done) => Ok(done?),
+            Ok(done) => done,
             Err(panicked) => {
                 tracing::error!(error = %panicked, "failed to complete a use case: it panicked");
                 Err(Problem::internal())

@@ -3,7 +3,7 @@
 use std::{error::Error, sync::Arc, time::Duration};
 
 use holdfast_shared::{
-    quotas::Account,
+    quotas::{Account, OtherQuotas},
     storage::{Erasure, ErasureStep},
 };
 use uuid::Uuid;
@@ -48,7 +48,12 @@ impl App {
     pub async fn move_owner(self: &Arc<Self>, from: &str, to: &str) -> Result<usize, Problem> {
         let (app, from, to) = (Arc::clone(self), from.to_owned(), to.to_owned());
         self.to_completion(async move {
-            let moved = app.storage.move_owner(&from, &to, &app.quotas).await?;
+            let others = OtherQuotas {
+                files: app.file_quotas.named,
+                memories: Some(app.memory_limits.of(&to)),
+                knowledge: app.knowledge_limits.of(&to),
+            };
+            let moved = app.storage.move_owner(&from, &to, &app.quotas, others).await?;
             app.relay.move_owner(&from, &to);
             app.anonymous_activity.forget(&from);
             Ok(moved)

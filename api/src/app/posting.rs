@@ -44,7 +44,7 @@ impl Posting {
     }
 
     /// Returns the run of the message, with an id, the deployment's limits, and the span of the request.
-    fn into_run(self, config: &ApiConfig) -> NewRun {
+    pub(super) fn into_run(self, config: &ApiConfig) -> NewRun {
         let Self { target, input, client_message_id, mode, options, key } = self;
         NewRun {
             run_id: Uuid::now_v7(),

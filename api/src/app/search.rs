@@ -26,7 +26,7 @@ impl App {
         self.to_completion(async move {
             let found = app.storage.conversations(&owner, limit, cursor.as_deref(), Some(&text)).await;
             drop(turn);
-            found
+            Ok(found?)
         })
         .await
     }

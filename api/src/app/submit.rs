@@ -5,6 +5,7 @@ use std::sync::Arc;
 use holdfast_shared::{
     conversation::Handle,
     event::Event,
+    file::UserContent,
     storage::{NewRun, SubmitOutcome, Target},
 };
 use uuid::Uuid;
@@ -29,6 +30,9 @@ impl App {
         self.anonymous_limits.admit(caller).await?;
         self.anonymous_activity.note_write(caller).await?;
         self.expect_access_to(caller, &new.target).await?;
+        if let Some(content) = new.input.content() {
+            self.expect_taken(caller, &new.target, content).await?;
+        }
         self.compile_client_tools(caller, &new.options.client_tools).await?;
         let (app, user, request) = (Arc::clone(self), caller.owner.clone(), Refused::of(&new));
         let submitted = self.to_completion(async move {
@@ -69,8 +73,9 @@ impl App {
         }
     }
 
-    fn check_content(&self, content: &str) -> Result<(), Problem> {
-        if content.trim().is_empty() {
+    fn check_content(&self, content: &UserContent) -> Result<(), Problem> {
+        let UserContent { text: content, attachments } = content;
+        if content.trim().is_empty() && attachments.is_empty() {
             return Err(Problem::empty_content());
         }
         if content.contains('\0') {
@@ -84,7 +89,7 @@ impl App {
 }
 
 /// The names in the problem of a refused message.
-struct Refused {
+pub(super) struct Refused {
     conversation: String,
     replaced: Uuid,
     agent: Uuid,
@@ -92,7 +97,7 @@ struct Refused {
 }
 
 impl Refused {
-    fn of(new: &NewRun) -> Self {
+    pub(super) fn of(new: &NewRun) -> Self {
         Self {
             conversation: conversation_label(&new.target),
             replaced: new.input.replace_from().unwrap_or_default(),
@@ -101,7 +106,7 @@ impl Refused {
         }
     }
 
-    fn problem(self, outcome: &SubmitOutcome, max_metadata_bytes: usize) -> Problem {
+    pub(super) fn problem(self, outcome: &SubmitOutcome, max_metadata_bytes: usize) -> Problem {
         let Self { conversation, replaced, agent, max_unfinished } = self;
         match outcome {
             SubmitOutcome::KeyReused => Problem::key_reused(),

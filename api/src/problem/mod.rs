@@ -3,7 +3,10 @@
 //! `auth/refusal.rs`.
 
 mod answers;
+mod files;
 mod in_flight;
+mod knowledge;
+mod memories;
 mod messages;
 mod plans;
 mod quotas;
@@ -14,9 +17,7 @@ use axum::{
     http::{HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
-use holdfast_shared::{
-    agent::InvalidDefinition, approval::Approval, event_id, quotas::QuotaExceeded, run::RunError, storage,
-};
+use holdfast_shared::{agent::InvalidDefinition, approval::Approval, event_id, run::RunError, storage};
 use serde::Serialize;
 use uuid::Uuid;
 
@@ -366,10 +367,8 @@ pub fn counted(number: usize, noun: &str) -> String {
 
 impl From<storage::Error> for Problem {
     fn from(error: storage::Error) -> Self {
-        match error {
-            storage::Error::Quota { exceeded: QuotaExceeded::Bytes(max), .. } => return Self::quota_exceeded(max),
-            storage::Error::Quota { exceeded: QuotaExceeded::Runs(max), .. } => return Self::too_many_runs(max),
-            _ => {}
+        if let storage::Error::Quota { exceeded, .. } = &error {
+            return Self::beyond_quota(*exceeded);
         }
         tracing::error!(
             error = &error as &dyn std::error::Error,

@@ -1,11 +1,25 @@
 //! Problems with owners: exceeded quotas, and access to another owner's data.
 
 use axum::http::StatusCode;
+use holdfast_shared::quotas::QuotaExceeded;
 use uuid::Uuid;
 
 use super::{Problem, counted};
 
 impl Problem {
+    pub fn beyond_quota(exceeded: QuotaExceeded) -> Self {
+        match exceeded {
+            QuotaExceeded::Bytes(max) => Self::quota_exceeded(max),
+            QuotaExceeded::Runs(max) => Self::too_many_runs(max),
+            QuotaExceeded::Files(max) => Self::too_many_files(max),
+            QuotaExceeded::FileBytes(max) => Self::file_quota_exceeded(max as u64),
+            QuotaExceeded::Memories(max) => Self::too_many_memories(max),
+            QuotaExceeded::Collections(max) => Self::too_many_collections(max),
+            QuotaExceeded::Documents(max) => Self::too_many_documents(max),
+            QuotaExceeded::TextBytes(max) => Self::too_much_text(max),
+        }
+    }
+
     pub fn too_many_runs(max: usize) -> Self {
         let detail = format!(
             "An owner may have {}; wait for one, cancel it, or answer its questions.",

@@ -253,12 +253,17 @@ const fn is_output(kind: EventKind) -> bool {
         | EventKind::ApprovalResolved
         | EventKind::AgentState
         | EventKind::ContextUsage
+        | EventKind::DocumentProgress
+        | EventKind::ContextRetrieved
+        | EventKind::CitationAdded
+        | EventKind::CitationDropped
         | EventKind::WarningRaised
         | EventKind::ContextShifted
         | EventKind::FocusChanged
         | EventKind::OntologyLoaded
         | EventKind::TemplateRequested
         | EventKind::TemplateSuggested
+        | EventKind::MemoryTold
         | EventKind::RunCompleted
         | EventKind::RunFailed
         | EventKind::RunCancelled

@@ -14,7 +14,7 @@ use holdfast_shared::{
     conversation::{Conversation, Handle},
     page::Page,
 };
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -32,11 +32,15 @@ use crate::{
 pub struct NewConversation {
     agent_id: Option<Uuid>,
     title: Option<String>,
+    /// Collections that its runs answer from, beside those of its agent; at most 16.
+    #[serde(default)]
+    knowledge: Vec<Uuid>,
 }
 
 /// Create an empty conversation.
 #[utoipa::path(post, path = "/v1/conversations", tag = "conversations", request_body = NewConversation, responses(
-    (status = 201, body = Conversation), (status = 400, body = Problem, description = "invalid_title, agent_not_found"),
+    (status = 201, body = Conversation), (status = 400, body = Problem, description = "invalid_title, agent_not_found, invalid_knowledge"),
+    (status = 404, body = Problem, description = "collection_not_found"),
     (status = 403, body = Problem, description = "quota_exceeded")
 ))]
 pub async fn create(
@@ -48,9 +52,14 @@ pub async fn create(
     if let Some(agent_id) = new.agent_id {
         app.expect_access(&caller, agent_id).await?;
     }
+    app.check_knowledge(&caller, &new.knowledge).await?;
     let account = app.account(&caller.owner);
     let created = app.storage().create_conversation(account, Uuid::now_v7(), title, new.agent_id).await?;
-    let conversation = created.ok_or_else(|| Problem::agent_not_found(new.agent_id.unwrap_or_default()))?;
+    let mut conversation = created.ok_or_else(|| Problem::agent_not_found(new.agent_id.unwrap_or_default()))?;
+    if !new.knowledge.is_empty() {
+        let set = app.storage().set_knowledge(&caller.owner, conversation.id, &new.knowledge).await?;
+        conversation = set.ok_or_else(|| Problem::conversation_not_found(conversation.id))?;
+    }
     let location = format!("/v1/conversations/{}", conversation.id);
     Ok((StatusCode::CREATED, [(header::LOCATION, location)], Json(conversation)))
 }
@@ -159,25 +168,41 @@ pub async fn read(
 
 #[derive(Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Rename {
+pub struct ConversationChange {
     /// The new title; null removes it.
-    #[serde(deserialize_with = "Option::deserialize")]
-    title: Option<String>,
+    #[serde(default, deserialize_with = "present")]
+    title: Option<Option<String>>,
+    /// The collections that later runs answer from, beside those of the agent; at most 16.
+    knowledge: Option<Vec<Uuid>>,
 }
 
-/// Change the title of a conversation.
-#[utoipa::path(patch, path = "/v1/conversations/{id}", tag = "conversations", params(("id" = Uuid, Path)), request_body = Rename, responses(
-    (status = 200, body = Conversation), (status = 404, body = Problem, description = "conversation_not_found")
+/// Change the title or the collections of a conversation.
+#[utoipa::path(patch, path = "/v1/conversations/{id}", tag = "conversations", params(("id" = Uuid, Path)), request_body = ConversationChange, responses(
+    (status = 200, body = Conversation), (status = 400, body = Problem, description = "invalid_title, invalid_knowledge"),
+    (status = 404, body = Problem, description = "conversation_not_found, collection_not_found")
 ))]
-pub async fn rename(
+pub async fn change(
     State(app): State<Arc<App>>,
     AdmittedWriter(caller): AdmittedWriter,
     ConversationId(id): ConversationId,
-    JsonBody(rename): JsonBody<Rename>,
+    JsonBody(change): JsonBody<ConversationChange>,
 ) -> Result<Json<Conversation>, Problem> {
-    let title = checked_title(&app, rename.title)?;
-    let renamed = app.storage().rename_conversation(&caller.owner, id, title).await?;
-    renamed.map(Json).ok_or_else(|| Problem::conversation_not_found(id))
+    let (storage, owner) = (app.storage(), caller.owner.as_str());
+    let title = change.title.map(|title| checked_title(&app, title)).transpose()?;
+    let mut conversation = storage.conversation(owner, id).await?;
+    if let Some(knowledge) = &change.knowledge {
+        app.check_knowledge(&caller, knowledge).await?;
+        conversation = storage.set_knowledge(owner, id, knowledge).await?;
+    }
+    if let Some(title) = title {
+        conversation = storage.rename_conversation(owner, id, title).await?;
+    }
+    conversation.map(Json).ok_or_else(|| Problem::conversation_not_found(id))
+}
+
+/// Deserializes a field that is there, also as null.
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<String>>, D::Error> {
+    Option::deserialize(deserializer).map(Some)
 }
 
 /// Delete a conversation with its messages and runs. The server cancels a live run.

@@ -24,19 +24,22 @@ use crate::{auth::MAX_NAME_CHARS, problem::Problem, wire::Wire};
     ),
     components(schemas(Problem, StreamMode, Wire, Snapshot))
 )]
-struct Document;
+struct ApiDocument;
 
 /// The tags, in the order of the document.
-const TAGS: [(&str, &str); 13] = [
+const TAGS: [(&str, &str); 16] = [
     ("conversations", "Conversations, their checkpoints and forks."),
     ("messages", "Messages of a conversation."),
     ("sessions", "Conversations that a client finds by name."),
     ("runs", "Executions of an agent: start, follow, answer, cancel."),
     ("plans", "Steps by which planners reach a goal, and their states."),
+    ("files", "Files that messages have."),
+    ("knowledge", "Collections of documents that agents answer from."),
     ("workspace", "Projects, tasks, plans, goals, documents and outputs, and every change of them."),
     ("briefings", "Briefings for a user, and the conversations about them."),
     ("agents", "Definitions of agents. Only operators write them."),
     ("users", "The caller, and anonymous users."),
+    ("memories", "Facts that agents remember of the caller."),
     ("ai-sdk", "The protocol of the AI SDK."),
     ("wires", "Other streams of a run."),
     ("server", "The server's version, model and storage."),
@@ -64,7 +67,7 @@ const BODY_RESPONSES: [(&str, &str); 4] = [
 
 /// Returns the document without routes.
 pub fn base() -> openapi::OpenApi {
-    Document::openapi()
+    ApiDocument::openapi()
 }
 
 /// Returns the complete document of all routes.
@@ -313,7 +316,7 @@ mod tests {
 
     fn document(args: &[&str]) -> Value {
         let settings = DocumentSettings::try_parse_from(["test"].iter().chain(args)).unwrap();
-        let (_, routes) = super::super::routes().split_for_parts();
+        let (_, routes) = super::super::routes(1).split_for_parts();
         complete(&routes, &settings.api)
     }
 

@@ -22,7 +22,7 @@ use super::{
 };
 use crate::{
     anonymous_limits::AdmittedWriter,
-    app::{App, Posting, conversation_label},
+    app::{App, ContentInput, Posting, conversation_label, fingerprint},
     auth::Caller,
     extract::{self, ConversationId, JsonBody, PartOf, Query, accepts_event_stream, idempotency_key},
     problem::Problem,
@@ -32,8 +32,8 @@ use crate::{
 #[derive(Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewMessageBody {
-    /// The text. If absent, with `replace_from`, the server makes the answer again.
-    content: Option<String>,
+    /// The text, or texts and files. If absent, with `replace_from`, the server makes the answer again.
+    content: Option<ContentInput>,
     /// The message that this one replaces; it and all later messages are superseded.
     replace_from: Option<Uuid>,
     #[serde(default)]
@@ -153,7 +153,11 @@ pub async fn post_to(
     body: NewMessageBody,
 ) -> Result<Response, Problem> {
     let options = checked_options(app, body.stream, body.client_tools, body.metadata, body.context)?;
-    let input = match (body.content, body.replace_from) {
+    let content = match body.content {
+        Some(content) => Some(app.content(caller, content).await?),
+        None => None,
+    };
+    let input = match (content, body.replace_from) {
         (Some(content), None) => MessageInput::New(content),
         (Some(content), Some(replace_from)) => MessageInput::Edit { content, replace_from },
         (None, Some(replace_from)) => MessageInput::Again { replace_from },
@@ -162,7 +166,8 @@ pub async fn post_to(
         }
     };
     let (conversation, replaced) = (conversation_label(&target), input.replace_from().map(|id| id.to_string()));
-    let mut fingerprint = vec!["message", &conversation, input.content().unwrap_or_default(), body.mode.as_str()];
+    let content = input.content().map(fingerprint).unwrap_or_default();
+    let mut fingerprint = vec!["message", &conversation, &content, body.mode.as_str()];
     fingerprint.extend(replaced.as_deref());
     let key = idempotency_key(headers, &fingerprint, &options)?;
     let posting = Posting { mode: body.mode, options, key, ..Posting::new(target, input) };

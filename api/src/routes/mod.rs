@@ -13,8 +13,11 @@ mod conversations;
 mod document;
 mod durable_stream;
 mod events;
+mod files;
 mod health;
+mod knowledge;
 mod mcp;
+mod memories;
 mod messages;
 mod page;
 mod plans;
@@ -31,7 +34,7 @@ mod workspace;
 use std::sync::Arc;
 
 use axum::{
-    Json, Router,
+    Extension, Json, Router,
     extract::{DefaultBodyLimit, OriginalUri},
     http::{HeaderMap, Method, StatusCode, header},
     middleware,
@@ -59,7 +62,7 @@ use crate::{
     app::{App, Posting},
     auth::{self, Caller},
     cors,
-    extract::idempotency_key,
+    extract::{BodyLimit, idempotency_key},
     guard::guarded,
     metrics::measure,
     problem::Problem,
@@ -68,7 +71,7 @@ use crate::{
 
 /// Returns all routes with the middleware that wraps them.
 pub fn router(app: Arc<App>) -> Router {
-    let (router, document) = routes().split_for_parts();
+    let (router, document) = routes(app.config().max_chat_body_bytes).split_for_parts();
     let document = document::complete(&document, app.config());
     let max_body_bytes = app.config().max_body_bytes;
     let (auth, cors, limits_app) = (Arc::clone(app.auth()), cors::layer(app.config()), Arc::clone(&app));
@@ -98,10 +101,16 @@ pub fn router(app: Arc<App>) -> Router {
 }
 
 /// Returns the API's routes, each with its OpenAPI description.
-fn routes() -> OpenApiRouter<Arc<App>> {
+fn routes(max_chat_body: usize) -> OpenApiRouter<Arc<App>> {
+    // A chat's body has the whole conversation and its files.
+    let chat = OpenApiRouter::new()
+        .routes(routes!(ai_chat::post))
+        .layer(DefaultBodyLimit::max(max_chat_body))
+        .layer(Extension(BodyLimit(max_chat_body)));
     OpenApiRouter::<Arc<App>>::with_openapi(document::base())
+        .merge(chat)
         .routes(routes!(conversations::create, conversations::list))
-        .routes(routes!(conversations::read, conversations::rename, conversations::delete))
+        .routes(routes!(conversations::read, conversations::change, conversations::delete))
         .routes(routes!(messages::list, messages::post))
         .routes(routes!(messages::restore))
         .routes(routes!(sessions::names))
@@ -110,6 +119,15 @@ fn routes() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(briefings::create, briefings::list))
         .routes(routes!(briefings::read, briefings::delete))
         .routes(routes!(briefings::start_conversation))
+        .routes(routes!(files::create, files::list))
+        .routes(routes!(files::read, files::resume, files::delete))
+        .routes(routes!(knowledge::collections::create, knowledge::collections::list))
+        .routes(routes!(knowledge::collections::read, knowledge::collections::delete))
+        .routes(routes!(knowledge::collections::search))
+        .routes(routes!(knowledge::documents::create, knowledge::documents::list))
+        .routes(routes!(knowledge::documents::read, knowledge::documents::delete))
+        .routes(routes!(knowledge::documents::text))
+        .routes(routes!(knowledge::documents::retry))
         .routes(routes!(runs::create, runs::list))
         .routes(routes!(runs::read))
         .routes(routes!(runs::wait))
@@ -147,12 +165,14 @@ fn routes() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(text_stream::post))
         .routes(routes!(chat_stream::post))
         .routes(routes!(agent_stream::post))
-        .routes(routes!(ai_chat::post))
         .routes(routes!(ai_chat::stream))
         .routes(routes!(ai_chat::stop))
         .routes(routes!(ai_chat::messages))
         .routes(routes!(users::me, users::erase))
         .routes(routes!(users::read_profile, users::replace_profile))
+        .routes(routes!(memories::list, memories::delete_all))
+        .routes(routes!(memories::export))
+        .routes(routes!(memories::read, memories::change, memories::delete))
         .routes(routes!(users::claim))
         .routes(routes!(users::create_anonymous))
         .routes(routes!(server::show))
@@ -166,8 +186,11 @@ fn page() -> Router<Arc<App>> {
     Router::new()
         .route("/", get(page::page))
         .route("/c/{id}", get(page::page))
+        .route("/memories", get(page::page))
         .route("/w", get(page::page))
         .route("/w/{*rest}", get(page::page))
+        .route("/k", get(page::page))
+        .route("/k/{*rest}", get(page::page))
         .route("/assets/{name}", get(page::asset))
         .route("/favicon.svg", get(page::icon))
 }
@@ -238,6 +261,7 @@ fn checked_options(
         client_tools,
         metadata: metadata.map(storable_json),
         max_duration: None,
+        ingests: false,
     })
 }
 
@@ -256,7 +280,7 @@ fn plain_posting(
     content: String,
     mode: SubmitMode,
 ) -> Result<Posting, Problem> {
-    let posting = Posting { mode, ..Posting::new(target, MessageInput::New(content)) };
+    let posting = Posting { mode, ..Posting::new(target, MessageInput::New(content.into())) };
     Ok(Posting { key: idempotency_key(headers, fingerprint, &posting.options)?, ..posting })
 }
 

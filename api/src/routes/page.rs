@@ -20,7 +20,7 @@ use crate::problem::Problem;
 #[folder = "ui/dist"]
 struct PageFiles;
 
-const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; \
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data: blob:; \
                       base-uri 'none'; form-action 'self'; frame-ancestors 'none'; require-trusted-types-for 'script'; \
                       trusted-types 'none'";
 
@@ -34,7 +34,7 @@ const HEADERS: [(HeaderName, &str); 6] = [
     (HeaderName::from_static("permissions-policy"), "camera=(), geolocation=(), microphone=(self)"),
 ];
 
-/// `/`, `/c/{id}`, `/w` and below it: the page reads its own URL and shows the conversation.
+/// `/`, `/c/{id}`, `/memories`, `/w`, `/k` and below them: the page reads its own URL and shows the conversation.
 pub async fn page(headers: HeaderMap) -> Response {
     // Browsers must check for a newer build, whose assets have other names.
     file("index.html", "no-cache", &headers)

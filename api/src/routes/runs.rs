@@ -28,7 +28,7 @@ use super::{
     page_size,
 };
 use crate::{
-    app::{App, Posting},
+    app::{App, ContentInput, Posting, fingerprint},
     auth::Caller,
     extract::{JsonBody, Query, RunId, accepts_event_stream, idempotency_key},
     problem::Problem,
@@ -38,7 +38,8 @@ use crate::{
 #[derive(Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewRunBody {
-    input: String,
+    /// The text, or texts and files.
+    input: ContentInput,
     /// The agent of a new conversation; an existing one keeps its agent.
     agent_id: Option<Uuid>,
     /// If absent: the conversation of the session that `X-Session-ID` names, else a new one.
@@ -107,13 +108,14 @@ pub async fn create(
     let options = checked_options(&app, body.stream, body.client_tools, body.metadata, body.context)?;
     let session = caller.named_session().filter(|_| body.conversation_id.is_none()).map(str::to_owned);
     let (conversation, agent) = (session.unwrap_or_else(|| id_text(body.conversation_id)), id_text(body.agent_id));
-    let fingerprint = ["run", &conversation, &agent, &body.input, body.mode.as_str()];
+    let input = app.content(&caller, body.input).await?;
+    let fingerprint = ["run", &conversation, &agent, &fingerprint(&input), body.mode.as_str()];
     let key = idempotency_key(&headers, &fingerprint, &options)?;
     let target = match body.conversation_id {
         Some(id) => Target::Existing(id),
         None => default_target(&caller, body.agent_id),
     };
-    let posting = Posting { mode: body.mode, options, key, ..Posting::new(target, MessageInput::New(body.input)) };
+    let posting = Posting { mode: body.mode, options, key, ..Posting::new(target, MessageInput::New(input)) };
     if accepts_event_stream(&headers) {
         let (committed, subscriber) = app.post_and_follow(&caller, posting, cursor(&headers, None)?).await?;
         return stream_on(Wire::Native, &app, &committed.run, subscriber, query.stream_mode).await;

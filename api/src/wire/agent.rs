@@ -23,6 +23,7 @@ use uuid::Uuid;
 
 use super::{
     View,
+    agent_file::AgentFile,
     plan::{self, UiPlan, UiStep},
     reader::{SupersededMark, visible_body},
 };
@@ -195,6 +196,8 @@ struct AgentToolResult<'a> {
     tool_call_id: Cow<'a, str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     entities_accessed: Vec<EntityAccessed<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    files: Vec<AgentFile>,
 }
 
 #[derive(Serialize)]
@@ -294,7 +297,12 @@ fn event_frames<'a>(view: &'a View, body: EventBody<'a>) -> (Option<AgentFrame<'
         EventBody::RunCancelled(end) => done(end.usage, None),
         EventBody::AttemptStarted(_)
         | EventBody::MessageSteered(_)
+        | EventBody::MemoryTold(_)
         | EventBody::StepCompleted(_)
+        | EventBody::DocumentProgress(_)
+        | EventBody::ContextRetrieved(_)
+        | EventBody::CitationAdded(_)
+        | EventBody::CitationDropped(_)
         | EventBody::ReasoningDelta(_)
         | EventBody::ToolCallDelta(_)
         | EventBody::PlanUpdated(_)
@@ -378,7 +386,8 @@ fn call_result(call: ToolCallCompleted<'_>) -> (Option<AgentFrame<'_>>, Option<A
         }
     };
     let (tool_name, tool_call_id) = (call.name, call.call_id);
-    let entities_accessed = call.entities;
-    let result = AgentToolResult { success: error.is_none(), data, error, tool_name, tool_call_id, entities_accessed };
+    let (entities_accessed, files) = (call.entities, call.files.iter().map(AgentFile::from).collect());
+    let success = error.is_none();
+    let result = AgentToolResult { success, data, error, tool_name, tool_call_id, entities_accessed, files };
     (refused, Some(AgentFrame::ToolResult { result }))
 }

@@ -5,6 +5,7 @@
 //! is for the wires that show text to a reader. `durable` is no projection.
 
 mod agent;
+mod agent_file;
 pub mod ai_sdk;
 mod chat;
 pub mod durable;
@@ -132,7 +133,8 @@ impl Block {
     /// Returns the block after an event.
     pub fn after(event: &Event) -> Self {
         match event.kind() {
-            EventKind::MessageDelta => Self::Text,
+            // A citation follows the delta that has its mark, and does not end the text.
+            EventKind::MessageDelta | EventKind::CitationAdded => Self::Text,
             EventKind::ReasoningDelta => Self::Reasoning,
             EventKind::AgentState if event.is_wait() => Self::Waiting,
             // One answer has arrived; the run may still wait for another one.
@@ -149,6 +151,9 @@ impl Block {
             | EventKind::MessageCompleted
             | EventKind::AgentState
             | EventKind::ContextUsage
+            | EventKind::DocumentProgress
+            | EventKind::ContextRetrieved
+            | EventKind::CitationDropped
             | EventKind::WarningRaised
             | EventKind::MessageSteered
             | EventKind::PlanCreated
@@ -162,6 +167,7 @@ impl Block {
             | EventKind::OntologyLoaded
             | EventKind::TemplateRequested
             | EventKind::TemplateSuggested
+            | EventKind::MemoryTold
             | EventKind::SubagentStarted
             | EventKind::SubagentCompleted
             | EventKind::RunCompleted

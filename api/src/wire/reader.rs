@@ -19,6 +19,10 @@ pub fn visible_body<'a>(view: &View, event: &'a Event) -> EventBody<'a> {
         | EventKind::ToolCallCompleted
         | EventKind::AgentState
         | EventKind::ContextUsage
+        | EventKind::DocumentProgress
+        | EventKind::ContextRetrieved
+        | EventKind::CitationAdded
+        | EventKind::CitationDropped
         | EventKind::MessageSteered
         | EventKind::PlanCreated
         | EventKind::PlanUpdated
@@ -40,6 +44,7 @@ pub fn visible_body<'a>(view: &View, event: &'a Event) -> EventBody<'a> {
         | EventKind::ReasoningDelta
         | EventKind::ToolCallDelta
         | EventKind::ApprovalResolved
+        | EventKind::MemoryTold
         | EventKind::WarningRaised
         | EventKind::Unknown => false,
     };

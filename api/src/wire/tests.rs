@@ -83,6 +83,7 @@ fn message_completed(content: &str) -> EventBody<'static> {
         run_id: None,
         role: Role::Assistant,
         content: Content::Text(content.into()),
+        attachments: Vec::new(),
         status: MessageStatus::Complete,
         finish_reason: None,
         retrieval_context: None,
@@ -388,4 +389,5 @@ fn wires_skip_events_of_newer_versions_except_the_end() {
 }
 
 mod blocks;
+mod files;
 mod finish_reasons;

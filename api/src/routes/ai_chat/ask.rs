@@ -14,12 +14,13 @@ use holdfast_shared::{
 use super::{
     answer_with,
     chat::ChatTarget,
+    files::content_of,
     follow,
     request::{UiChatBody, UserMessage},
     segment::Segment,
 };
 use crate::{
-    app::{App, PostedMessage, Posting},
+    app::{App, PostedMessage, Posting, fingerprint},
     auth::Caller,
     extract::idempotency_key,
     problem::Problem,
@@ -45,7 +46,9 @@ pub async fn ask(
     mode: Option<StreamMode>,
 ) -> Result<Response, Problem> {
     let options = checked_options(app, None, body.client_tools(), None, body.context.clone())?;
-    let UserMessage { id, text } = question;
+    let UserMessage { id, parts } = question;
+    let content = content_of(app, caller, parts).await?;
+    let text = fingerprint(&content);
     let replaced = body.message_id.clone().unwrap_or_default();
     let mut retries = 0usize;
     loop {
@@ -56,8 +59,8 @@ pub async fn ask(
         let has_client_key = client_key.is_some();
         let key = client_key.or_else(|| id.is_some().then(|| IdempotencyKey::of_request(&fingerprint)));
         let input = match replaced_by(app, caller, &chat, &body, id.as_deref()).await? {
-            Some(message) => MessageInput::Edit { content: text.clone(), replace_from: message.id },
-            None => MessageInput::New(text.clone()),
+            Some(message) => MessageInput::Edit { content: content.clone(), replace_from: message.id },
+            None => MessageInput::New(content.clone()),
         };
         let posting = Posting {
             client_message_id: id.clone(),

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use axum::http::StatusCode;
 use holdfast_shared::{
     event_id::EventId,
+    file::{ContentPart, parts_of_message},
     message::{Content, Message, Role},
     parts::{MessageParts, PartsBuilder},
     plan::Plan,
@@ -13,6 +14,7 @@ use holdfast_shared::{
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use super::files::FILES;
 use crate::{app::App, auth::Caller, problem::Problem, routes::history_size, wire::ai_sdk::UiMessage};
 
 /// Returns the newest messages of a conversation, oldest first, up to the size of a history.
@@ -108,16 +110,27 @@ async fn folded(app: &App, answer: &StoredAnswer, text: &str) -> Result<Option<M
 
 /// Returns a stored message without parts: a user's message, a card, or an answer of which nothing else is left.
 fn plain(message: Message) -> UiMessage {
-    let text = |text: String| json!({"type": "text", "text": text});
+    let text = |text: &str| json!({"type": "text", "text": text});
     let id = message.client_id.unwrap_or_else(|| message.id.to_string());
-    let part: Value = match message.content {
-        Content::Text(content) => text(content),
-        Content::BriefingCard(card) => json!({"type": "data-briefing", "data": card}),
+    let parts: Vec<Value> = match message.content {
+        Content::Text(content) if message.attachments.is_empty() => vec![text(&content)],
+        Content::Text(content) => {
+            let part = |part: ContentPart<'_>| match part {
+                ContentPart::Text(content) => text(content),
+                ContentPart::File(file) => json!({
+                    "type": "file", "mediaType": file.media_type, "filename": file.name,
+                    "url": format!("{FILES}{}", file.file_id),
+                    "providerMetadata": {"holdfast": {"id": file.file_id, "bytes": file.bytes}}
+                }),
+            };
+            parts_of_message(&content, &message.attachments).into_iter().map(part).collect()
+        }
+        Content::BriefingCard(card) => vec![json!({"type": "data-briefing", "data": card})],
     };
     let role = match message.role {
         Role::User => "user",
         Role::Assistant => "assistant",
         Role::System => "system",
     };
-    UiMessage::of_stored(message.created_at, id, role, vec![part])
+    UiMessage::of_stored(message.created_at, id, role, parts)
 }

@@ -8,7 +8,7 @@ use holdfast_shared::{
     tool::{ClientTool, any_object},
 };
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, value::RawValue};
 use uuid::Uuid;
 
 use crate::{
@@ -24,10 +24,10 @@ pub struct UiChatBody {
     pub id: Option<String>,
     /// `UIMessage[]`; the server reads the last.
     #[schema(value_type = Vec<Object>)]
-    messages: Option<Vec<Value>>,
+    messages: Option<Vec<Box<RawValue>>>,
     /// The newest `UIMessage` alone.
     #[schema(value_type = Object)]
-    message: Option<Value>,
+    message: Option<Box<RawValue>>,
     /// `submit-message` or `regenerate-message`.
     trigger: Option<String>,
     /// The message to replace, or to answer again.
@@ -75,7 +75,22 @@ pub enum ChatAction {
 pub struct UserMessage {
     /// The client's name for the message.
     pub id: Option<String>,
-    pub text: String,
+    pub parts: Vec<UiPart>,
+}
+
+/// A part of a user's message that the model gets.
+#[derive(Deserialize)]
+#[serde(tag = "type", rename_all = "lowercase")]
+pub enum UiPart {
+    Text {
+        text: String,
+    },
+    File {
+        /// The name of the file, if the client knows one.
+        filename: Option<String>,
+        /// The contents as a data URL, or the address of a file of this server.
+        url: String,
+    },
 }
 
 /// The answer in a part of an assistant's message.
@@ -141,12 +156,12 @@ impl UiChatBody {
                 return Err(Problem::invalid_body("trigger must be submit-message or regenerate-message."));
             }
         }
-        let newest = self.message.as_ref().or_else(|| self.messages.as_ref()?.last());
+        let newest = self.message.as_deref().or_else(|| self.messages.as_ref()?.last().map(|message| &**message));
         let newest = newest.ok_or_else(|| Problem::invalid_body("The body has no message."))?;
-        let message = ClientMessage::deserialize(newest)
+        let message = serde_json::from_str::<ClientMessage>(newest.get())
             .map_err(|error| Problem::invalid_body(format!("The newest message is not a UIMessage: {error}.")))?;
         match (message.role.as_str(), message.id) {
-            ("user", id) => Ok(ChatAction::Ask(UserMessage { id: checked_id(id)?, text: text_of(&message.parts)? })),
+            ("user", id) => Ok(ChatAction::Ask(UserMessage { id: checked_id(id)?, parts: parts_of(&message.parts)? })),
             ("assistant", Some(message_id)) => {
                 Ok(ChatAction::Answer { message_id, answers: answers_of(&message.parts)? })
             }
@@ -158,11 +173,11 @@ impl UiChatBody {
 
     /// Returns the newest user's message of the body, if any.
     fn newest_question(&self) -> Result<Option<UserMessage>, Problem> {
-        let mut all = self.messages.iter().flatten().chain(&self.message).rev();
-        let message =
-            all.find(|message| message["role"] == "user").and_then(|message| ClientMessage::deserialize(message).ok());
+        let all = self.messages.iter().flatten().chain(&self.message).rev();
+        let mut known = all.filter_map(|message| serde_json::from_str::<ClientMessage>(message.get()).ok());
+        let message = known.find(|message| message.role == "user");
         message
-            .map(|message| Ok(UserMessage { id: checked_id(message.id)?, text: text_of(&message.parts)? }))
+            .map(|message| Ok(UserMessage { id: checked_id(message.id)?, parts: parts_of(&message.parts)? }))
             .transpose()
     }
 }
@@ -177,12 +192,14 @@ fn checked_id(id: Option<String>) -> Result<Option<String>, Problem> {
     }
 }
 
-fn text_of(parts: &[Value]) -> Result<String, Problem> {
-    if parts.iter().any(|part| part["type"] == "file") {
-        return Err(Problem::unsupported_part("file"));
-    }
-    let texts = parts.iter().filter(|part| part["type"] == "text").filter_map(|part| part["text"].as_str());
-    Ok(texts.collect::<Vec<_>>().join("\n\n"))
+/// Returns the texts and files among the parts. Fails for a file without an address.
+fn parts_of(parts: &[Value]) -> Result<Vec<UiPart>, Problem> {
+    let known = parts.iter().filter(|part| part["type"] == "text" || part["type"] == "file");
+    let read = |part: &Value| {
+        UiPart::deserialize(part)
+            .map_err(|error| Problem::invalid_body(format!("A part of the message is invalid: {error}.")))
+    };
+    known.map(read).collect()
 }
 
 /// Returns the answers of the parts; skips parts without a known kind of answer. Fails if a text has a NUL.

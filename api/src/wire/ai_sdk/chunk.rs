@@ -4,16 +4,18 @@
 use chrono::{DateTime, Utc};
 use holdfast_shared::{
     approval::ApprovalKind,
+    citation::NumberedCitation,
     context::ProjectFocus,
-    event::{EntityAccessed, EventBody, ExecutedBy},
+    event::{CitationAdded, EntityAccessed, EventBody, ExecutedBy},
     event_id::EventId,
+    file::ToolFile,
     finish_reason,
     run::{RunError, RunStatus},
     timestamp,
     usage::Usage,
 };
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::wire::plan::UiPlan;
@@ -83,6 +85,12 @@ pub enum Chunk {
     ToolOutputDenied {
         tool_call_id: String,
     },
+    /// A file that a tool has returned. The SDK has no field for its name.
+    File {
+        url: String,
+        media_type: String,
+        provider_metadata: Value,
+    },
     /// The agent's current state; no part of the message.
     DataState {
         data: Value,
@@ -113,6 +121,18 @@ pub enum Chunk {
     },
     DataReview {
         data: Value,
+    },
+    /// How far the ingestion of a document is.
+    DataDocument {
+        id: Uuid,
+        data: Value,
+    },
+    /// A passage that the text cites. The place is one of the text that was extracted from the document.
+    SourceDocument {
+        source_id: String,
+        media_type: &'static str,
+        title: String,
+        provider_metadata: Value,
     },
     DataQuestions {
         data: Value,
@@ -157,6 +177,25 @@ pub enum Chunk {
         #[serde(skip_serializing_if = "Option::is_none")]
         message_metadata: Option<UiMetadata>,
     },
+}
+
+impl Chunk {
+    /// Returns the part of a citation, whose own metadata say where the passage is.
+    pub fn source(CitationAdded { number, source }: CitationAdded) -> Self {
+        Self::SourceDocument {
+            source_id: format!("citation-{number}"),
+            media_type: "text/plain",
+            title: source.title.clone(),
+            provider_metadata: json!({"holdfast": NumberedCitation { number, citation: source }}),
+        }
+    }
+
+    /// Returns the chunk of a file that a call has returned.
+    pub fn of_file(call_id: &str, file: &ToolFile) -> Self {
+        let ToolFile { file_id, name, media_type, bytes } = file;
+        let facts = json!({"id": file_id, "name": name, "bytes": bytes, "toolCallId": call_id});
+        Self::File { url: file.path(), media_type: media_type.clone(), provider_metadata: json!({"holdfast": facts}) }
+    }
 }
 
 /// Metadata that the client keeps beside the message.

@@ -5,12 +5,13 @@ use std::{collections::HashMap, str::Chars};
 
 use chrono::{DateTime, Utc};
 use holdfast_shared::{
+    event::CitationAdded,
     message::Version,
     parts::{CallApproval, CallProgress, MessagePart, MessageParts, QuestionPart, ToolCallPart},
     plan::Plan,
     storage::{StoredAnswer, StoredCall},
 };
-use serde::Serialize;
+use serde::{Deserialize as _, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::{
@@ -71,7 +72,7 @@ fn parts_of(answer: &StoredAnswer, parts: &MessageParts, text: &str) -> Vec<Valu
     let calls: HashMap<&str, &StoredCall> = answer.calls.iter().map(|call| (call.call_id.as_str(), call)).collect();
     if answer.defaults.has_deltas() {
         let mut rest = text.chars();
-        return parts.parts.iter().filter_map(|part| part_of(part, &calls, &mut rest)).collect();
+        return parts.parts.iter().flat_map(|part| with_files(part, &calls, &mut rest)).collect();
     }
     // A client without deltas has the text as its last part.
     let is_delta = |part: &&MessagePart| match part {
@@ -80,8 +81,20 @@ fn parts_of(answer: &StoredAnswer, parts: &MessageParts, text: &str) -> Vec<Valu
         _ => false,
     };
     let others = parts.parts.iter().filter(|part| !is_delta(part));
-    let others = others.filter_map(|part| part_of(part, &calls, &mut "".chars()));
+    let others = others.flat_map(|part| with_files(part, &calls, &mut "".chars()));
     others.chain((!text.is_empty()).then(|| text_part(text.to_owned()))).collect()
+}
+
+/// Returns the part as the SDK has it; the files of a call come before its end. `rest` is the text after the parts before.
+fn with_files(part: &MessagePart, calls: &HashMap<&str, &StoredCall>, rest: &mut Chars<'_>) -> Vec<Value> {
+    let mut parts = Vec::new();
+    if let MessagePart::CallEnd { call_id } = part
+        && let Some(call) = calls.get(call_id.as_str())
+    {
+        parts.extend(call.files().iter().map(|file| json!(Chunk::of_file(call_id, file))));
+    }
+    parts.extend(part_of(part, calls, rest));
+    parts
 }
 
 /// Returns the part as the SDK has it; `rest` is the text after the parts before. `None` for a part of a later version.
@@ -102,8 +115,9 @@ fn part_of(part: &MessagePart, calls: &HashMap<&str, &StoredCall>, rest: &mut Ch
         MessagePart::Question(question) => question_part(question),
         MessagePart::Context { payload } => json!(Chunk::DataContext { id: "context", data: payload.clone() }),
         MessagePart::Warning { payload } => json!(Chunk::DataWarning { data: payload.clone() }),
+        MessagePart::Source { payload } => json!(Chunk::source(CitationAdded::deserialize(payload).ok()?)),
         MessagePart::Questions { payload } => json!(Chunk::DataQuestions { data: payload.clone() }),
-        MessagePart::Unknown => return None,
+        MessagePart::Dropped { .. } | MessagePart::Unknown => return None,
     })
 }
 
@@ -196,6 +210,7 @@ mod tests {
             input: r#"{"amount":1}"#.into(),
             output: output.map(str::to_owned),
             error: error.map(str::to_owned),
+            files: None,
             duration_ms: Some(7),
         };
         let answer = StoredAnswer {

@@ -168,6 +168,10 @@ fn event_chunks(view: &View, event: &Event) -> Vec<Chunk> {
         EventBody::OntologyLoaded(_) => vec![Chunk::DataOntology { data: payload(event) }],
         EventBody::TemplateRequested(_) => vec![Chunk::DataTemplateRequest { data: payload(event) }],
         EventBody::TemplateSuggested(_) => vec![Chunk::DataTemplateSuggestion { data: payload(event) }],
+        EventBody::CitationAdded(citation) => vec![Chunk::source(citation)],
+        EventBody::DocumentProgress(progress) => {
+            vec![Chunk::DataDocument { id: progress.document_id, data: payload(event) }]
+        }
         EventBody::QuestionAsked(asked) => vec![Chunk::DataQuestions { data: serde_json::json!(asked) }],
         EventBody::MessageSteered(steered) => {
             vec![Chunk::DataSteered { id: steered.message_id, data: payload(event) }]
@@ -192,7 +196,13 @@ fn event_chunks(view: &View, event: &Event) -> Vec<Chunk> {
             let finish = Chunk::Finish { finish_reason: UiFinishReason::Error, message_metadata: None };
             vec![Chunk::MessageMetadata { message_metadata }, Chunk::Error { error_text }, finish]
         }
-        EventBody::AttemptStarted(_) | EventBody::MessageCompleted(_) | EventBody::Unknown => Vec::new(),
+        // The output of the call names the memories.
+        EventBody::MemoryTold(_)
+        | EventBody::AttemptStarted(_)
+        | EventBody::ContextRetrieved(_)
+        | EventBody::CitationDropped(_)
+        | EventBody::MessageCompleted(_)
+        | EventBody::Unknown => Vec::new(),
     }
 }
 
@@ -294,6 +304,7 @@ fn call_completed(call: ToolCallCompleted<'_>) -> Vec<Chunk> {
         duration_ms: call.duration_ms,
         entities: call.entities.into_iter().map(EntityAccessed::into_owned).collect(),
     };
+    let files: Vec<Chunk> = call.files.iter().map(|file| Chunk::of_file(&tool_call_id, file)).collect();
     let duration = Chunk::DataCall { id: tool_call_id.clone(), data };
     let dynamic = is_dynamic(&name, call.by);
     let was_asked_about =
@@ -312,7 +323,7 @@ fn call_completed(call: ToolCallCompleted<'_>) -> Vec<Chunk> {
         Some(error) if error.code == "denied" => Chunk::ToolOutputDenied { tool_call_id },
         Some(error) => Chunk::ToolOutputError { tool_call_id, error_text: error.message, dynamic },
     };
-    refused.into_iter().chain([outcome, duration]).collect()
+    refused.into_iter().chain([outcome]).chain(files).chain([duration]).collect()
 }
 
 /// Returns a tool's output for the front end. JSON that the front end's own tool returned becomes JSON again.
