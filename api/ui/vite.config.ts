@@ -11,10 +11,19 @@ const server = process.env.HOLDFAST ?? "http://127.0.0.1:8080";
 
 /** The frame of the page and its late pieces share these. */
 const SHARED =
-  /src\/(refocus|later|visit|iconsOf|isComposing|i18n\/index|client\/(call|context|server|id|wake)|chat\/(message|tools)|workspace\/address|messages\/keys|shell\/(address|kept|useNarrow|chat\/title|shortcuts\/useShortcuts|shortcuts\/shortcuts|controls\/(toasts|icons|Menu|Dialog)))\.tsx?$/;
+  /src\/(refocus|later|visit|iconsOf|isComposing|i18n\/index|client\/(call|context|files|server|id|wake|patience|backoff)|chat\/(message|tools)|files\/(tray|useTray|drafts|AddFiles|UploadAnnouncer|announcement|previews|useTransfers)|(workspace|knowledge|memories)\/address|messages\/keys|shell\/(address|kept|useNarrow|chat\/title|shortcuts\/useShortcuts|shortcuts\/shortcuts|controls\/(toasts|icons|Menu|Dialog)))\.tsx?$/;
 
 /** The messages and other pieces share these. */
-const MESSAGES = /src\/messages\/(useActions|call|icons|entities|CopyButton|LongText|SentAt|time|useNow|Briefing|Disclosure|ToolCall|Value|structure|duration|Messages|Message|Answer|Activity|doing|segments|MessageActions|Ended|Ending|Notice|Trouble|reason)\.tsx?$/;
+const MESSAGES = /src\/messages\/(useActions|call|icons|entities|memories|MemoryFoot|CopyButton|LongText|SentAt|time|useNow|Briefing|Disclosure|ToolCall|Value|structure|duration|Messages|Message|Answer|Activity|doing|segments|MessageActions|cited|Ended|Ending|Notice|Trouble|reason)\.tsx?$/;
+
+/** The workspace and the knowledge share these; fewer files also mean a shorter list of them in the first script. */
+const PARTS = /src\/(workspace\/((PageLink|useListed|listed|news|names|kinds|dates|frame)\.tsx?|(workspace|Top|search\/Search|projects\/ProjectList)\.css)|files\/size\.ts)$/;
+
+/** A chat of a reader with collections needs these. */
+const COLLECTIONS = /src\/(i18n|client)\/knowledge\.ts$/;
+
+/** An answer with sources needs these of the knowledge. */
+const PASSAGES = /src\/(knowledge\/((Gone|Top|useKnown|paths)\.tsx?|knowledge\.css|document\/.*)|messages\/(citing|Sources|citations|markdown\/marks?)\.(tsx?|css))$/i;
 
 export default defineConfig({
   plugins: [react(), paintedOnce(), compressed()],
@@ -33,7 +42,7 @@ export default defineConfig({
     // The build compresses each file by itself, so the small modules that several pieces share are one file.
     // The words of each language need `apart`, and another piece waits for these words: a piece with both would wait for
     // itself.
-    rolldownOptions: { output: { codeSplitting: { groups: [{ name: "apart", test: /src\/i18n\/apart\.ts$/, priority: 1 }, { name: "shared", test: SHARED }, { name: "messages", test: MESSAGES }] } } },
+    rolldownOptions: { output: { codeSplitting: { groups: [{ name: "apart", test: /src\/i18n\/apart\.ts$/, priority: 1 }, { name: "shared", test: SHARED }, { name: "messages", test: MESSAGES }, { name: "parts", test: PARTS }, { name: "collections", test: COLLECTIONS }, { name: "passages", test: PASSAGES }] } } },
   },
   // The time-out also suits a busy machine.
   test: { testTimeout: 60_000 },

@@ -4,7 +4,7 @@ import type { MouseEvent } from "react";
 
 /** Goes to the path. `replace` leaves no entry for the address before. */
 export function visit(path: string, { replace = false } = {}): void {
-  if (location.pathname !== path) history[replace ? "replaceState" : "pushState"](null, "", path);
+  if (location.pathname + location.search !== path) history[replace ? "replaceState" : "pushState"](null, "", path);
   // The page's own listener of back and forward opens the new address, too.
   window.dispatchEvent(new PopStateEvent("popstate"));
 }

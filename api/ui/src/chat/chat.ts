@@ -1,6 +1,7 @@
 // This file declares the chat that a view needs. `useConversation` provides it; no file in `shell/` or `messages/`
 // knows of streams.
 import type { AgentContext } from "../client/context";
+import type { FileRef } from "../client/files";
 import type { Problem } from "../client/problem";
 import type { ChatMessage } from "./message";
 
@@ -37,6 +38,7 @@ export type Failed =
 export interface Unsent {
   /** It is undefined if the reader wants only another answer. */
   text?: string;
+  files?: FileRef[];
   /** The message that this text replaces. */
   instead?: string;
   /**
@@ -53,6 +55,7 @@ export interface WaitingMessage {
   /** The run that the message has, unless it joins the live one. */
   runId: string;
   text: string;
+  files?: FileRef[];
   mode: WaitingMode;
 }
 
@@ -85,18 +88,20 @@ export interface Chat {
   takesMore: boolean;
   /** The next messages name this context; without one, the server continues with the conversation's own. */
   speakFrom(context: AgentContext | undefined): void;
+  /** Has the conversation of a new chat made by `make` before its first message; `make` returns the conversation's id. */
+  beginWith(make: ((agentId: string | undefined) => Promise<string>) | undefined): void;
   /** Posts a message beside the answer that is being made. Rejects with a `Problem` if the server refuses it. */
-  post(text: string, mode: WaitingMode): Promise<void>;
+  post(text: string, mode: WaitingMode, files?: FileRef[]): Promise<void>;
   /**
-   * Takes a waiting message back. Resolves with its text, or with nothing if a run has read the message. Rejects with a
+   * Takes a waiting message back. Resolves with it, or with nothing if a run has read the message. Rejects with a
    * `Problem` if the server refuses.
    */
-  takeBack(message: WaitingMessage): Promise<string | undefined>;
+  takeBack(message: WaitingMessage): Promise<WaitingMessage | undefined>;
   /**
-   * Returns whether the chat has taken the text: it takes none while it answers, and no blank text. The writer keeps a
-   * text that the chat does not take.
+   * Returns whether the chat has taken the text: it takes none while it answers, and no blank text without files. The
+   * writer keeps a text that the chat does not take.
    */
-  send(text: string): boolean;
+  send(text: string, files?: FileRef[]): boolean;
   /** Cancels the run; the text so far stays. */
   stop(): void;
   /** Tries now to reach the server. */
@@ -107,8 +112,8 @@ export interface Chat {
   retry(): void;
   /** Makes a run answer the message before this answer again, and replace this answer. */
   regenerate(messageId: string): void;
-  /** Replaces the text of a message and supersedes the messages after it. */
-  edit(messageId: string, text: string): void;
+  /** Replaces the text and the files of a message and supersedes the messages after it. */
+  edit(messageId: string, text: string, files?: FileRef[]): void;
   /**
    * Makes a version of a message part of the conversation again, with the messages that followed it, and supersedes the
    * shown version. `versionId` is the server's. A chat that is not idle does nothing. Rejects with a `Problem` if the

@@ -19,6 +19,8 @@ export const THROTTLE_MS = 50;
 export interface Stage {
   readonly sdk: SdkChat<ChatMessage>;
   readonly isNew: boolean;
+  /** The chat's name for the server. */
+  readonly name: string;
   readonly now: State;
   readonly conversationId: string | undefined;
   dispatch(event: Event): Promise<void>;
@@ -88,7 +90,7 @@ export class Effects {
     try {
       // Order matters: the history then includes a run that ends between the two requests.
       const conversation = id === undefined ? undefined : await this.#patiently(() => readConversation(id), operation);
-      const messages = await this.#patiently(() => readMessages<ChatMessage>(conversation?.id ?? sdk.id), operation);
+      const messages = await this.#patiently(() => readMessages<ChatMessage>(conversation?.id ?? this.stage.name), operation);
       if (!this.#isNewest(operation)) return;
       await sdk.stop();
       void this.stage.dispatch({ type: "history", operation, conversation, messages });
@@ -130,7 +132,7 @@ export class Effects {
     const { signal } = (this.#wish = new AbortController());
     const onTrouble = (wait: number) => void (isQuiet || stage.dispatch({ type: "disconnected", wait }));
     try {
-      await patiently(() => stopChat(stage.sdk.id), { signal, onTrouble });
+      await patiently(() => stopChat(stage.name), { signal, onTrouble });
       if (!signal.aborted) await stage.dispatch({ type: "cancelled" });
     } catch (error) {
       if (!signal.aborted && !isQuiet) await stage.dispatch({ type: "cancel-failed", error });

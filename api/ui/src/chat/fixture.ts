@@ -17,7 +17,7 @@ export let server: TestServer;
 export let routes: Record<string, (request: RecordedRequest, response: ServerResponse) => void | Promise<void>>;
 
 beforeEach(async () => {
-  routes = {};
+  routes = { "GET /v1/conversations/conversation/messages": json({ items: [], next: null }) };
   server = await TestServer.start((request, response) => {
     const fits = Object.keys(routes).filter((route) => `${request.method} ${request.path}`.startsWith(route));
     const route = fits.sort((one, other) => other.length - one.length)[0];

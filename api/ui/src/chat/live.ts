@@ -5,16 +5,19 @@ import { Chat as SdkChat } from "@ai-sdk/react";
 import type { UIMessageChunk } from "ai";
 
 import type { AgentContext } from "../client/context";
+import { type Content, type FileRef, contentOf, postFirst, postNext } from "../client/files";
 import { newId } from "../client/id";
 import { CAUGHT_UP } from "../client/past";
+import { type Patience, patiently } from "../client/patience";
 import { Problem, UNREACHABLE } from "../client/problem";
 import { bringToolResult, decideApproval, postMessage, restoreMessage, takeBack } from "../client/server";
 import { authorization } from "../client/token";
-import { HoldfastTransport } from "../client/transport";
+import { HoldfastTransport, type Question } from "../client/transport";
 import { onReturn } from "./away";
 import type { Decision, Outcome, ToolAnswer, Unsent, WaitingMessage, WaitingMode } from "./chat";
 import { Effects, type Stage } from "./effects";
-import type { ChatMessage } from "./message";
+import { filesOf, serverIdOf } from "./files";
+import { type ChatMessage, textOf } from "./message";
 import type { Verdict } from "./questions";
 import { type Event, reduce } from "./reducer";
 import { canSend, conversationOf, initially, progressOf, type State, unsentOf } from "./state";
@@ -43,10 +46,14 @@ export class LiveChat implements Stage {
   now: State;
   /** The next messages name this context. */
   context?: AgentContext;
+  /** Makes the conversation of a new chat before its first message, and returns its id. */
+  begin?: (agentId: string | undefined) => Promise<string>;
   readonly #effects = new Effects(this);
   readonly #listeners = new Set<() => void>();
   /** The answers that this page has sent without learning whether they arrived. */
   readonly #unsure = new Set<string>();
+  /** The conversation that the server has made without the chat's id. */
+  #made?: string;
 
   /** Returns the chat of this id: the existing one, if a message in it is still in flight. */
   static of(id: string, isNew: boolean): LiveChat {
@@ -76,6 +83,11 @@ export class LiveChat implements Stage {
 
   get conversationId(): string | undefined {
     return conversationOf(this.now, this.sdk);
+  }
+
+  /** The chat's name for the server. */
+  get name(): string {
+    return this.#made ?? this.sdk.id;
   }
 
   /** Resolves when the effects of the event have ended. */
@@ -108,35 +120,35 @@ export class LiveChat implements Stage {
     };
   }
 
-  send(text: string): boolean {
-    if (text.trim() === "" || !canSend(progressOf(this.now, this.sdk))) return false;
+  send(text: string, files: FileRef[] = []): boolean {
+    if (isBlank(text, files) || !canSend(progressOf(this.now, this.sdk))) return false;
     // A repeated text may have arrived the first time.
-    const utterance = isOf(this.now.unsent, text) ? this.now.unsent : newMessage(text);
+    const utterance = isOf(this.now.unsent, text, files) ? this.now.unsent : newMessage(text, files);
     void this.dispatch({ type: "said", utterance });
     return true;
   }
 
-  async post(text: string, mode: WaitingMode): Promise<void> {
+  async post(text: string, mode: WaitingMode, files: FileRef[] = []): Promise<void> {
     const { conversationId } = this;
     if (conversationId === undefined) throw new Problem(0, UNREACHABLE, "The conversation has no name yet.");
-    const { message, run } = await postMessage(conversationId, { content: text, mode, context: this.context });
-    await this.dispatch({ type: "posted", message: { id: message.id, runId: run.id, text, mode } });
+    const { message, run } = await postMessage(conversationId, { content: contentOf(text, files), mode, context: this.context });
+    await this.dispatch({ type: "posted", message: { id: message.id, runId: run.id, text, ...(files.length > 0 ? { files } : {}), mode } });
   }
 
-  async takeBack({ id, runId, text }: WaitingMessage): Promise<string | undefined> {
+  async takeBack(message: WaitingMessage): Promise<WaitingMessage | undefined> {
     try {
-      await takeBack(runId);
+      await takeBack(message.runId);
     } catch (error) {
       if (error instanceof Problem && error.code === "run_begun") return undefined;
       throw error;
     }
-    await this.dispatch({ type: "taken-back", messageId: id });
-    return text;
+    await this.dispatch({ type: "taken-back", messageId: message.id });
+    return message;
   }
 
-  edit(messageId: string, text: string): void {
-    if (text.trim() === "") return;
-    const utterance = isOf(this.now.unsent, text, messageId) ? this.now.unsent : newEdit(messageId, text);
+  edit(messageId: string, text: string, files: FileRef[] = []): void {
+    if (isBlank(text, files)) return;
+    const utterance = isOf(this.now.unsent, text, files, messageId) ? this.now.unsent : newEdit(messageId, text, files);
     void this.dispatch({ type: "said", utterance });
   }
 
@@ -203,6 +215,40 @@ export class LiveChat implements Stage {
     return "done";
   }
 
+  /** Posts a question with files, which the chat's own route does not take. */
+  async #ask({ message, messageId, key, signal }: Question<ChatMessage>): Promise<string | undefined> {
+    const onTrouble = (wait: number) => void this.dispatch({ type: "disconnected", wait });
+    // The writer decides about a message that the server limits.
+    const patience: Patience = { signal, onTrouble, isEndless: true, isFinal: ({ status }) => status === 429 };
+    const { begin } = this;
+    if (begin && this.isNew && this.conversationId === undefined) await this.#nameIt(await patiently(() => begin(this.now.agentId), patience));
+    const files = filesOf(message);
+    if (files.length === 0) return undefined;
+    const content = contentOf(textOf(message), files);
+    const conversationId = this.conversationId ?? (this.isNew ? undefined : this.sdk.id);
+    let replaced: string | undefined;
+    const post = async () => {
+      // All tries name one message: after the first that arrives, the conversation no longer has it.
+      if (conversationId !== undefined && messageId !== undefined) replaced ??= await serverIdOf(conversationId, messageId);
+      return this.#post(key, content, message.id, conversationId, replaced);
+    };
+    return patiently(post, patience);
+  }
+
+  async #post(key: string, content: Content, id: string, conversationId: string | undefined, replace_from: string | undefined): Promise<string> {
+    const agent = this.now.agentId;
+    const named = { context: this.context, ...(agent ? { client_tools: clientTools.map(({ inputSchema, ...tool }) => ({ ...tool, input_schema: inputSchema })) } : {}) };
+    const { message, run } = await (conversationId === undefined ? postFirst(key, { ...named, input: content, agent_id: agent }) : postNext(key, conversationId, { ...named, content, replace_from }));
+    if (conversationId === undefined) await this.#nameIt(run.conversation_id);
+    this.sdk.messages = this.sdk.messages.map((own) => (own.id === id ? { ...own, id: message.id } : own));
+    return run.id;
+  }
+
+  async #nameIt(conversationId: string): Promise<void> {
+    this.#made = conversationId;
+    await this.dispatch({ type: "named", conversationId });
+  }
+
   #end(): void {
     alive.delete(this);
     void this.dispatch({ type: "given-up" });
@@ -213,6 +259,8 @@ export class LiveChat implements Stage {
       headers: authorization,
       // Only agents receive tools: a deployment's plain model may not know tools.
       body: () => ({ ...(this.now.agentId ? { agentId: this.now.agentId, clientTools } : {}), ...(this.context ? { context: this.context } : {}) }),
+      name: () => this.name,
+      ask: (question) => this.#ask(question as Question<ChatMessage>),
       onAccepted: () => void this.dispatch({ type: "accepted" }),
       isEndless: true,
       onConnection: (connection, wait) => {
@@ -232,6 +280,10 @@ export class LiveChat implements Stage {
     if (!ids.includes(this.sdk.id) && !ids.includes(this.conversationId ?? "")) return;
     void this.dispatch({ type: "changed", isByOtherTab: true });
   }
+}
+
+function isBlank(text: string, files: FileRef[]): boolean {
+  return text.trim() === "" && files.length === 0;
 }
 
 /** Whether the chunk is content of the answer itself. */

@@ -35,6 +35,8 @@ export type Event =
   | { type: "disconnected"; wait?: number }
   /** The server has taken the message. */
   | { type: "accepted" }
+  /** The server has made this conversation of the chat. */
+  | { type: "named"; conversationId: string }
   /** A chunk of the answer itself has arrived. */
   | { type: "content" }
   | { type: "activity"; doing: string }
@@ -122,6 +124,8 @@ export function reduce(state: State, event: Event, folded: Folded): Step {
       const next: State = { ...state, phase: "streaming", unsent: undefined, wantsStop: false };
       return [next, [{ do: "tell" }, ...(state.wantsStop ? [{ do: "cancel" } as const] : [])]];
     }
+    case "named":
+      return [{ ...state, conversationId: event.conversationId }, []];
     case "content":
       return uncover({ ...state, retrying: undefined }, folded);
     case "activity":

@@ -116,7 +116,7 @@ export function conversationOf({ conversationId }: State, { messages }: Folded):
 
 /** Returns the unsent message for a view. */
 export function unsentOf({ unsent, phase }: Pick<State, "unsent" | "phase">): Unsent | undefined {
-  return unsent && { text: unsent.text, instead: unsent.instead, isUnderway: phase === "sending" };
+  return unsent && { text: unsent.text, ...(unsent.files ? { files: unsent.files } : {}), instead: unsent.instead, isUnderway: phase === "sending" };
 }
 
 /** Whether the chat takes a message now; a waiting run takes it instead of an answer. */

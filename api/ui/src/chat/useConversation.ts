@@ -64,20 +64,21 @@ function useJudged(messages: ChatMessage[], verdicts: Verdicts): ChatMessage[] {
   }, [messages, verdicts]);
 }
 
-type Actions = Pick<Chat, "speakFrom" | "send" | "post" | "takeBack" | "stop" | "tryNow" | "dismiss" | "retry" | "regenerate" | "edit" | "restore" | "settled" | "decide" | "answer" | "fork">;
+type Actions = Pick<Chat, "speakFrom" | "beginWith" | "send" | "post" | "takeBack" | "stop" | "tryNow" | "dismiss" | "retry" | "regenerate" | "edit" | "restore" | "settled" | "decide" | "answer" | "fork">;
 
 function actionsOf(live: LiveChat): Actions {
   return {
     speakFrom: (context) => void (live.context = context),
-    send: (text) => live.send(text),
-    post: (text, mode) => live.post(text, mode),
+    beginWith: (make) => void (live.begin = make),
+    send: (text, files) => live.send(text, files),
+    post: (text, mode, files) => live.post(text, mode, files),
     takeBack: (message) => live.takeBack(message),
     stop: () => void live.dispatch({ type: "stopped" }),
     tryNow: wake,
     dismiss: () => void live.dispatch({ type: "dismissed" }),
     retry: () => live.retry(),
     regenerate: (messageId) => live.regenerate(messageId),
-    edit: (messageId, text) => live.edit(messageId, text),
+    edit: (messageId, text, files) => live.edit(messageId, text, files),
     restore: (versionId) => live.restore(versionId),
     settled: () => live.settled(),
     decide: (message, approvalId, decision) => live.decide(message, approvalId, decision),

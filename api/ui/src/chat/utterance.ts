@@ -2,7 +2,9 @@
 // knows that, it can repeat the utterance without duplicates, and withdraw it without a trace.
 import type { Chat as SdkChat } from "@ai-sdk/react";
 
+import type { FileRef } from "../client/files";
 import { newId } from "../client/id";
+import { areSame, filesOf, partsOf } from "./files";
 import type { ChatMessage } from "./message";
 
 export interface Utterance {
@@ -12,6 +14,7 @@ export interface Utterance {
   id?: string;
   /** The reader's text; it is undefined for a request for another answer. */
   text?: string;
+  files?: FileRef[];
   /** The message that the text replaces. */
   instead?: string;
   /** RFC 3339. */
@@ -20,13 +23,15 @@ export interface Utterance {
 
 const now = () => new Date().toISOString();
 
-export function newMessage(text: string): Utterance & { id: string } {
-  return { key: newId(), id: newId(), text, createdAt: now() };
+export function newMessage(text: string, files?: FileRef[]): Utterance & { id: string } {
+  return { key: newId(), id: newId(), text, ...some(files), createdAt: now() };
 }
 
-export function newEdit(messageId: string, text: string): Utterance {
-  return { key: newId(), id: messageId, text, instead: messageId, createdAt: now() };
+export function newEdit(messageId: string, text: string, files?: FileRef[]): Utterance {
+  return { key: newId(), id: messageId, text, ...some(files), instead: messageId, createdAt: now() };
 }
+
+const some = (files: FileRef[] = []) => (files.length > 0 ? { files } : {});
 
 /** Without a message id, the SDK repeats the newest answer. */
 export function newAnswer(messageId?: string): Utterance {
@@ -34,12 +39,13 @@ export function newAnswer(messageId?: string): Utterance {
 }
 
 /** Resolves when the answer has ended, or after a refusal. */
-export function say(sdk: SdkChat<ChatMessage>, { key, id, text, instead, createdAt }: Utterance): Promise<void> {
+export function say(sdk: SdkChat<ChatMessage>, { key, id, text, files, instead, createdAt }: Utterance): Promise<void> {
   const options = { headers: { "idempotency-key": key } };
   const metadata = { createdAt };
   if (text === undefined) return sdk.regenerate({ messageId: id, ...options });
-  if (instead !== undefined) return sdk.sendMessage({ text, messageId: instead, metadata }, options);
-  return sdk.sendMessage({ id, role: "user", parts: [{ type: "text", text }], metadata } as ChatMessage, options);
+  const parts = partsOf(text, files);
+  if (instead !== undefined) return sdk.sendMessage({ role: "user", parts, messageId: instead, metadata }, options);
+  return sdk.sendMessage({ id, role: "user", parts, metadata } as ChatMessage, options);
 }
 
 /** Whether the server makes another version of a message from it: of the question, or of the answer. */
@@ -47,9 +53,9 @@ export function isVersion({ text, instead }: Utterance): boolean {
   return text === undefined || instead !== undefined;
 }
 
-/** Whether it has this text and replaces this message. */
-export function isOf(utterance: Utterance | undefined, text: string, instead?: string): utterance is Utterance {
-  return utterance !== undefined && utterance.text === text && utterance.instead === instead;
+/** Whether it has this text and these files and replaces this message. */
+export function isOf(utterance: Utterance | undefined, text: string, files?: FileRef[], instead?: string): utterance is Utterance {
+  return utterance !== undefined && utterance.text === text && areSame(utterance.files, files) && utterance.instead === instead;
 }
 
 /**
@@ -58,9 +64,15 @@ export function isOf(utterance: Utterance | undefined, text: string, instead?: s
  */
 export function unsentAfter(utterance: Utterance | undefined, history: ChatMessage[]): Utterance | undefined {
   if (utterance?.text === undefined) return undefined;
-  const { key, id, text, instead } = utterance;
+  const { key, id, text, files = [], instead } = utterance;
   const stored = history.find((message) => message.id === id);
-  if (stored?.parts.some((part) => part.type === "text" && part.text === text)) return undefined;
+  // The server gives a message with files another id than the page.
+  if ((files.length > 0 ? history : [stored]).some((message) => message && isSaidBy(message, text, files))) return undefined;
   // The server may know the key of the edit, so the new message has another one.
   return instead !== undefined && !stored ? { ...utterance, key: `${key}-new`, id: key, instead: undefined } : utterance;
+}
+
+function isSaidBy(message: ChatMessage, text: string, files: FileRef[]): boolean {
+  const said = message.parts.find((part) => part.type === "text")?.text ?? "";
+  return message.role === "user" && said === text && areSame(filesOf(message), files);
 }

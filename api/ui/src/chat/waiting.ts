@@ -1,5 +1,6 @@
 // Messages that the server has while an answer is being made: the page shows them below the answer until a run reads them.
 import type { WaitingMessage } from "./chat";
+import { partsOf } from "./files";
 import type { ChatMessage } from "./message";
 import type { Step } from "./reducer";
 import type { Folded, State } from "./state";
@@ -29,9 +30,9 @@ function joined(state: State, message: WaitingMessage, folded: Folded): Step {
 }
 
 /** Returns the messages with one that has joined the run of the newest answer: it comes before that answer. */
-function withJoined(messages: ChatMessage[], { id, text }: WaitingMessage): ChatMessage[] {
+function withJoined(messages: ChatMessage[], { id, text, files }: WaitingMessage): ChatMessage[] {
   if (messages.some((message) => message.id === id)) return messages;
-  const joined: ChatMessage = { id, role: "user", parts: [{ type: "text", text }] };
+  const joined: ChatMessage = { id, role: "user", parts: partsOf(text, files) };
   const at = messages.at(-1)?.role === "assistant" ? messages.length - 1 : messages.length;
   return messages.toSpliced(at, 0, joined);
 }

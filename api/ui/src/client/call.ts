@@ -12,6 +12,8 @@ export interface Calling {
   asAnonymous?: boolean;
   /** The call uses this token instead of the reader's. */
   as?: string;
+  /** The idempotency key: a repeated call with it has no second effect. */
+  key?: string;
   signal?: AbortSignal;
 }
 
@@ -19,9 +21,10 @@ export interface Calling {
 const CALL_TIMEOUT_MS = 30_000;
 
 /** Returns the JSON of the response. Rejects with a `Problem`. */
-export async function call<T>(path: string, { method = "GET", body, keepalive, asAnonymous, as, signal }: Calling = {}): Promise<T> {
+export async function call<T>(path: string, { method = "GET", body, keepalive, asAnonymous, as, key, signal }: Calling = {}): Promise<T> {
   const headers: Record<string, string> = as ? { authorization: `Bearer ${as}` } : asAnonymous ? {} : authorization();
   if (body !== undefined) headers["content-type"] = "application/json";
+  if (key !== undefined) headers["idempotency-key"] = key;
   const init: RequestInit = { method, headers, keepalive, body: body === undefined ? undefined : JSON.stringify(body) };
   const answer = await follow(path, init, { timeout: CALL_TIMEOUT_MS, signal });
   // The routes return what `docs/api.md` says, and a page trusts its own server.

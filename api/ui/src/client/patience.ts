@@ -15,6 +15,8 @@ export interface Patience {
   patience?: number;
   /** Whether the caller waits without a deadline while the server is away. */
   isEndless?: boolean;
+  /** Whether a further try cannot help, although a later one might. */
+  isFinal?(problem: Problem): boolean;
 }
 
 /**
@@ -40,14 +42,14 @@ export class Waiting {
   }
 }
 
-export async function patiently<T>(ask: () => Promise<T>, { signal, onTrouble, patience = TIMEOUT_MS, isEndless }: Patience): Promise<T> {
+export async function patiently<T>(ask: () => Promise<T>, { signal, onTrouble, patience = TIMEOUT_MS, isEndless, isFinal }: Patience): Promise<T> {
   const waiting = new Waiting();
   let wait = 0;
   for (let failures = 1; ; failures += 1) {
     try {
       return await ask();
     } catch (error) {
-      if (signal.aborted || !(error instanceof Problem) || !mayPass(error)) throw error;
+      if (signal.aborted || !(error instanceof Problem) || !mayPass(error) || isFinal?.(error)) throw error;
       const waited = waiting.after(SILENCE_MS + wait);
       wait = Math.max(delayAfter(failures, waited), (error.retryAfter ?? 0) * 1000);
       // The caller fails on a server that says "in an hour", and does not wait for it.

@@ -1,6 +1,7 @@
 // These are the typed calls of a chat page. All of them reject with a `Problem`.
 import { call, path, query } from "./call";
 import type { AgentContext } from "./context";
+import type { Content } from "./files";
 
 export interface Page<T> {
   items: T[];
@@ -63,6 +64,8 @@ export interface Conversation {
   forked_conversation_id?: string | null;
   created_at: string;
   last_message_at: string | null;
+  /** The collections that its runs answer from; an older server omits it, and so does one without any. */
+  knowledge?: string[];
   /** The context of the newest message that has one; lists leave it out. */
   context?: AgentContext | null;
   /** A search sets it: the message that contains the searched text. */
@@ -136,6 +139,9 @@ export const readConversation = (id: string) => call<Conversation>(path`/v1/conv
 export const renameConversation = (id: string, title: string | null) =>
   call<Conversation>(path`/v1/conversations/${id}`, { method: "PATCH", body: { title } });
 
+/** Whether the reader has any collection. */
+export const anyCollection = async () => (await call<Page<unknown>>("/v1/collections?limit=1")).items.length > 0;
+
 export const deleteConversation = (id: string, { keepalive }: { keepalive?: boolean } = {}) =>
   call<void>(path`/v1/conversations/${id}`, { method: "DELETE", keepalive });
 
@@ -143,7 +149,7 @@ export const deleteConversation = (id: string, { keepalive }: { keepalive?: bool
 export const readMessages = <M>(chatId: string) => call<M[]>(path`/api/chat/${chatId}/messages`);
 
 /** Posts a message beside a live run. */
-export const postMessage = (conversationId: string, body: { content: string; mode: "steer" | "enqueue"; context?: AgentContext }) =>
+export const postMessage = (conversationId: string, body: { content: Content; mode: "steer" | "enqueue"; context?: AgentContext }) =>
   call<{ message: { id: string }; run: Run }>(path`/v1/conversations/${conversationId}/messages`, { method: "POST", body });
 
 /** Takes a message back that no run has read; rejects with `run_begun` otherwise. */

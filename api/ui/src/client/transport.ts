@@ -15,8 +15,24 @@ export interface TransportOptions extends LineOptions {
   headers?(): Record<string, string>;
   /** Returns additional fields of every question, such as `agentId` and `clientTools`. */
   body?(): object;
+  /** Returns the chat's name for the server; by default the chat's id. */
+  name?(chatId: string): string;
+  /**
+   * Posts a question that the chat's route does not take, and resolves with its run. The result is undefined for every
+   * other question; the chat may get another name before.
+   */
+  ask?(question: Question<UIMessage>): Promise<string | undefined> | undefined;
   /** The server has taken the question: from now on a run answers it, whatever happens to the page. */
   onAccepted?(runId: string): void;
+}
+
+export interface Question<M extends UIMessage> {
+  message: M;
+  /** The message that this one replaces. */
+  messageId: string | undefined;
+  /** The idempotency key. */
+  key: string;
+  signal: AbortSignal;
 }
 
 type Sending<M extends UIMessage> = Parameters<ChatTransport<M>["sendMessages"]>[0];
@@ -30,7 +46,7 @@ export class HoldfastTransport<M extends UIMessage> implements ChatTransport<M> 
 
   /** Rejects with a `Problem` if the server refuses the question, or stays unreachable until the deadline. */
   async sendMessages(sending: Sending<M>): Promise<ReadableStream<UIMessageChunk>> {
-    const stream = await new Line(this.#questionOf(sending), this.options, sending.abortSignal).open();
+    const stream = await new Line((await this.#askedOf(sending)) ?? this.#questionOf(sending), this.options, sending.abortSignal).open();
     if (!stream) throw new Problem(204, CUT_OFF, "The answer is no longer there to be streamed.");
     return stream;
   }
@@ -45,13 +61,28 @@ export class HoldfastTransport<M extends UIMessage> implements ChatTransport<M> 
     return new Line(source, this.options, abortSignal).open();
   }
 
+  /** Returns the stream of a question that took another route. */
+  async #askedOf({ trigger, messages, messageId, headers, abortSignal }: Sending<M>): Promise<Source | undefined> {
+    const message = messages.at(-1);
+    if (!message || trigger !== "submit-message") return undefined;
+    const key = new Headers(headers).get("idempotency-key") ?? newId();
+    const runId = await this.options.ask?.({ message, messageId, key, signal: abortSignal ?? new AbortController().signal });
+    if (runId === undefined) return undefined;
+    this.options.onAccepted?.(runId);
+    return {
+      isReplay: false,
+      request: (after) => (after ? this.#continuation(after) : { url: this.#eventsOf(runId), init: { headers: this.options.headers?.() } }),
+      isFinal: (problem) => !mayPass(problem),
+    };
+  }
+
   /** The transport posts the question until an event of its run has arrived. Then it follows the run after that event. */
   #questionOf({ chatId, messages, trigger, messageId, headers, body }: Sending<M>): Source {
     const given = new Headers(headers);
     // All tries share one key. The server therefore does not take a question twice if only its response was lost.
     if (!given.has("idempotency-key")) given.set("idempotency-key", newId());
     given.set("content-type", "application/json");
-    const request = { id: chatId, message: messages.at(-1), trigger, messageId };
+    const request = { id: this.#nameOf(chatId), message: withoutFiles(messages.at(-1)), trigger, messageId };
     const question = JSON.stringify({ ...this.options.body?.(), ...request, ...body });
     let isAccepted = false;
     return {
@@ -77,7 +108,15 @@ export class HoldfastTransport<M extends UIMessage> implements ChatTransport<M> 
   /** Returns the request for the events after the newest one; the server knows what was missed. */
   #continuation({ runId, eventId }: Position): { url: string; init: RequestInit } {
     const headers = { ...this.options.headers?.(), "last-event-id": eventId };
-    return { url: `${this.options.runs ?? "/v1/runs"}/${runId}/events?wire=ai-sdk`, init: { headers } };
+    return { url: this.#eventsOf(runId), init: { headers } };
+  }
+
+  #eventsOf(runId: string): string {
+    return `${this.options.runs ?? "/v1/runs"}/${runId}/events?wire=ai-sdk`;
+  }
+
+  #nameOf(chatId: string): string {
+    return this.options.name?.(chatId) ?? chatId;
   }
 
   get #api(): string {
@@ -85,6 +124,12 @@ export class HoldfastTransport<M extends UIMessage> implements ChatTransport<M> 
   }
 
   #url(id: string): string {
-    return `${this.#api}/${encodeURIComponent(id)}/stream`;
+    return `${this.#api}/${encodeURIComponent(this.#nameOf(id))}/stream`;
   }
+}
+
+/** Where the route only names a message that the server has, it needs none of its files. */
+function withoutFiles<M extends UIMessage>(message: M | undefined): M | undefined {
+  if (!message?.parts.some(({ type }) => type === "file")) return message;
+  return { ...message, parts: message.parts.filter(({ type }) => type !== "file") };
 }

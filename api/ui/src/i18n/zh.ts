@@ -1,5 +1,6 @@
 import type { Words } from ".";
+import { files } from "./zh/files";
 import { messages } from "./zh/messages";
 import { shell } from "./zh/shell";
 
-export const zh: Words = { ...messages, ...shell };
+export const zh: Words = { ...files, ...messages, ...shell };

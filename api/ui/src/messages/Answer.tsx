@@ -1,13 +1,15 @@
 // Shows the segments of an answer, or of a card, and at the end the run's current activity.
-import { useEffect, useState } from "react";
+import { useEffect, useMemo, useState } from "react";
 
 import type { ChatMessage } from "../chat/message";
 import { childrenOf, underWay } from "../chat/plans";
+import { words } from "../i18n";
 import { later } from "../later";
 import { Activity, Working } from "./Activity";
 import { Briefing } from "./Briefing";
 import { durationsOf } from "./call";
-import { Markdown } from "./markdown/Markdown";
+import { Cited, type Citation } from "./cited";
+import { Markdown, Marking } from "./markdown/Markdown";
 import { Compressed, Warning } from "./Notice";
 import { type Segment, segmentsOf } from "./segments";
 import type { Actions } from "./useActions";
@@ -16,6 +18,7 @@ import type { Actions } from "./useActions";
 const Plan = later(async () => (await import("./Plan")).Plan);
 const Approval = later(async () => (await import("./Approval")).Approval);
 const Question = later(async () => (await import("./Question")).Question);
+const MessageFiles = later(async () => (await import("../files/MessageFiles")).MessageFiles);
 
 type Props = {
   message: ChatMessage;
@@ -33,6 +36,7 @@ export function Answer({ message, isLive, isWorking, doing, actions }: Props) {
   const durations = durationsOf(message);
   const runs = childrenOf(message.parts);
   const state = (isLive && underWay(message.parts)) || doing;
+  const { marking, cited, sources } = useSources(message);
   const last = segments.at(-1);
   const isShown = last?.kind === "activity" || (last?.kind === "text" && last.isStreaming);
   const isSilent = useLasting(isWorking && !isShown, last ? 400 : 0);
@@ -43,6 +47,8 @@ export function Answer({ message, isLive, isWorking, doing, actions }: Props) {
         return <Markdown key={segment.key} text={segment.text} isStreaming={segment.isStreaming && isWorking} />;
       case "activity":
         return <Activity key={segment.key} items={segment.items} isActive={isWorking && segment === last} isLive={isLive} state={state} durations={durations} runs={runs} />;
+      case "files":
+        return <MessageFiles key={segment.key} files={segment.files} label={words.files.ofTools} />;
       case "approval":
         return <Approval key={segment.key} message={message} call={segment.call} isLive={isLive} decide={actions.decide} />;
       case "question":
@@ -58,11 +64,31 @@ export function Answer({ message, isLive, isWorking, doing, actions }: Props) {
     }
   };
   return (
-    <>
-      {segments.map(show)}
-      {isSilent && <Working state={state} />}
-    </>
+    <Marking value={marking}>
+      <Cited value={cited}>
+        {segments.map(show)}
+        {isSilent && <Working state={state} />}
+        {sources && <sources.Sources {...sources} hasEnded={!isLive} />}
+      </Cited>
+    </Marking>
   );
+}
+
+/** The code of answers with sources, which the page loads with the first source. */
+let citing: typeof import("./citing") | undefined;
+
+/** Until the code arrives, marks are text of the same width. */
+function useSources({ parts }: ChatMessage) {
+  const [loaded, setLoaded] = useState(citing);
+  const [shown, show] = useState<Citation>();
+  const sources = parts.filter((part) => part.type === "source-document");
+  const hasSources = sources.length > 0;
+  useEffect(() => {
+    if (hasSources && !loaded) import("./citing").then((module) => setLoaded((citing = module)), () => {});
+  }, [hasSources, loaded]);
+  // While the text grows, marks without a new source need no other render.
+  const cited = useMemo(() => loaded?.citedBy(sources, show), [loaded, JSON.stringify(sources)]);
+  return { marking: hasSources ? loaded?.marking : undefined, cited, sources: cited && loaded && hasSources && { Sources: loaded.Sources, cited, shown, show } };
 }
 
 /** Whether a state has lasted this long: a short state should not flicker. */

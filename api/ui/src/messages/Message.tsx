@@ -1,13 +1,15 @@
 // Shows one message: its author, its content, its time and its actions.
 import { memo } from "react";
 
-import type { Progress } from "../chat/chat";
+import type { Progress, Unsent } from "../chat/chat";
 import { type ChatMessage, questionsOf, textOf } from "../chat/message";
 import { words } from "../i18n";
 import { later } from "../later";
 import { Answer } from "./Answer";
 import { Ended } from "./Ended";
 import { entitiesOf, hasChanges } from "./entities";
+import { memoriesOf } from "./memories";
+import { MemoryFoot } from "./MemoryFoot";
 import { MessageActions } from "./MessageActions";
 import { UserMessage } from "./UserMessage";
 import { SentAt } from "./SentAt";
@@ -23,7 +25,7 @@ const WorkspaceFoot = later(async () => (await import("./WorkspaceFoot")).Worksp
 type Props = {
   message: ChatMessage;
   /** An unsent edit of this message. */
-  unsent?: string;
+  unsent?: Unsent;
   isNewest: boolean;
   /** Whether a link or a search has led to it. */
   isFound: boolean;
@@ -58,6 +60,7 @@ export const Message = memo(function Message({ message, unsent, isNewest, isFoun
       {isNewest && !isLive && <Asked message={message} say={actions.say} />}
       <Ended message={message} isNewest={isNewest} isLive={isLive} goOn={() => actions.say(words.message.goOnText)} />
       {!isLive && (hasChanges(message) || entitiesOf(message).length > 0) && <WorkspaceFoot message={message} />}
+      {!isLive && <MemoryFoot ids={memoriesOf(message)} />}
       {message.role === "assistant" && <Foot message={message} isLive={isLive} actions={actions} />}
     </article>
   );

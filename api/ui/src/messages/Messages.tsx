@@ -1,7 +1,7 @@
 // Lists the messages of a conversation, newest last, and at their end the run's activity. It scrolls by itself.
 import { useEffect, useRef } from "react";
 
-import type { Chat } from "../chat/chat";
+import type { Chat, WaitingMessage } from "../chat/chat";
 import { words } from "../i18n";
 import { useRefocus } from "../refocus";
 import { Announcer } from "./Announcer";
@@ -24,8 +24,8 @@ type Props = {
   /** The message to go to; each object leads there once. */
   place?: { messageId: string };
   onFork: (id: string) => void;
-  /** The reader has taken a message with this text back. */
-  onTakenBack: (text: string) => void;
+  /** The reader has taken this message back. */
+  onTakenBack: (message: WaitingMessage) => void;
 };
 
 export function Messages({ chat, place, onFork, onTakenBack }: Props) {
@@ -58,7 +58,7 @@ export function Messages({ chat, place, onFork, onTakenBack }: Props) {
           {chat.messages.slice(first).map((message, index) => {
             const behind = newest - first - index;
             const isNewest = behind === 0;
-            const unsent = chat.unsent?.instead === message.id && !chat.unsent.isUnderway ? chat.unsent.text : undefined;
+            const unsent = chat.unsent?.instead === message.id && !chat.unsent.isUnderway ? chat.unsent : undefined;
             return (
               <Message key={message.id} message={message} unsent={unsent} isNewest={isNewest} isFound={place?.messageId === message.id} isOld={behind > RECENT} progress={isNewest ? chat.progress : "idle"} doing={isNewest ? chat.doing : undefined} actions={actions} />
             );

@@ -3,12 +3,15 @@ import type { Chat, WaitingMessage } from "../chat/chat";
 import { words } from "../i18n";
 import { messageField, useRefocus } from "../refocus";
 import { showToast } from "../shell/controls/toasts";
+import { later } from "../later";
 import { LongText } from "./LongText";
+
+const MessageFiles = later(async () => (await import("../files/MessageFiles")).MessageFiles);
 
 type Props = {
   message: WaitingMessage;
   takeBack: Chat["takeBack"];
-  onTakenBack: (text: string) => void;
+  onTakenBack: (message: WaitingMessage) => void;
 };
 
 export function Waiting({ message, takeBack, onTakenBack }: Props) {
@@ -16,18 +19,21 @@ export function Waiting({ message, takeBack, onTakenBack }: Props) {
   const button = useRefocus<HTMLButtonElement>(messageField);
   const take = async () => {
     try {
-      const text = await takeBack(message);
-      if (text === undefined) showToast(words.message.waiting.tooLate);
-      else onTakenBack(text);
+      const taken = await takeBack(message);
+      if (taken === undefined) showToast(words.message.waiting.tooLate);
+      else onTakenBack(taken);
     } catch {
       showToast(words.message.waiting.failed);
     }
   };
   return (
     <article className="message user-message waiting" aria-label={words.message.waiting.name} data-id={message.id}>
-      <div className="bubble">
-        <LongText text={message.text} />
-      </div>
+      {message.files && <MessageFiles files={message.files} />}
+      {message.text !== "" && (
+        <div className="bubble">
+          <LongText text={message.text} />
+        </div>
+      )}
       <p className="card-hint">
         {words.message.waiting[message.mode]}{" "}
         <button type="button" className="quiet-button" ref={button} onClick={() => void take()}>

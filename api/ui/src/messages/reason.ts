@@ -24,6 +24,6 @@ function sizeOf(bytes: number): string {
 
 /** Returns the server's detail where the page's words are incomplete: for models, for limits, and for unknown codes. */
 export function detailOf(words: TroubleWords, problem: Problem): string | undefined {
-  const isToldWhole = Object.hasOwn(words.code, problem.code) && !/^(?:model_|limit_|run_)/.test(problem.code);
+  const isToldWhole = Object.hasOwn(words.code, problem.code) && !/^(?:model_|limit_|run_|attachment_)/.test(problem.code);
   return isToldWhole ? undefined : problem.message || undefined;
 }

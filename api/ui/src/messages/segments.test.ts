@@ -51,6 +51,15 @@ test("the page names the limit of a message that is too long", () => {
   expect(tooLong("Too long.")).toBe("The message is too long.");
 });
 
+test("the files of tools are one segment after the activity of their calls", () => {
+  const file = (id: string, name: unknown) => ({ type: "file", mediaType: "image/png", url: `/v1/files/${id}`, providerMetadata: { holdfast: { id, name, bytes: 3 } } }) as Part;
+  const foreign: Part = { type: "file", mediaType: "image/png", url: "https://elsewhere.example/a.png" };
+  const parts = [call(), call(), file("a", "draw.png"), { type: "data-call", data: { toolCallId: "c", durationMs: 1 } } as Part, file("b", 5), foreign, reasoning("next")];
+  expect(kinds(parts)).toEqual(["activity", "files", "activity"]);
+  const facts = { mediaType: "image/png", bytes: 3 };
+  expect(segmentsOf(parts)[1]).toMatchObject({ files: [{ id: "a", name: "draw.png", ...facts }, { id: "b", name: "", ...facts }] });
+});
+
 test("unknown parts leave no trace", () => {
   const unknown = { type: "data-weather", data: { sky: "blue" } } as unknown as Part;
   expect(kinds([reasoning("a"), unknown, call(), { type: "data-state", data: { state: "thinking" } }])).toEqual(["activity"]);

@@ -1,7 +1,9 @@
 // This file gathers the parts of a message into segments, in order. The model's steps between two texts are one
 // activity.
+import { fileOf } from "../chat/files";
 import type { Data, Part } from "../chat/message";
 import { withSteps } from "../chat/plans";
+import type { FileRef } from "../client/files";
 import { type Call, isCall, isQuestion } from "./call";
 
 export type Item = { kind: "reasoning"; text: string; isStreaming: boolean; durationMs?: number } | { kind: "call"; call: Call };
@@ -10,6 +12,8 @@ export type Item = { kind: "reasoning"; text: string; isStreaming: boolean; dura
 export type Segment = { key: string } & (
   | { kind: "text"; text: string; isStreaming: boolean }
   | { kind: "activity"; items: Item[] }
+  /** The files that the tools before have returned. */
+  | { kind: "files"; files: FileRef[] }
   /** A call with an approval, open or not. */
   | { kind: "approval"; call: Call }
   /** A call of a tool of this page. */
@@ -29,6 +33,11 @@ export function segmentsOf(parts: readonly Part[]): Segment[] {
     const last = segments.at(-1);
     if (item && last?.kind === "activity") {
       last.items.push(item);
+      return;
+    }
+    const file = fileOf(part);
+    if (file && last?.kind === "files") {
+      last.files.push(file);
       return;
     }
     const segment = item ? { key: `${index}`, kind: "activity" as const, items: [item] } : segmentOf(part, `${index}`, parts);
@@ -53,6 +62,8 @@ function durationOf({ providerMetadata }: { providerMetadata?: Record<string, Re
 
 function segmentOf(part: Part, key: string, parts: readonly Part[]): Segment | undefined {
   if (isCall(part)) return { key, kind: part.approval ? "approval" : "question", call: part };
+  const file = fileOf(part);
+  if (file) return { key, kind: "files", files: [file] };
   switch (part.type) {
     case "text":
       // The server puts two newlines between the texts of two steps; they show nothing and end no activity.

@@ -19,7 +19,7 @@ export function useActions(chat: Chat, onFork: (id: string) => void): Actions {
   });
   const [actions] = useState<Actions>(() => ({
     regenerate: (id) => newest.current.chat.regenerate(id),
-    edit: (id, text) => newest.current.chat.edit(id, text),
+    edit: (id, text, files) => newest.current.chat.edit(id, text, files),
     restore: (id) => newest.current.chat.restore(id),
     decide: (message, id, decision) => newest.current.chat.decide(message, id, decision),
     answer: (message, id, answer) => newest.current.chat.answer(message, id, answer),

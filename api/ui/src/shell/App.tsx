@@ -1,9 +1,10 @@
 // The page has the list, the open chat, and the notices above both.
-import { type ReactNode, useEffect, useMemo, useState } from "react";
+import { type ReactNode, useEffect, useMemo, useRef, useState } from "react";
 import { flushSync } from "react-dom";
 
 import type { AgentContext } from "../client/context";
-import { readBriefings, readServer } from "../client/server";
+import { anyCollection, readBriefings, readServer } from "../client/server";
+import { useTransfers } from "../files/useTransfers";
 import { words } from "../i18n";
 import { later } from "../later";
 import { useAccount } from "./account/useAccount";
@@ -28,13 +29,16 @@ import { useSessions } from "./list/useSessions";
 import { Nowhere } from "./Nowhere";
 import { useShortcuts } from "./shortcuts/useShortcuts";
 import { useNavigation } from "./useNavigation";
-import { useNoFiles } from "./useNoFiles";
 import { useRead } from "./useRead";
 import "./controls/controls.css";
 import "./App.css";
 
-// The page loads the workspace when the reader first opens it.
+// The page loads the workspace and the knowledge when the reader first opens them.
 const Workspace = later(async () => (await import("../workspace/Workspace")).Workspace);
+const Knowledge = later(async () => (await import("../knowledge/Knowledge")).Knowledge);
+
+// So with the memories.
+const MemoriesPage = later(async () => (await import("../memories/MemoriesPage")).MemoriesPage);
 
 const anyBriefing = async () => (await readBriefings({ limit: 1 })).items.length > 0;
 
@@ -58,6 +62,7 @@ function Page({ reader }: { reader: Reader }) {
   const agents = useAgents(isAllowed);
   const [server] = useRead(true, readServer);
   const [hasBriefings, readBriefingsAgain] = useRead(isAllowed, anyBriefing);
+  const [hasCollections, readCollectionsAgain] = useRead(isAllowed, anyCollection);
   const sessions = useSessions(isAllowed, items.length);
   const { about, isMissing, readAgain } = useAbout(isAllowed ? current : undefined, items.find(({ id }) => id === current));
   const originId = about?.forked_conversation_id ?? undefined;
@@ -68,7 +73,7 @@ function Page({ reader }: { reader: Reader }) {
   const [dialog, setDialog] = useState<DialogName>();
   /** The context of the next new chat. */
   const [context, setContext] = useState<AgentContext>();
-  useNoFiles();
+  useTransfers();
 
   const onTalk = (context: AgentContext) => {
     const planner = agents.agents.find(({ kind }) => kind === "planner");
@@ -103,13 +108,21 @@ function Page({ reader }: { reader: Reader }) {
     help: () => setDialog("shortcuts"),
   });
 
+  // The reader may have created the first collection there.
+  const wasKnowledge = useRef(false);
+  useEffect(() => {
+    if (wasKnowledge.current) readCollectionsAgain();
+    wasKnowledge.current = open.at === "knowledge";
+  }, [open.at, readCollectionsAgain]);
+
   const isNowhere = open.at === "nowhere";
+  const isPage = open.at === "workspace" || open.at === "memories" || open.at === "knowledge";
   const hasNoChat = open.at !== "chat" || isMissing;
   const head = { isListShown: listPlace.isShown, onShowList: () => listPlace.show(true), onNew: goToNew };
   return (
     <>
       <a className="skip" href={!hasNoChat && isAllowed ? "#compose" : "#chat"}>
-        {open.at === "workspace" ? words.shell.skipToPage : words.shell.skip}
+        {isPage ? words.shell.skipToPage : words.shell.skip}
       </a>
       <Caution warning={server?.warning} />
       <div className="page">
@@ -120,7 +133,7 @@ function Page({ reader }: { reader: Reader }) {
             current={current}
             waiting={waiting}
             sessions={sessions}
-            isWorkspace={open.at === "workspace"}
+            at={open.at}
             onBriefings={hasBriefings ? () => setDialog("briefings") : undefined}
             onOpen={goToWrite}
             onNew={goToNew}
@@ -132,7 +145,11 @@ function Page({ reader }: { reader: Reader }) {
         </ListArea>
         {open.at === "workspace" && isAllowed ? (
           <Workspace view={open.view} frame={{ isListShown: listPlace.isShown, onShowList: head.onShowList, waiting: waiting.size, isOperator: session.state === "known" && session.me.operator, onTalk }} />
-        ) : open.at === "workspace" ? (
+        ) : open.at === "memories" && isAllowed ? (
+          <MemoriesPage isListShown={listPlace.isShown} onShowList={head.onShowList} waiting={waiting.size} />
+        ) : open.at === "knowledge" && isAllowed ? (
+          <Knowledge view={open.view} frame={{ isListShown: listPlace.isShown, onShowList: head.onShowList, waiting: waiting.size }} />
+        ) : isPage ? (
           <main className="chat" id="chat" tabIndex={-1} />
         ) : isNowhere || isMissing ? (
           <NoChat waiting={waiting.size} header={<Header {...head} />} {...(isNowhere ? words.shell.lost : words.shell.missing)} onNew={goToNew} />
@@ -150,6 +167,8 @@ function Page({ reader }: { reader: Reader }) {
             origin={origin && { title: origin.title ?? words.shell.untitled, open: () => navigation.goTo(origin.id) }}
             agents={agents}
             context={open.isNew ? context : undefined}
+            hasCollections={hasCollections}
+            onKnowledge={readAgain}
             isNarrow={listPlace.isNarrow}
             onFork={goToWrite}
             onRename={(conversation, title) => void conversations.rename(conversation, title).then(readAgain)}

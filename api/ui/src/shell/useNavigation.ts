@@ -1,7 +1,6 @@
 // The reader goes from one chat to another: by the list, a link, a shortcut, or a fork.
 import { useCallback, useEffect } from "react";
 
-import { parseAddress } from "./address";
 import { focusOnField } from "./focus";
 import { type Open, type Place, useOpen } from "./useOpen";
 
@@ -39,7 +38,7 @@ export function useNavigation(closeDrawer: () => void): Navigation {
     focusOnField();
   };
   useEffect(() => {
-    if (parseAddress(location.pathname).at !== "workspace") focusOnField();
+    if (open.at === "chat") focusOnField();
   }, []);
   // A link leads to another page while the drawer is open.
   useEffect(() => closeDrawer(), [open.at, closeDrawer]);

@@ -1,9 +1,11 @@
-// The page's address decides which conversation, or which part of the workspace, is open. The page gives a new chat an
-// id until the server has made its conversation. Then the address becomes the conversation's, and the chat stays open.
+// The page's address decides which conversation, or which part of the workspace or of the knowledge, is open. The page
+// gives a new chat an id until the server has made its conversation. Then the address becomes the conversation's, and
+// the chat stays open.
 import { useCallback, useEffect, useRef, useState } from "react";
 
 import { unsentNewChat } from "../chat/live";
 import { newId } from "../client/id";
+import type { KnowledgeView } from "../knowledge/address";
 import type { WorkspaceView } from "../workspace/address";
 import { linkOf, parseAddress, pathOf, placeIn } from "./address";
 
@@ -17,6 +19,8 @@ export type Open =
       conversationId?: string;
     }
   | { at: "workspace"; view: WorkspaceView }
+  | { at: "memories" }
+  | { at: "knowledge"; view: KnowledgeView }
   | { at: "nowhere" };
 
 export type Place = { messageId: string };
@@ -80,8 +84,8 @@ function placeAt(messageId: string | undefined): Place | undefined {
 }
 
 function openAt(path: string, before?: Open): Open {
-  const address = parseAddress(path);
-  if (address.at === "nowhere" || address.at === "workspace") return address;
+  const address = parseAddress(path, location.search);
+  if (address.at !== "new" && address.at !== "conversation") return address;
   if (address.at === "new") return { at: "chat", key: unsentNewChat() ?? newId(), isNew: true };
   if (before?.at === "chat" && before.conversationId === address.id) return before;
   return { at: "chat", key: address.id, isNew: false, conversationId: address.id };

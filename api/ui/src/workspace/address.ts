@@ -56,7 +56,7 @@ function kindOf(plural: string): InnerKind | undefined {
   return INNER_KINDS.find((kind) => PLURALS[kind] === plural);
 }
 
-function decoded(part: string): string | undefined {
+export function decoded(part: string): string | undefined {
   try {
     return decodeURIComponent(part);
   } catch {

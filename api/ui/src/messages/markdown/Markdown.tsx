@@ -1,13 +1,13 @@
 // Renders an answer's text. It splits the text into blocks, of which React renders only the changed ones; it trusts no
 // part of the text.
-import { memo, useId, useMemo } from "react";
-import ReactMarkdown, { type Components } from "react-markdown";
+import { createContext, memo, useContext, useId, useMemo } from "react";
+import ReactMarkdown, { type Components, type Options } from "react-markdown";
 import rehypeSanitize from "rehype-sanitize";
 import remend from "remend";
 
 import { words } from "../../i18n";
 import { allowed } from "./allowed";
-import { blocksOf, hasDefinitions, withoutDangling } from "./blocks";
+import { blocksOf, hasDefinitions, withoutDangling, withoutHalfMark } from "./blocks";
 import { Code, CodeBlock } from "./Code";
 import { codeIn } from "./fence";
 import { formulas } from "./formula";
@@ -57,15 +57,24 @@ const Block = memo(function Block({ text, name }: { text: string; name: string }
   );
 });
 
+/** The page draws the marks of an answer with these, if the answer has sources. */
+export interface Marking {
+  plugins: NonNullable<Options["rehypePlugins"]>;
+  components: Components;
+}
+
+export const Marking = createContext<Marking | undefined>(undefined);
+
 const Drawn = memo(function Drawn({ text, name, as }: { text: string; name: string; as: Components }) {
+  const marking = useContext(Marking);
   return (
     <ReactMarkdown
       remarkPlugins={[gfm, htmlAsText]}
-      rehypePlugins={[[rehypeSanitize, allowed], [labelled, { name }], directed, lowered, formulas]}
+      rehypePlugins={[[rehypeSanitize, allowed], [labelled, { name }], directed, lowered, formulas, ...(marking?.plugins ?? [])]}
       remarkRehypeOptions={{ clobberPrefix: name, footnoteLabel: words.message.footnotes, footnoteLabelTagName: "h3", footnoteBackLabel: words.message.backToText }}
       // The link component checks addresses, because the text must stay where the link may not.
       urlTransform={(address) => address}
-      components={as}
+      components={marking ? { ...as, ...marking.components } : as}
     >
       {withMathKept(text)}
     </ReactMarkdown>
@@ -96,7 +105,7 @@ function completed(last: string): string {
   if (codeIn(last)) return last;
   // A row of a table ends with its line.
   const at = tableIn(last) ? last.lastIndexOf("\n") + 1 : 0;
-  return last.slice(0, at) + remend(last.slice(at), COMPLETION);
+  return last.slice(0, at) + remend(withoutHalfMark(last.slice(at)), COMPLETION);
 }
 
 /** A block that refers to another one needs it in one render. */

@@ -81,3 +81,8 @@ export function hasDefinitions(text: string): boolean {
 export function withoutDangling(text: string): string {
   return text.replace(/\n[ \t]*(?:[-*+>#=_|]+|`{1,2}|~{1,2}|\d{1,9}[.)]?)[ \t]*$/, "");
 }
+
+/** Returns the text without the beginning of a mark such as `[1]` at its end, which would change into a mark. */
+export function withoutHalfMark(text: string): string {
+  return text.replace(/\[\d{0,3}$/, "");
+}

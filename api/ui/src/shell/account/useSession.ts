@@ -7,6 +7,7 @@ import { readerTabs } from "../../chat/tabs";
 import { Problem } from "../../client/problem";
 import { claimConversations, me, type Me } from "../../client/server";
 import { bareOf, forgetToken, keepToken, token } from "../../client/token";
+import { forgetTrays } from "../../files/drafts";
 import { forgetDrafts } from "../composer/drafts";
 
 export type Session =
@@ -62,6 +63,7 @@ export function useSession(): Reader {
       readerTabs.onNotice(() => {
         // The open chat does not belong to the new reader.
         history.replaceState(null, "", "/");
+        forgetTrays();
         begin();
       }),
     [begin],
@@ -75,6 +77,8 @@ export function useSession(): Reader {
     setSession({ state: "known", me: await me({ as }) });
     keepToken(given);
     giveUpUnsent();
+    // The files of the anonymous user go along with the conversations only.
+    if (!isClaiming) forgetTrays();
     setCount((many) => many + 1);
     readerTabs.tell({});
   }, []);
@@ -102,6 +106,7 @@ export function useSession(): Reader {
   const signOut = useCallback(() => {
     forgetToken();
     forgetDrafts();
+    forgetTrays();
     giveUpUnsent();
     readerTabs.tell({});
     begin();

@@ -24,6 +24,8 @@ import "./Conversation.css";
 // Only planners have a context.
 const ContextBar = later(async () => (await import("../context/ContextBar")).ContextBar);
 const ContextScreen = later(async () => (await import("../context/ContextScreen")).ContextScreen);
+// Only readers with collections choose from them.
+const KnowledgeBar = later(async () => (await import("../../knowledge/KnowledgeBar")).KnowledgeBar);
 
 type Props = {
   open: Extract<Open, { at: "chat" }>;
@@ -39,6 +41,10 @@ type Props = {
   agents: ReturnType<typeof useAgents>;
   /** The context of a new chat, if the reader comes from a page that has one. */
   context?: AgentContext;
+  /** Whether the reader has any collection. */
+  hasCollections?: boolean;
+  /** The collections of the conversation have changed. */
+  onKnowledge(): void;
   isNarrow: boolean;
   isListShown: boolean;
   onShowList(): void;
@@ -124,8 +130,9 @@ export function Conversation(props: Props) {
         }
       />
       {context.shown && (!isEmpty || isAboutProject(context.shown)) && <ContextBar context={context.shown} onChange={context.choose} />}
+      {(props.hasCollections || about?.knowledge) && <KnowledgeBar chat={chat} known={about?.knowledge} onChanged={props.onKnowledge} />}
       <div className="chat-room">
-        {isChoosing && context.shown ? <ContextScreen context={context.shown} onChoose={context.choose} /> : isEmpty ? <Welcome isScripted={model?.is_real === false} /> : <MessagesLater chat={{ ...chat, restore: (id) => chat.restore(id).finally(onChanged) }} place={props.place} onFork={props.onFork} onTakenBack={(text) => setSuggestion({ text, isTakenBack: true })} />}
+        {isChoosing && context.shown ? <ContextScreen context={context.shown} onChoose={context.choose} /> : isEmpty ? <Welcome isScripted={model?.is_real === false} /> : <MessagesLater chat={{ ...chat, restore: (id) => chat.restore(id).finally(onChanged) }} place={props.place} onFork={props.onFork} onTakenBack={({ text, files }) => setSuggestion({ text, files, isTakenBack: true })} />}
       </div>
       {/* On a small page, the suggestions stand above the field, and the field stays at the bottom. */}
       {props.isNarrow && tries}

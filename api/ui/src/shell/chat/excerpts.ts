@@ -1,4 +1,5 @@
 // This file reads texts from a conversation, to copy or to name it.
+import { filesOf } from "../../chat/files";
 import { type ChatMessage, type Data, textOf } from "../../chat/message";
 
 /** Returns the newest answer that has text. */
@@ -9,7 +10,7 @@ export function lastAnswer(messages: ChatMessage[]): string | undefined {
 
 export function firstQuestion(messages: ChatMessage[]): string | undefined {
   const question = messages.find((message) => message.role === "user");
-  return question && textOf(question);
+  return question && (textOf(question) || filesOf(question)[0]?.name);
 }
 
 /** Returns the usage of the model's budget at the newest answer that tells it. */

@@ -4,8 +4,15 @@ import { useEffect, useId, useLayoutEffect, useReducer, useRef, useState, type K
 import type { Chat, WaitingMode } from "../../chat/chat";
 import { isTooLong, limitOf } from "../../client/problem";
 import { canSend, isNotSent } from "../../chat/state";
+import type { FileRef } from "../../client/files";
+import { AddFiles } from "../../files/AddFiles";
+import { obstacleOf } from "../../files/tray";
+import { UploadAnnouncer } from "../../files/UploadAnnouncer";
+import { useTaker } from "../../files/useTransfers";
+import { addTo, useDraftTray } from "../../files/useTray";
 import { words } from "../../i18n";
 import { isComposing } from "../../isComposing";
+import { later } from "../../later";
 import { messageField, refocus, useRefocus } from "../../refocus";
 import { beginning, draftIn, next } from "./composing";
 import { draftOf, joined, keepDraft, replaceDraft } from "./drafts";
@@ -14,8 +21,12 @@ import { showToast } from "../controls/toasts";
 import { useVoice } from "./voice";
 import "./Composer.css";
 
+// Most messages have no files.
+const TrayFiles = later(async () => (await import("../../files/TrayFiles")).TrayFiles);
+
 export type Suggestion = {
   text: string;
+  files?: FileRef[];
   /** Whether the text comes back from the messages; then it joins the text in the field. */
   isTakenBack?: boolean;
 };
@@ -36,17 +47,20 @@ type Props = {
 export function Composer({ chat, draft, field, suggestion, isLockable, children }: Props) {
   const [composing, happen] = useReducer(next, draft, (name) => beginning(draftOf(name), chat.unsent));
   const { text } = composing;
+  const { tray, items } = useDraftTray(draft, chat);
+  const obstacle = obstacleOf(items);
+  const [isOver, setIsOver] = useState(false);
   const hint = useId();
   const isBusy = chat.progress === "submitted" || chat.progress === "streaming";
   const isHeld = isBusy && isNotSent(chat);
   const isLocked = isBusy && isLockable === true;
-  const isSendable = (canSend(chat.progress) || (chat.takesMore && !isLocked)) && text.trim() !== "";
+  const isSendable = (canSend(chat.progress) || (chat.takesMore && !isLocked)) && (text.trim() !== "" || items.length > 0) && !obstacle;
 
   useEffect(() => happen({ is: "reported", unsent: chat.unsent }), [chat.unsent]);
   useKept(draft, draftIn(composing, chat.unsent));
   useLeft(draft, text, chat);
   useHeight(field, text);
-  const isTall = useTall(field, text) || Boolean(children);
+  const isTall = useTall(field, text) || Boolean(children) || items.length > 0;
 
   const write = (text: string) => happen({ is: "written", text });
   const voice = useVoice((heard) => write(text === "" || /\s$/.test(text) ? text + heard : `${text} ${heard}`));
@@ -54,9 +68,12 @@ export function Composer({ chat, draft, field, suggestion, isLockable, children 
   useEffect(() => {
     if (!suggestion) return;
     write(suggestion.isTakenBack ? joined(suggestion.text, text) : suggestion.text);
+    tray.put(suggestion.files ?? []);
     field.current?.focus();
   }, [suggestion, field]);
   useUnlocked(field, isLocked);
+  const add = (files: File[]) => addTo(tray, files);
+  useTaker(isLocked ? undefined : { take: add, hover: setIsOver });
 
   useEffect(() => {
     const { problem } = chat;
@@ -67,19 +84,23 @@ export function Composer({ chat, draft, field, suggestion, isLockable, children 
 
   const send = (mode: WaitingMode = "steer") => {
     const said = text.trim();
-    if (isBusy && !isSendable && said !== "") showToast(words.shell.composer.waitForServer);
+    const { files } = tray;
+    if (obstacle) showToast(wordsFor(obstacle));
+    else if (isBusy && !isSendable && said !== "") showToast(words.shell.composer.waitForServer);
     if (!isSendable) return;
-    if (isBusy) void post(said, mode);
-    else if (!chat.send(said)) return;
+    if (isBusy) void post(said, mode, files);
+    else if (!chat.send(said, files)) return;
     happen({ is: "sent" });
+    tray.drop(files);
     field.current?.focus();
   };
 
-  const post = async (said: string, mode: WaitingMode) => {
+  const post = async (said: string, mode: WaitingMode, files: FileRef[]) => {
     try {
-      await chat.post(said, mode);
+      await chat.post(said, mode, files);
     } catch {
       happen({ is: "returned", text: said });
+      tray.put(files);
       showToast(words.shell.composer.notPosted);
     }
   };
@@ -100,6 +121,7 @@ export function Composer({ chat, draft, field, suggestion, isLockable, children 
       }}
     >
       <div className="composer-box" data-busy={isBusy || undefined} data-tall={isTall || undefined}>
+        {items.length > 0 && <TrayFiles tray={tray} items={items} />}
         <textarea
           ref={field}
           id="compose"
@@ -115,6 +137,7 @@ export function Composer({ chat, draft, field, suggestion, isLockable, children 
           onChange={(event) => write(event.target.value)}
           onKeyDown={onKeyDown}
         />
+        <AddFiles onFiles={add} isDisabled={isLocked} />
         {children}
         {voice.isPossible && (
           <button
@@ -129,27 +152,33 @@ export function Composer({ chat, draft, field, suggestion, isLockable, children 
           </button>
         )}
         {isBusy && <StopButton name={isHeld ? words.shell.composer.takeBack : words.shell.composer.stop} stop={chat.stop} isBusy />}
-        {chat.progress === "waiting" && text.trim() === "" ? (
+        {chat.progress === "waiting" && text.trim() === "" && items.length === 0 ? (
           <StopButton name={words.shell.composer.stop} stop={chat.stop} />
         ) : (
-          (!isBusy || isSendable) && (
+          (!isBusy || isSendable || obstacle) && (
             <button
               type="submit"
               className="composer-send"
               disabled={!isSendable}
-              aria-label={words.shell.composer.send}
-              title={words.shell.composer.send}
+              aria-label={obstacle ? wordsFor(obstacle) : words.shell.composer.send}
+              title={obstacle ? wordsFor(obstacle) : words.shell.composer.send}
             >
               <Icon name="send" />
             </button>
           )
         )}
+        {isOver && <p className="composer-drop">{words.files.drop}</p>}
       </div>
+      <UploadAnnouncer items={items} />
       <p id={hint} className="composer-hint" dir="auto" data-busy={isBusy || undefined}>
-        {voice.isListening ? voice.guess || words.shell.composer.listening : isHeld ? "" : isLocked ? words.shell.composer.locked : isBusy ? words.shell.composer.busy : hintWhile(chat, text)}
+        {voice.isListening ? voice.guess || words.shell.composer.listening : obstacle ? wordsFor(obstacle) : isHeld ? "" : isLocked ? words.shell.composer.locked : isBusy ? words.shell.composer.busy : hintWhile(chat, text)}
       </p>
     </form>
   );
+}
+
+function wordsFor(obstacle: "uploading" | "failed"): string {
+  return obstacle === "uploading" ? words.files.wait : words.files.mend;
 }
 
 function StopButton({ name, stop, isBusy }: { name: string; stop(): void; isBusy?: boolean }) {

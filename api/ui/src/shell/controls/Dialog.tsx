@@ -1,5 +1,5 @@
 // This modal dialog is the browser's own, which keeps the focus inside and returns it afterwards.
-import { useEffect, useId, useRef, type ReactNode } from "react";
+import { useId, useLayoutEffect, useRef, type ReactNode } from "react";
 
 import { words } from "../../i18n";
 import { Icon } from "./icons";
@@ -7,8 +7,8 @@ import "./Dialog.css";
 
 type Props = {
   title: string;
-  /** The dialog appears in the middle, or from the side where a line begins. */
-  as?: "card" | "drawer";
+  /** In the middle, from the side where a line begins or ends (`panel`), or as large as the page. */
+  as?: "card" | "drawer" | "picture" | "panel";
   /** Without it, the dialog stays until the reader has settled its matter. */
   onClose?: () => void;
   children: ReactNode;
@@ -17,7 +17,8 @@ type Props = {
 export function Dialog({ title, as = "card", onClose, children }: Props) {
   const element = useRef<HTMLDialogElement>(null);
   const name = useId();
-  useEffect(() => {
+  // Order matters: the browser returns the focus only if the dialog closes before its removal.
+  useLayoutEffect(() => {
     const dialog = element.current;
     if (dialog && !dialog.open) dialog.showModal();
     return () => dialog?.close();

@@ -3,11 +3,14 @@
 import { useEffect, useRef, useState, type ReactNode } from "react";
 
 import { language, words } from "../../i18n";
+import { MEMORIES_PATH } from "../../memories/address";
 import { follow } from "../../visit";
+import { COLLECTIONS_PATH } from "../../knowledge/address";
 import { PROJECTS_PATH } from "../../workspace/address";
 import { ConversationItem } from "./ConversationItem";
 import { grouped, nameOf, type Group } from "./days";
 import { Icon, Mark } from "../controls/icons";
+import type { Open } from "../useOpen";
 import { activityOf } from "./listed";
 import type { Conversations } from "./useConversations";
 import { useConversationsOf } from "./useWaiting";
@@ -21,8 +24,8 @@ type Props = {
   /** The ids of conversations that wait for the reader. */
   waiting: ReadonlySet<string>;
   sessions: ReadonlyMap<string, string>;
-  /** Whether the workspace is open. */
-  isWorkspace: boolean;
+  /** The open part of the page. */
+  at: Open["at"];
   /** Without it, the list shows no briefings. */
   onBriefings?: () => void;
   onOpen(id: string, messageId?: string): void;
@@ -33,7 +36,7 @@ type Props = {
   children: ReactNode;
 };
 
-export function ConversationList({ conversations, deleted, current, waiting, sessions, isWorkspace, onBriefings, onOpen, onNew, onHide, onDelete, children }: Props) {
+export function ConversationList({ conversations, deleted, current, waiting, sessions, at, onBriefings, onOpen, onNew, onHide, onDelete, children }: Props) {
   const [renaming, setRenaming] = useState<string>();
   const [isFirst, setIsFirst] = useState(false);
   const areFirst = isFirst && waiting.size > 0;
@@ -57,10 +60,9 @@ export function ConversationList({ conversations, deleted, current, waiting, ses
         {words.shell.newChat}
       </button>
       <Search conversations={conversations} />
-      <a className="list-briefings" href={PROJECTS_PATH} aria-current={isWorkspace ? "page" : undefined} onClick={(event) => follow(event, PROJECTS_PATH)}>
-        <Icon name="project" />
-        {words.shell.list.projects}
-      </a>
+      <PartLink to={PROJECTS_PATH} icon="project" isOpen={at === "workspace"} name={words.shell.list.projects} />
+      <PartLink to={COLLECTIONS_PATH} icon="knowledge" isOpen={at === "knowledge"} name={words.shell.list.knowledge} />
+      <PartLink to={MEMORIES_PATH} icon="memory" isOpen={at === "memories"} name={words.shell.list.memories} />
       {onBriefings && (
         <button type="button" className="list-briefings" onClick={onBriefings}>
           <Icon name="briefing" />
@@ -102,6 +104,16 @@ export function ConversationList({ conversations, deleted, current, waiting, ses
       </div>
       <div className="list-foot">{children}</div>
     </nav>
+  );
+}
+
+/** Leads to another part of the page. */
+function PartLink({ to, icon, isOpen, name }: { to: string; icon: "project" | "knowledge" | "memory"; isOpen: boolean; name: string }) {
+  return (
+    <a className="list-briefings" href={to} aria-current={isOpen ? "page" : undefined} onClick={(event) => follow(event, to)}>
+      <Icon name={icon} />
+      {name}
+    </a>
   );
 }
 

@@ -1,0 +1,1 @@
+function e(e,t){let n=URL.createObjectURL(e);Object.assign(document.createElement(`a`),{href:n,download:t}).click(),setTimeout(()=>URL.revokeObjectURL(n),6e4)}export{e as t};

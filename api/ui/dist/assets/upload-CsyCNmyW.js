@@ -1,0 +1,1 @@
+export{i as uploadFile}from"./upload-CJAYwzq3.js";

@@ -1,0 +1,30 @@
+// A screen reader hears how the uploads of a message go.
+import type { Problem } from "../client/problem";
+import type { Item } from "./tray";
+
+export interface UploadWords {
+  uploading(name: string): string;
+  uploaded(name: string): string;
+  notUploaded(name: string, reason: string): string;
+  removed(name: string): string;
+  reason: Record<string, string>;
+}
+
+/** Returns the sentence about the newest change, if any. */
+export function announcementOf(words: UploadWords, before: readonly Item[], after: readonly Item[]): string | undefined {
+  const changed = after.findLast(({ key, state }) => before.find((item) => item.key === key)?.state !== state);
+  if (changed?.state === "failed") return words.notUploaded(changed.name, reasonOf(words, changed.problem));
+  if (changed) return changed.state === "ready" ? words.uploaded(changed.name) : words.uploading(changed.name);
+  const gone = before.find(({ key }) => !after.some((item) => item.key === key));
+  return gone && after.length > 0 ? words.removed(gone.name) : undefined;
+}
+
+/** Returns the server's own sentence, or the page's where no server has answered. */
+export function reasonOf(words: Pick<UploadWords, "reason">, problem: Problem | undefined): string {
+  return (problem && Object.hasOwn(words.reason, problem.code) ? words.reason[problem.code] : problem?.message) ?? "";
+}
+
+/** Whether another try may succeed: a file that is too large stays so. */
+export function canHelp(problem: Problem | undefined): boolean {
+  return !["file_too_large", "file_type_refused", "empty_file"].includes(problem?.code ?? "");
+}

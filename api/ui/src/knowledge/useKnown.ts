@@ -1,0 +1,33 @@
+// This hook reads one collection or document, and again each time that the reader returns.
+import { useCallback, useEffect, useState } from "react";
+
+import { Problem } from "../client/problem";
+import { onWake } from "../client/wake";
+
+export interface Known<T> {
+  value?: T;
+  /** It does not exist, or belongs to another user. */
+  isMissing: boolean;
+  isFailed: boolean;
+  readAgain(): void;
+}
+
+/** `read` must stay the same function. */
+export function useKnown<T>(read: (id: string) => Promise<T>, id: string): Known<T> {
+  const [value, setValue] = useState<T>();
+  const [failure, setFailure] = useState<"missing" | "failed">();
+  const readAgain = useCallback(() => {
+    read(id).then(
+      (value) => {
+        setValue(value);
+        setFailure(undefined);
+      },
+      (error: unknown) => setFailure(error instanceof Problem && (error.status === 404 || error.status === 400) ? "missing" : "failed"),
+    );
+  }, [read, id]);
+  useEffect(() => {
+    readAgain();
+    return onWake(readAgain);
+  }, [readAgain]);
+  return { value, isMissing: failure === "missing", isFailed: failure === "failed" && value === undefined, readAgain };
+}
