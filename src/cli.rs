@@ -8,8 +8,8 @@ use clap::{
     error::{ContextKind, ContextValue, ErrorKind},
 };
 use holdfast_shared::config::{
-    ApiConfig, ModelConfig, PlannerConfig, QuotasConfig, RunConfig, SECRET_FILE_SUFFIX, StoresConfig, ToolsConfig,
-    UsersConfig, WebSearchConfig,
+    ApiConfig, EmbeddingConfig, FilesConfig, KnowledgeConfig, ModelConfig, PlannerConfig, QuotasConfig, RunConfig,
+    SECRET_FILE_SUFFIX, StoresConfig, ToolsConfig, UsersConfig, WebSearchConfig,
 };
 
 use crate::{chat::ChatArgs, doctor::DoctorArgs, healthcheck::HealthcheckArgs, secret_files};
@@ -45,10 +45,16 @@ pub enum CliRole {
     /// Check whether a process could start with these settings; changes nothing.
     Doctor(DoctorArgs),
     /// Chat with a Holdfast server in the terminal.
-    Chat(ChatArgs),
+    Chat(Box<ChatArgs>),
     /// A worker starts it; it ends the worker's MCP servers when the worker is killed.
     #[command(hide = true)]
     Guard,
+    /// A worker starts it for each document; it reads the document on its standard input under limits of its own.
+    #[command(hide = true, name = holdfast_extraction::ROLE)]
+    ExtractDocument {
+        /// The media type and the limits, as the worker writes them.
+        arguments: Vec<String>,
+    },
 }
 
 /// All settings of the server's roles.
@@ -62,6 +68,12 @@ pub struct ServerSettings {
     pub quotas: QuotasConfig,
     #[command(flatten)]
     pub stores: StoresConfig,
+    #[command(flatten)]
+    pub files: FilesConfig,
+    #[command(flatten)]
+    pub knowledge: KnowledgeConfig,
+    #[command(flatten)]
+    pub embedding: EmbeddingConfig,
     #[command(flatten)]
     pub run: RunConfig,
     #[command(flatten)]

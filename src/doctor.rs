@@ -9,7 +9,10 @@ use holdfast_shared::{
     run_log,
     storage::{self, SchemaState},
 };
-use holdfast_worker::{Children, model::Models};
+use holdfast_worker::{
+    Children,
+    model::{Embedder, Models},
+};
 
 use crate::{agents, cli::ServerSettings, roles};
 
@@ -78,6 +81,7 @@ fn users(settings: &ServerSettings) -> anyhow::Result<String> {
 fn model(settings: &ServerSettings) -> anyhow::Result<String> {
     let choice = settings.model.choice()?;
     Models::new(&settings.model)?;
+    Embedder::new(&settings.embedding, &settings.model)?;
     Ok(format!("{}, {}", choice.provider, choice.name))
 }
 

@@ -1,7 +1,8 @@
 //! Holdfast, the executable: one program, many roles.
 //!
 //! Plain `holdfast` is API and worker in one process; `api`, `worker` and `migrate` are for scaling out. `chat` is a client,
-//! `healthcheck` checks a running process, and `doctor` checks the settings of one. A worker starts `guard` for itself.
+//! `healthcheck` checks a running process, and `doctor` checks the settings of one. A worker starts `guard` for itself,
+//! and `extract-document` for each document.
 //! This crate only composes: `cli` reads the settings, `roles` puts the parts together.
 
 mod agents;
@@ -28,17 +29,21 @@ fn main() -> ExitCode {
     // Order matters: the environment already holds secrets.
     privacy::hide_memory();
     let cli = cli::read();
-    if let Some(CliRole::Guard) = cli.role {
-        holdfast_worker::guard();
-        return ExitCode::SUCCESS;
+    match &cli.role {
+        Some(CliRole::Guard) => {
+            holdfast_worker::guard();
+            ExitCode::SUCCESS
+        }
+        // Before the runtime, whose threads its limits would take.
+        Some(CliRole::ExtractDocument { arguments }) => holdfast_extraction::extract_in_child(arguments),
+        _ => run(cli),
     }
-    run(cli)
 }
 
 #[tokio::main]
 async fn run(cli: Cli) -> ExitCode {
     let result = match cli.role {
-        Some(CliRole::Chat(args)) => return chat::run(args).await,
+        Some(CliRole::Chat(args)) => return chat::run(*args).await,
         Some(CliRole::Healthcheck(args)) => healthcheck::run(args, &cli.settings).await,
         Some(CliRole::Doctor(args)) => doctor::run(args, &cli.settings).await,
         role => {
@@ -62,9 +67,13 @@ async fn run_server(role: Option<CliRole>, settings: ServerSettings) -> anyhow::
         Some(CliRole::Api) => "api",
         Some(CliRole::Worker) => "worker",
         Some(CliRole::Migrate) => return roles::migrate(settings, shutdown::on_signals()).await,
-        Some(CliRole::Chat(_) | CliRole::Healthcheck(_) | CliRole::Doctor(_) | CliRole::Guard) => {
-            unreachable!("`run` has executed these commands before")
-        }
+        Some(
+            CliRole::Chat(_)
+            | CliRole::Healthcheck(_)
+            | CliRole::Doctor(_)
+            | CliRole::Guard
+            | CliRole::ExtractDocument { .. },
+        ) => unreachable!("`main` and `run` have executed these commands before"),
     };
     let exporter = telemetry::start(name, env!("CARGO_PKG_VERSION"))?;
     let shutdown = shutdown::on_signals();

@@ -4,23 +4,28 @@ use std::{error::Error, path::PathBuf, sync::Arc};
 
 use anyhow::{Context, bail};
 use holdfast_api::{Api, Authenticator, HttpListener, Metrics, ProcessRole, serve_metrics};
+use holdfast_extraction::{ExtractionLimits, Extractor};
 use holdfast_shared::{
-    config::{ModelChoice, Provider, Stores},
+    config::{KnowledgeConfig, ModelChoice, Provider, Stores},
+    file_store::{self, FileStore},
     queue::{self, Queue},
-    quotas::Quotas,
     rate_limit::{self, RateLimit},
     run_log::{self, Push, RunLog},
     storage::{self, Storage},
 };
-use holdfast_worker::{Children, Worker, model::Models};
+use holdfast_worker::{
+    Children, Worker,
+    model::{Embedder, Models},
+};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::{agents, cli::ServerSettings, start_deadline::StartDeadline};
 
-/// The connections to the three stores where API and workers meet.
+/// The connections to the stores where API and workers meet.
 struct StoreConnections {
     storage: Storage,
+    file_store: FileStore,
     run_log: RunLog,
     pushes: mpsc::UnboundedReceiver<Push>,
     queue: Queue,
@@ -37,9 +42,9 @@ pub async fn embedded(settings: ServerSettings, shutdown: CancellationToken) -> 
     let Some(connections) = connect(&stores, &settings, ProcessRole::Both, &shutdown).await? else { return Ok(()) };
     let rate_limit = connect_rate_limit(&stores).await?;
     log_stores_and_model(&stores, &connections.storage, &settings)?;
+    note_models(&connections.storage, &settings).await?;
     log_address(&listener, &auth);
-    let quotas = settings.quotas.quotas(auth.is_development());
-    let worker = make_worker(&connections, &settings, models, children, quotas);
+    let worker = make_worker(&connections, &settings, models, children, auth.is_development())?;
     // This process is also the worker, so its settings name the model, even by default.
     let model = settings.model.choice().ok();
     let api = make_api(connections, auth, rate_limit, &settings, model, metrics);
@@ -68,9 +73,9 @@ pub async fn worker(settings: ServerSettings, shutdown: CancellationToken) -> an
     let metrics = Metrics::install(ProcessRole::Worker, shutdown.clone());
     let Some(connections) = connect(&stores, &settings, ProcessRole::Worker, &shutdown).await? else { return Ok(()) };
     log_stores_and_model(&stores, &connections.storage, &settings)?;
-    note_model(&connections.storage, &settings.model.choice()?).await;
+    note_models(&connections.storage, &settings).await?;
     // A worker does not know whether its APIs are in development mode.
-    let quotas = settings.quotas.quotas(false);
+    let worker = make_worker(&connections, &settings, models, children, false)?;
     if let Some(address) = settings.run.metrics_addr {
         // The metrics stay available until a drain has ended.
         let stop = CancellationToken::new();
@@ -80,7 +85,6 @@ pub async fn worker(settings: ServerSettings, shutdown: CancellationToken) -> an
                 format!("could not serve metrics on {address}: set HOLDFAST_METRICS_ADDR to a free address")
             })
         };
-        let worker = make_worker(&connections, &settings, models, children, quotas);
         let work = async {
             worker.run(shutdown).await;
             stop.cancel();
@@ -88,7 +92,7 @@ pub async fn worker(settings: ServerSettings, shutdown: CancellationToken) -> an
         };
         return tokio::try_join!(serving, work).map(drop);
     }
-    make_worker(&connections, &settings, models, children, quotas).run(shutdown).await;
+    worker.run(shutdown).await;
     Ok(())
 }
 
@@ -152,7 +156,8 @@ async fn connect_stores(
     let (run_log, pushes) = deadline.reach("Redis", run_log::Error::is_away, log).await.context(unusable)?;
     let queue = || queue::connect(stores);
     let queue = deadline.reach("Redis", queue::Error::is_away, queue).await.context(unusable)?;
-    Ok(StoreConnections { storage, run_log, pushes, queue })
+    let file_store = file_store::connect(stores, &settings.files, &storage)?;
+    Ok(StoreConnections { storage, file_store, run_log, pushes, queue })
 }
 
 /// Connects to the rate limit that all APIs share.
@@ -168,10 +173,13 @@ fn make_api(
     model: Option<ModelChoice>,
     metrics: Metrics,
 ) -> Api {
-    let StoreConnections { storage, run_log, pushes, queue } = connections;
+    let StoreConnections { storage, file_store, run_log, pushes, queue } = connections;
     let quotas = settings.quotas.quotas(auth.is_development());
+    let file_quotas = settings.quotas.files(auth.is_development());
+    let knowledge_limits = settings.quotas.knowledge(settings.knowledge.owner_collections, auth.is_development());
     Api {
         storage,
+        file_store,
         run_log,
         queue,
         pushes,
@@ -180,11 +188,15 @@ fn make_api(
         run_rate: settings.users.anonymous_run_rate(),
         write_rate: settings.users.write_rate(),
         quotas,
+        file_quotas,
+        knowledge_limits,
         workspace_limits: settings.quotas.workspace(),
+        memory_limits: settings.quotas.memories(),
         web_search: settings.web_search.clone(),
         holder_limits: settings.users.holder_limits(),
         forgotten_after: settings.quotas.forgotten_after(),
         config: settings.api.clone(),
+        files: settings.files.clone(),
         tools: settings.tools.clone(),
         model,
         metrics,
@@ -205,28 +217,53 @@ fn own_program() -> anyhow::Result<PathBuf> {
     }
 }
 
+/// Returns the extractor of documents' texts, whose children are this executable.
+fn extractor(settings: &KnowledgeConfig) -> Extractor {
+    let limits = ExtractionLimits {
+        time: settings.extraction,
+        memory_bytes: settings.extraction_bytes as u64,
+        text_bytes: settings.max_document_bytes as u64,
+        pages: u32::try_from(settings.max_document_pages).unwrap_or(u32::MAX),
+    };
+    match own_program() {
+        Ok(program) => Extractor::with_program(program, limits),
+        Err(_) => Extractor::new(limits),
+    }
+}
+
 fn make_worker(
     connections: &StoreConnections,
     settings: &ServerSettings,
     models: Models,
     children: Arc<Children>,
-    quotas: Quotas,
-) -> Worker {
-    Worker {
+    is_development: bool,
+) -> anyhow::Result<Worker> {
+    let embedder = Embedder::new(&settings.embedding, &settings.model)?.map(Arc::new);
+    Ok(Worker {
         storage: connections.storage.clone(),
+        file_store: connections.file_store.clone(),
         run_log: connections.run_log.clone(),
         queue: connections.queue.clone(),
         models,
         config: settings.run.clone(),
+        files: settings.files.clone(),
+        knowledge: settings.knowledge.clone(),
+        embedder,
+        vector_bytes: settings.embedding.vector_bytes,
+        embedding_pause: settings.embedding.embedding_pause,
+        extractor: extractor(&settings.knowledge),
         tools: settings.tools.clone(),
         planner: settings.planner.clone(),
         children,
         archive_retention: settings.stores.archive_retention,
-        quotas,
+        quotas: settings.quotas.quotas(is_development),
+        file_limits: settings.quotas.files(is_development),
+        knowledge_limits: settings.quotas.knowledge(settings.knowledge.owner_collections, is_development),
         workspace_limits: settings.quotas.workspace(),
+        memory_limits: settings.quotas.memories(),
         web_search: settings.web_search.clone(),
         forgotten_after: settings.quotas.forgotten_after(),
-    }
+    })
 }
 
 fn log_stores_and_model(stores: &Stores, storage: &Storage, settings: &ServerSettings) -> anyhow::Result<()> {
@@ -253,11 +290,17 @@ fn log_stores_and_model(stores: &Stores, storage: &Storage, settings: &ServerSet
     Ok(())
 }
 
-/// Stores the model's name for APIs, which show it to clients. A failure is only logged, because the worker needs no such note.
-async fn note_model(storage: &Storage, choice: &ModelChoice) {
-    if let Err(error) = storage.note_model(&choice.provider.to_string(), &choice.name).await {
-        tracing::warn!(error = &error as &dyn Error, "failed to note the model; GET /v1/server may show an older one");
+/// Stores the models' names for APIs and other workers. A failure is only logged, because the worker can execute runs without.
+async fn note_models(storage: &Storage, settings: &ServerSettings) -> anyhow::Result<()> {
+    let choice = settings.model.choice()?;
+    let embedding = settings.embedding.choice(&settings.model)?.map(|choice| choice.path());
+    if let Err(error) = storage.note_models(&choice.provider.to_string(), &choice.name, embedding).await {
+        tracing::warn!(
+            error = &error as &dyn Error,
+            "failed to note the models; GET /v1/server may show an older one, and documents may keep older vectors"
+        );
     }
+    Ok(())
 }
 
 fn log_address(listener: &HttpListener, auth: &Authenticator) {

@@ -85,7 +85,7 @@ mod tests {
     fn every_setting_that_holds_a_secret_may_come_from_a_file() {
         let holds_secret = |name: &str| {
             ["_KEY", "_URI", "_TOKEN"].iter().any(|end| name.ends_with(end))
-                || ["DATABASE_URL", "REDIS_URL"].contains(&name)
+                || ["DATABASE_URL", "REDIS_URL", "VERTEX_CREDENTIALS"].contains(&name)
         };
         let command = Cli::command();
         let all = command.get_arguments().chain(command.get_subcommands().flat_map(Command::get_arguments));

@@ -1,6 +1,8 @@
 //! Tool calls in words: a line at the start and at the end of a call, and exact arguments for a reader who must approve them.
 
 use holdfast_shared::{
+    event::CitationAdded,
+    file::ToolFile,
     hidden::{visible, visible_json},
     tool::ToolError,
 };
@@ -20,6 +22,22 @@ pub fn completed(name: &str, duration_ms: u64, result: Result<&str, &ToolError>)
         Ok(output) => format!("{name} answered after {took}: {}", one_line(output)),
         Err(ToolError { code, message }) => format!("{name} failed after {took}: {} ({code})", one_line(message)),
     }
+}
+
+/// Returns a line with the name of a file that a tool has returned, and its address.
+pub fn returned(file: &ToolFile, server: &str) -> String {
+    format!("{}: {server}{}", visible(&file.name), file.path())
+}
+
+/// Returns a line with the source of a citation.
+pub fn cited(citation: &CitationAdded) -> String {
+    let page = citation.source.page.map(|page| format!(", page {page}")).unwrap_or_default();
+    format!("[{}] {}{page}", citation.number, visible(&citation.source.title))
+}
+
+/// Returns that the model has read this number of memories.
+pub fn used_memories(number: usize) -> String {
+    format!("used {number} {}", if number == 1 { "memory" } else { "memories" })
 }
 
 /// Returns JSON in which every character is visible. It escapes characters that a terminal would hide or misrepresent.
@@ -77,6 +95,11 @@ mod tests {
         let (name, escaped) = ("kb__\u{202e}tnuoc\u{200b}", "kb__\\u{202e}tnuoc\\u{200b}");
         assert_eq!(started(name, &Value::from("\u{202e}")), format!("calling {escaped} \"\\u202e\""));
         assert_eq!(completed(name, 3, Ok("")), format!("{escaped} answered after 3 ms"));
+    }
+
+    #[test]
+    fn memories_are_counted() {
+        assert_eq!([1, 2].map(used_memories), ["used 1 memory", "used 2 memories"]);
     }
 
     #[test]

@@ -9,6 +9,7 @@ use std::{
 };
 
 use holdfast_shared::{event_id::EventId, finish_reason::FinishReason, run::RunError};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::{
     RequestBuilder, Response, StatusCode, Url,
     header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, SET_COOKIE},
@@ -18,7 +19,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::call::one_line;
+use super::{
+    call::one_line,
+    upload::{UPLOAD_TIMEOUT, UploadedFile},
+};
 
 /// The server sends a heartbeat every 15 s, so a stream is dead after this time without a byte.
 pub const SILENCE: Duration = Duration::from_secs(45);
@@ -76,8 +80,21 @@ pub struct Post {
     /// The agent of a new conversation.
     pub agent: Option<Uuid>,
     pub text: String,
+    /// Files that were uploaded for the message.
+    pub files: Vec<Uuid>,
     pub key: Uuid,
     pub mode: PostMode,
+}
+
+impl Post {
+    /// Returns the content of the message: its files, and its text after them.
+    fn content(&self) -> Value {
+        if self.files.is_empty() {
+            return json!(self.text);
+        }
+        let files = self.files.iter().map(|id| json!({"type": "file", "file_id": id}));
+        files.chain([json!({"type": "text", "text": self.text})]).collect()
+    }
 }
 
 /// The effect of a message while a run answers another one.
@@ -199,11 +216,15 @@ impl ChatClient {
         let (path, body) = match (post.conversation, post.agent) {
             (Some(id), _) => (
                 format!("/v1/conversations/{id}/messages?stream_mode=events"),
-                json!({"content": post.text, "mode": post.mode}),
+                json!({"content": post.content(), "mode": post.mode}),
             ),
-            (None, None) => ("/v1/sessions/-/messages?stream_mode=events".to_owned(), json!({"content": post.text})),
+            (None, None) => {
+                ("/v1/sessions/-/messages?stream_mode=events".to_owned(), json!({"content": post.content()}))
+            }
             // The routes of sessions name no agent.
-            (None, agent) => ("/v1/runs?stream_mode=events".to_owned(), json!({"input": post.text, "agent_id": agent})),
+            (None, agent) => {
+                ("/v1/runs?stream_mode=events".to_owned(), json!({"input": post.content(), "agent_id": agent}))
+            }
         };
         let request = self.post_request(&path).header("idempotency-key", post.key.to_string()).json(&body);
         let run_stream = open(request).await?;
@@ -211,6 +232,16 @@ impl ChatClient {
             self.remember_user(answer.headers());
         }
         Ok(run_stream)
+    }
+
+    /// Uploads a file.
+    pub async fn upload(&self, name: &str, contents: Vec<u8>) -> Result<UploadedFile, RequestFailure> {
+        let disposition = format!("attachment; filename*=UTF-8''{}", utf8_percent_encode(name, NON_ALPHANUMERIC));
+        let request = self.post_request("/v1/files").timeout(UPLOAD_TIMEOUT);
+        let request = request.header("idempotency-key", Uuid::now_v7().to_string());
+        let response = send(request.header("content-disposition", disposition).body(contents)).await?;
+        self.remember_user(response.headers());
+        response.json().await.map_err(|error| RequestFailure::Away(cause(&error)))
     }
 
     /// Returns the messages of the session, oldest first.

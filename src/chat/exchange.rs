@@ -78,7 +78,7 @@ impl<'a> Exchange<'a> {
             screen,
             agent,
             conversation,
-            fold: Fold::default(),
+            fold: Fold::on(client.url()),
             run: None,
             outage: Outage::None,
             quiet_at: None,
@@ -92,17 +92,18 @@ impl<'a> Exchange<'a> {
     /// if the output cannot be written.
     pub async fn run(
         self,
-        text: String,
+        (text, files): (String, Vec<Uuid>),
         lines: &mut InputLines,
         interrupts: &mut Signal,
     ) -> io::Result<ExchangeOutcome> {
-        let updates = self.post(text, PostMode::Enqueue);
+        let updates = self.post(text, files, PostMode::Enqueue);
         self.show_answer(updates, lines, interrupts).await
     }
 
     /// Sends a message, and returns the updates about it.
-    fn post(&self, text: String, mode: PostMode) -> mpsc::Receiver<Update> {
-        let post = Post { conversation: *self.conversation, agent: self.agent, text, key: Uuid::now_v7(), mode };
+    fn post(&self, text: String, files: Vec<Uuid>, mode: PostMode) -> mpsc::Receiver<Update> {
+        let key = Uuid::now_v7();
+        let post = Post { conversation: *self.conversation, agent: self.agent, text, files, key, mode };
         stream::follow(self.client.clone(), post)
     }
 
@@ -158,7 +159,7 @@ impl<'a> Exchange<'a> {
                 line = lines.during_answer(self.expected_line()) => match (line, self.run) {
                     (TypedLine::Correction(text), _) => {
                         self.screen.note_enter();
-                        let updates = self.post(text, PostMode::Steer);
+                        let updates = self.post(text, Vec::new(), PostMode::Steer);
                         self.corrections.push_back(updates);
                     }
                     (TypedLine::Answer(line), Some(run)) => {

@@ -8,6 +8,7 @@ use holdfast_shared::{
     approval::ApprovalKind,
     event::{AttemptReason, EventBody, ExecutedBy, RawJson},
     event_id::EventId,
+    file::ToolFile,
     finish_reason::FinishReason,
     hidden::visible,
     run::RunError,
@@ -52,6 +53,8 @@ pub enum RunOutcome {
 /// One run, as far as the fold has returned items for it.
 #[derive(Debug, Default)]
 pub struct Fold {
+    /// The server's address, before the path of a file.
+    server: String,
     /// The deltas of the answer, without superseded ones.
     deltas: Vec<(EventId, String)>,
     /// The last event with text or reasoning.
@@ -66,6 +69,11 @@ pub struct Fold {
 }
 
 impl Fold {
+    /// Returns a fold of a run on this server.
+    pub fn on(server: &str) -> Self {
+        Self { server: server.to_owned(), ..Self::default() }
+    }
+
     /// Applies the run's next event, and returns the items to show.
     pub fn apply(&mut self, event: ClientEvent) -> Vec<DisplayItem> {
         let superseded = event.base.is_some_and(|base| self.drop_after(base));
@@ -103,6 +111,7 @@ impl Fold {
             EventBody::TemplateSuggested(suggested) => {
                 vec![DisplayItem::Notice(format!("template suggested: {}", visible(&suggested.name)))]
             }
+            EventBody::MemoryTold(told) => vec![DisplayItem::Notice(call::used_memories(told.memories.len()))],
             EventBody::PlanCreated(created) => vec![DisplayItem::Notice(plan::made(&created.plan))],
             EventBody::PlanUpdated(updated) => {
                 plan::changed(&updated.plan).map(DisplayItem::Notice).into_iter().collect()
@@ -110,13 +119,16 @@ impl Fold {
             EventBody::PlanReviewed(review) => vec![DisplayItem::Notice(plan::reviewed(&review))],
             EventBody::PlanStepStarted(started) => vec![DisplayItem::Notice(plan::begun(&started))],
             EventBody::PlanStepCompleted(completed) => vec![DisplayItem::Notice(plan::ended(&completed.step))],
+            EventBody::CitationAdded(cited) => vec![DisplayItem::Notice(call::cited(&cited))],
             EventBody::ToolCallCompleted(call) => {
                 self.questions.retain(|question| question.call_id != call.call_id);
                 let result = match &call.error {
                     Some(error) => Err(error),
                     None => Ok(call.output.as_deref().unwrap_or_default()),
                 };
-                vec![DisplayItem::Notice(call::completed(&call.name, call.duration_ms, result))]
+                let notice = DisplayItem::Notice(call::completed(&call.name, call.duration_ms, result));
+                let file = |file: &ToolFile| DisplayItem::Notice(call::returned(file, &self.server));
+                std::iter::once(notice).chain(call.files.iter().map(file)).collect()
             }
             EventBody::ApprovalRequested(request) => {
                 let asked = match request.kind {
@@ -153,6 +165,9 @@ impl Fold {
             | EventBody::ToolCallDelta(_)
             | EventBody::AgentState(_)
             | EventBody::ContextUsage(_)
+            | EventBody::DocumentProgress(_)
+            | EventBody::ContextRetrieved(_)
+            | EventBody::CitationDropped(_)
             | EventBody::SubagentCompleted(_)
             | EventBody::QuestionAsked(_)
             | EventBody::FocusChanged(_)

@@ -1,7 +1,7 @@
 //! `holdfast chat`: a terminal client, which uses only the HTTP API of the server.
 //!
 //! `client` sends requests, `stream` follows a run over any number of connections, and `frames` parses the wire. `fold` decides
-//! what to show; `call` and `question` word tool calls and questions. `screen` prints, `input` reads lines. `exchange` handles
+//! what to show; `call` and `question` word tool calls and questions. `screen` prints, `input` reads lines, `upload` sends files. `exchange` handles
 //! one message and its answer, with the states `answer_state`, `cancel` and `outage`. This file has the loop over messages.
 
 mod answer_state;
@@ -17,8 +17,9 @@ mod plan;
 mod question;
 mod screen;
 mod stream;
+mod upload;
 
-use std::{io, process::ExitCode};
+use std::{io, path::PathBuf, process::ExitCode};
 
 use reqwest::Url;
 use secrecy::SecretString;
@@ -29,6 +30,7 @@ use client::{ChatClient, ClientIdentity, RequestFailure};
 use exchange::{Corrections, Exchange, ExchangeOutcome};
 use input::{InputLines, steering_text};
 use screen::Screen;
+use upload::upload;
 
 /// Exit status of an interrupted process, by the convention of shells.
 const INTERRUPTED: u8 = 130;
@@ -48,6 +50,9 @@ pub struct ChatArgs {
     /// Agent of a new conversation or session; /v1/agents lists the agents.
     #[arg(long, value_name = "ID", conflicts_with = "conversation")]
     agent: Option<Uuid>,
+    /// File that goes with the first message; may be given several times.
+    #[arg(long = "file", value_name = "PATH")]
+    files: Vec<PathBuf>,
     /// Name of the user, for a server in development mode.
     #[arg(long, value_name = "NAME")]
     username: Option<String>,
@@ -92,6 +97,8 @@ struct TerminalChat {
     conversation: Option<Uuid>,
     agent: Option<Uuid>,
     corrections: Corrections,
+    /// Files for the next message.
+    files: Vec<Uuid>,
 }
 
 /// Number of messages of a session that the chat shows at its start.
@@ -102,6 +109,10 @@ impl TerminalChat {
         let client =
             ChatClient::new(&args.url, ClientIdentity::of(args.token, args.username), args.session.as_deref())?;
         client.connect(args.conversation).await?;
+        let mut files = Vec::new();
+        for path in &args.files {
+            files.push(upload(&client, path).await?);
+        }
         // From here on the chat handles Ctrl-C.
         let interrupts = signal(SignalKind::interrupt()).map_err(|error| format!("failed to watch Ctrl-C: {error}"))?;
         Ok(Self {
@@ -113,6 +124,7 @@ impl TerminalChat {
             conversation: args.conversation,
             agent: args.agent,
             corrections: Corrections::new(),
+            files,
         })
     }
 
@@ -150,9 +162,9 @@ impl TerminalChat {
 
     /// Sends a message and shows its answer, and the answers to corrections that came too late for it.
     async fn exchange(&mut self, text: String) -> io::Result<ExchangeOutcome> {
-        let Self { client, screen, agent, conversation, corrections, lines, interrupts, .. } = self;
+        let Self { client, screen, agent, conversation, corrections, lines, interrupts, files, .. } = self;
         let exchange = Exchange::new(client, screen, *agent, conversation, corrections);
-        let mut outcome = exchange.run(text, lines, interrupts).await?;
+        let mut outcome = exchange.run((text, std::mem::take(files)), lines, interrupts).await?;
         // The end of a cancelled answer does not end its corrections: their runs answer them.
         while !matches!(outcome, ExchangeOutcome::Interrupted | ExchangeOutcome::Waiting)
             && let Some(updates) = corrections.pop_front()

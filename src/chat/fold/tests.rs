@@ -46,7 +46,7 @@ fn check(events: Vec<ClientEvent>, expected: &[&str]) {
 
 /// Checks the items, and the tools of the questions that are open at the end.
 fn check_open(events: Vec<ClientEvent>, expected: &[&str], open: &[&str]) {
-    let mut fold = Fold::default();
+    let mut fold = Fold::on("http://h");
     let begin = vec![
         event(
             "0-1",
@@ -148,13 +148,17 @@ fn a_tool_call_is_a_line_when_it_begins_and_when_it_ends() {
             event("1-5", "tool_call.started", &format!(r#"{call},"step":1,"input":{{"a":2}},"by":"worker""#)),
             completed("1-6", r#""output":"the sum\nis 5","duration_ms":5"#),
             completed("1-7", r#""error":{"code":"timed_out","message":"no\nanswer"},"duration_ms":10000"#),
-            completed("1-8", r#""output":"","duration_ms":0"#),
+            completed(
+                "1-8",
+                r#""output":"","duration_ms":0,"files":[{"file_id":"01900000-0000-7000-8000-000000000001","name":"a\nb.png","media_type":"image/png","bytes":3}]"#,
+            ),
         ],
         &[
             r#"notice calling kb__add {"a":2}"#,
             "notice kb__add answered after 5 ms: the sum is 5",
             "notice kb__add failed after 10.0 s: no answer (timed_out)",
             "notice kb__add answered after 0 ms",
+            "notice a\\nb.png: http://h/v1/files/01900000-0000-7000-8000-000000000001",
         ],
     );
 }
