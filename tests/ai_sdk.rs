@@ -24,7 +24,7 @@ in_both_modes!(
     a_resumed_answer_leaves_out_the_text_of_a_dead_worker,
 );
 
-in_either_mode!(invalid_chat_requests_are_refused);
+in_either_mode!(invalid_chat_requests_are_refused, files_of_a_message_are_stored_once_and_shown);
 
 fn user(id: &str, text: &str) -> Value {
     json!({"id": id, "role": "user", "parts": [{"type": "text", "text": text}]})
@@ -393,4 +393,39 @@ async fn invalid_chat_requests_are_refused(mut deployment: Deployment) {
     assert_eq!(runs(&client).await, 0);
     let alone = json!({"message": user("m", "[tokens=1] hi"), "theme": "dark"});
     assert_eq!(ChatAnswer::send(&client, &alone).await.types()[0], "start");
+}
+
+async fn files_of_a_message_are_stored_once_and_shown(deployment: Deployment) {
+    let mut deployment = deployment.with("HOLDFAST_MAX_ATTACHMENTS", 2).with("HOLDFAST_MAX_CHAT_BODY_BYTES", 2_000_000);
+    let client = deployment.client();
+    let part = |url: &str, name: &str| json!({"type": "file", "mediaType": "text/plain", "filename": name, "url": url});
+    let text = json!({"type": "text", "text": "[tokens=1] hi"});
+    let message = |id: &str, parts: Value| json!({"id": id, "role": "user", "parts": parts});
+    let by_data = message("m1", json!([part("data:text/plain;base64,aGVsbG8=", "a/hello.txt"), text]));
+    let first = ChatAnswer::send(&client, &body("c", by_data.clone())).await;
+    let again = ChatAnswer::send(&client, &body("c", by_data)).await;
+    assert_eq!(again.run_id, first.run_id, "a message that is sent again has the file of its first time");
+    let files = client.get("/v1/files").await.unwrap()["items"].clone();
+    assert_eq!((files.as_array().unwrap().len(), &files[0]["bytes"]), (1, &json!(5)));
+    let url = format!("/v1/files/{}", files[0]["id"].as_str().unwrap());
+    let by_address = message("m2", json!([text, part(&format!("http://chat.example.org{url}"), "other.txt")]));
+    ChatAnswer::send(&client, &body("c", by_address)).await;
+    let history = client.get("/api/chat/c/messages").await.unwrap();
+    let mut shown = part(&url, "hello.txt");
+    shown["providerMetadata"] = json!({"holdfast": {"id": files[0]["id"], "bytes": 5}});
+    assert_eq!(history[0]["parts"], json!([shown, text]));
+    assert_eq!(history[2]["parts"], json!([text, shown]));
+    let large = format!("data:text/plain;base64,{}", "YWFh".repeat(350_000));
+    ChatAnswer::send(&client, &body("c", message("m3", json!([part(&large, "large.txt"), text])))).await;
+    for (parts, status, code) in [
+        (json!([part("https://example.org/a.png", "a"), text]), 400, "unsupported_part"),
+        (json!([part("data:text/plain;base64,%%%", "a"), text]), 400, "unsupported_part"),
+        (json!([part("/v1/files/00000000-0000-7000-8000-000000000000", "a"), text]), 404, "file_not_found"),
+        (json!([part(&url, "a"), part(&url, "b"), part(&url, "c"), text]), 400, "too_many_attachments"),
+        (json!([part("data:application/x-msdownload;base64,TVqQAA==", "a"), text]), 415, "file_type_refused"),
+        (json!([part(&format!("data:text/plain,{}", "a".repeat(2_000_000)), "a"), text]), 413, "body_too_large"),
+    ] {
+        let refused = answer(request(&client, &body("c", message("m4", parts)))).await.expect_err("it was accepted");
+        assert_eq!((refused.status, refused.code.as_str()), (status, code));
+    }
 }

@@ -133,6 +133,17 @@ async fn tool_calls_are_lines_beside_the_answer() {
     assert!(lines[2].starts_with("[scripted__echo failed after ") && lines[2].ends_with("(invalid_arguments)]"));
 }
 
+#[tokio::test]
+async fn a_file_of_a_tool_is_a_line_with_its_address() {
+    let embedded = Embedded::new();
+    let mut holdfast = embedded.start();
+    let (_, stderr, status) = pipe(&holdfast.base(), "[tokens=1] [call=scripted__draw {\"color\":\"red\"}]\n");
+    let files = holdfast.client().get("/v1/files").await.unwrap();
+    let id = files["items"][0]["id"].as_str().unwrap();
+    let line = format!("[draw.png: {}/v1/files/{id}]", holdfast.base());
+    assert!(stderr.lines().any(|printed| printed == line) && status == Some(0), "{stderr}");
+}
+
 #[test]
 fn a_failed_run_in_a_pipe_is_an_exit_status() {
     let embedded = Embedded::new();

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use reqwest::Method;
+use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
 use crate::{
@@ -156,12 +156,20 @@ async fn a_request_that_names_a_session_talks_in_it(mut deployment: Deployment) 
 
 async fn fifty_first_messages_of_a_session_land_in_one_conversation(mut deployment: Deployment) {
     let client = deployment.client();
-    let say = || client.post("/v1/sessions/new/messages", json!({"content": "[tokens=1]"}));
-    let responses = futures::future::join_all((0..50).map(|_| say())).await;
-    let conversations: BTreeSet<String> = responses
-        .iter()
-        .map(|responses| text(&responses.as_ref().unwrap()["run"], "conversation_id").to_owned())
-        .collect();
+    let say = async |n: usize| {
+        let key = format!("first-{n}");
+        let request = || client.request(Method::POST, "/v1/sessions/new/messages").header("idempotency-key", &key);
+        // All of them wait for one lock, so a slow machine may ask some to come again.
+        let accepted = || async {
+            let response = request().json(&json!({"content": "[tokens=1]"})).send().await.unwrap();
+            (response.status() != StatusCode::SERVICE_UNAVAILABLE).then_some(response)
+        };
+        let response = until("the message is taken", accepted).await.error_for_status().unwrap();
+        response.json::<Value>().await.unwrap()
+    };
+    let responses = futures::future::join_all((0..50).map(say)).await;
+    let conversations: BTreeSet<String> =
+        responses.iter().map(|response| text(&response["run"], "conversation_id").to_owned()).collect();
     assert_eq!(conversations.len(), 1);
     let page = client.get("/v1/sessions/new/messages?limit=200").await.unwrap();
     let question_count = page["items"].as_array().unwrap().iter().filter(|message| message["role"] == "user").count();

@@ -4,8 +4,9 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::{
+    files::upload,
     in_both_modes,
-    support::{Client, Deployment, Embedded, answer},
+    support::{Client, Deployment, Embedded, agent, answer, frames_of},
 };
 
 in_both_modes!(another_owners_id_looks_like_an_unknown_one);
@@ -51,6 +52,8 @@ async fn another_owners_id_looks_like_an_unknown_one(mut deployment: Deployment)
         assert_eq!(foreign, missing, "{method} {path}");
         assert_eq!(foreign.0, 404, "{method} {path}");
     }
+    another_owners_memory_looks_like_an_unknown_one(&ann, &bob).await;
+    another_owners_documents_look_like_unknown_ones(&ann, &bob).await;
     let continued = bob.post("/v1/runs", json!({"input": "x", "conversation_id": conversation})).await.unwrap_err();
     assert_eq!((continued.status, continued.code.as_str()), (404, "conversation_not_found"));
     let talked =
@@ -61,6 +64,50 @@ async fn another_owners_id_looks_like_an_unknown_one(mut deployment: Deployment)
     assert_eq!(bob.get("/v1/conversations").await.unwrap()["items"], json!([]));
     assert_eq!(bob.get("/v1/conversations?q=hi").await.unwrap()["items"], json!([]));
     assert_ne!(ann.run(&run).await["status"], "cancelled");
+}
+
+async fn another_owners_memory_looks_like_an_unknown_one(ann: &Client, bob: &Client) {
+    let agent_id = agent(ann, json!([]), json!({"memory": true})).await;
+    frames_of(ann, &agent_id, "[call=remember {\"text\": \"x\"}] [tokens=1]").await;
+    let memories = ann.get("/v1/users/me/memories").await.unwrap();
+    let id = memories["items"][0]["id"].as_str().unwrap();
+    for (method, body) in [(Method::GET, None), (Method::PATCH, Some(json!({"text": "y"}))), (Method::DELETE, None)] {
+        let mut request = bob.request(method.clone(), &format!("/v1/users/me/memories/{id}"));
+        if let Some(body) = &body {
+            request = request.json(body);
+        }
+        let failure = answer(request).await.expect_err("it was accepted");
+        assert_eq!((failure.status, failure.code.as_str()), (404, "memory_not_found"), "{method}");
+    }
+    assert_eq!(ann.get("/v1/users/me/memories").await.unwrap(), memories);
+}
+
+async fn another_owners_documents_look_like_unknown_ones(ann: &Client, bob: &Client) {
+    let collection = ann.post("/v1/collections", json!({"name": "c"})).await.unwrap();
+    let file = upload(ann, "a.txt", "text").await;
+    let path = format!("/v1/collections/{}/documents", collection["id"].as_str().unwrap());
+    let document = ann.post(&path, json!({"file_id": file["id"]})).await.unwrap()["document"].clone();
+    let calls = [
+        (Method::GET, "/v1/collections/{c}"),
+        (Method::DELETE, "/v1/collections/{c}"),
+        (Method::GET, "/v1/collections/{c}/documents"),
+        (Method::GET, "/v1/collections/{c}/search?query=text"),
+        (Method::GET, "/v1/documents/{d}"),
+        (Method::GET, "/v1/documents/{d}/text"),
+        (Method::POST, "/v1/documents/{d}/retry"),
+        (Method::DELETE, "/v1/documents/{d}"),
+    ];
+    for (method, path) in calls {
+        let ask = async |collection: &str, document: &str| {
+            let path = path.replace("{c}", collection).replace("{d}", document);
+            let failure = answer(bob.request(method.clone(), &path)).await.expect_err("it was accepted");
+            (failure.status, failure.body.to_string().replace(collection, "").replace(document, ""))
+        };
+        let unknown = "01890000-0000-7000-8000-000000000000";
+        let foreign = ask(collection["id"].as_str().unwrap(), document["id"].as_str().unwrap()).await;
+        assert_eq!(foreign, ask(unknown, unknown).await, "{method} {path}");
+        assert_eq!(foreign.0, 404, "{method} {path}");
+    }
 }
 
 #[tokio::test]

@@ -4,7 +4,10 @@
 
 mod asked;
 mod faults;
+mod files;
+mod knowledge;
 mod looks;
+mod memories;
 mod messages;
 mod plans;
 mod shell;

@@ -15,6 +15,7 @@ in_both_modes!(
     a_created_project_becomes_the_context_of_the_conversation,
     a_shift_survives_the_death_of_its_worker,
     a_shift_is_kept_while_another_call_waits,
+    a_change_of_the_users_focus_has_an_event,
 );
 in_either_mode!(
     the_agent_stream_has_the_frames_of_the_workspace,
@@ -117,6 +118,27 @@ async fn a_shift_is_kept_while_another_call_waits(mut deployment: Deployment) {
         turn(&client, None, Some(&run["conversation_id"]), "[call=create_onto_task {\"title\": \"t\"}] [tokens=1]");
     let next = next.await.rest().await;
     assert_eq!(of_kind(&next, "tool_call.completed")[0]["error"], Value::Null);
+}
+
+async fn a_change_of_the_users_focus_has_an_event(mut deployment: Deployment) {
+    let client = deployment.client();
+    let project = project(&client).await;
+    let focus_on = |part: Value| {
+        let mut focus = json!({"projectId": project["id"], "projectName": "Harbour"});
+        focus.as_object_mut().unwrap().extend(part.as_object().unwrap().clone());
+        json!({"context_type": "project", "entity_id": project["id"], "projectFocus": focus})
+    };
+    let whole = focus_on(json!({"focusType": "project-wide"}));
+    let goal = focus_on(json!({"focusType": "goal", "focusEntityName": "Open in May"}));
+    let first = turn(&client, Some(whole.clone()), None, "[tokens=1]").await;
+    let conversation = conversation_of(&client, &first.run_id).await;
+    assert!(of_kind(&first.rest().await, "focus.changed").is_empty(), "a conversation begins with its focus");
+    for (context, told) in [(Some(whole), vec![]), (Some(goal), vec![json!("goal")]), (None, vec![])] {
+        let frames = turn(&client, context, Some(&conversation), "[tokens=1]").await.rest().await;
+        let foci: Vec<Value> =
+            of_kind(&frames, "focus.changed").iter().map(|changed| changed["focus"]["focusType"].clone()).collect();
+        assert_eq!(foci, told);
+    }
 }
 
 async fn the_agent_stream_has_the_frames_of_the_workspace(mut deployment: Deployment) {

@@ -16,7 +16,7 @@ in_both_modes!(
 in_either_mode!(
     a_project_is_created_with_its_contents,
     a_review_changes_nothing,
-    an_executor_has_the_tools_of_its_step,
+    an_executor_has_the_tools_of_its_step_and_the_project_of_the_turn,
     wrong_arguments_are_answered_with_the_field,
 );
 
@@ -140,10 +140,10 @@ async fn a_review_changes_nothing(mut deployment: Deployment) {
     assert!(tasks(&client).await.is_empty());
 }
 
-async fn an_executor_has_the_tools_of_its_step(mut deployment: Deployment) {
+async fn an_executor_has_the_tools_of_its_step_and_the_project_of_the_turn(mut deployment: Deployment) {
     let client = deployment.client();
     let project = project(&client).await;
-    let task = json!({"title": "From a step", "project_id": project["id"]});
+    let task = json!({"title": "From a step"});
     let plan = json!({"goal": "g", "steps": [{
         "step_number": 1, "description": format!("[call=create_onto_task {task}] [tokens=1]"),
         "executor_required": true, "tools": ["create_onto_task"]
@@ -222,7 +222,9 @@ fn number(name: &str, usual: usize) -> usize {
 }
 
 async fn each_call_changes_the_workspace_once_whatever_dies(deployment: Deployment) {
-    let mut deployment = deployment.with("HOLDFAST_MAX_CRASHES", 100);
+    // A run waits for many deaths of its worker, so it takes longer than a turn may.
+    let mut deployment =
+        deployment.with("HOLDFAST_MAX_CRASHES", 100).with("HOLDFAST_PLANNER_MAX_DURATION_MS", 3_600_000);
     let client = deployment.client();
     let project = project(&client).await;
     let mut runs = Vec::new();

@@ -32,7 +32,7 @@ const HOMES: &[(&str, &[&str])] = &[
     ("opentelemetry_otlp", &["shared/src/telemetry"]),
     ("opentelemetry_sdk", &["shared/src/telemetry"]),
     ("governor", &["shared/src/rate_limit/memory.rs"]),
-    ("jsonwebtoken", &["api/src/auth"]),
+    ("jsonwebtoken", &["api/src/auth", "worker/src/model"]),
     ("genai", &["worker/src/model"]),
     (
         "reqwest",
@@ -47,9 +47,29 @@ const HOMES: &[(&str, &[&str])] = &[
     ("rmcp", &["worker/src/tools/mcp", "api/src/routes/mcp.rs", "src/logging.rs"]),
     ("sse_stream", &["worker/src/tools/mcp", "src/chat/stream.rs"]),
     ("backon", &["shared/src/backoff.rs"]),
-    ("base64", &["api/src/auth"]),
+    (
+        "base64",
+        &[
+            "api/src/auth",
+            "api/src/routes/ai_chat/files.rs",
+            "worker/src/executor/attachments.rs",
+            "worker/src/tools/returned.rs",
+        ],
+    ),
+    ("infer", &["shared/src/media_type.rs"]),
+    ("rust_stemmers", &["knowledge/src/words.rs"]),
+    ("mime_guess", &["shared/src/media_type.rs"]),
+    ("multer", &["api/src/routes/files"]),
+    ("object_store", &["shared/src/file_store"]),
     ("axum_extra", &["api/src"]),
-    ("rustix", &["worker/src/tools/mcp", "src/privacy.rs"]),
+    ("rustix", &["worker/src/tools/mcp", "src/privacy.rs", "extraction/src/child", "extraction/src/extractor.rs"]),
+    ("seccompiler", &["extraction/src/child/system_calls.rs"]),
+    ("libc", &["extraction/src/child/system_calls.rs"]),
+    ("unpdf", &["extraction/src/readers/pdf.rs"]),
+    ("undoc", &["extraction/src/readers/office.rs"]),
+    ("htmd", &["extraction/src/readers/html.rs"]),
+    ("encoding_rs", &["extraction/src/readers"]),
+    ("unicode_segmentation", &["extraction/src/passages"]),
     ("jsonschema", &["shared/src/schema"]),
     ("toml", &["src/agents.rs"]),
     ("serde_saphyr", &["src/agents.rs"]),
@@ -63,7 +83,7 @@ fn root() -> &'static Path {
 
 fn sources() -> Vec<(String, String)> {
     let mut found = Vec::new();
-    for folder in ["src", "api/src", "worker/src", "shared/src", "workspace/src"] {
+    for folder in ["src", "api/src", "worker/src", "shared/src", "workspace/src", "extraction/src"] {
         collect(&root().join(folder), &mut found);
     }
     let name = |path: &Path| path.strip_prefix(root()).unwrap().display().to_string();
@@ -118,10 +138,13 @@ fn crates_depend_in_one_direction() {
     };
     let set = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<BTreeSet<_>>();
     assert_eq!(ours("shared/Cargo.toml"), set(&[]));
+    assert_eq!(ours("extraction/Cargo.toml"), set(&[]));
     assert_eq!(ours("workspace/Cargo.toml"), set(&["shared"]));
-    assert_eq!(ours("api/Cargo.toml"), set(&["shared", "workspace"]));
-    assert_eq!(ours("worker/Cargo.toml"), set(&["shared", "workspace"]));
-    assert_eq!(ours("Cargo.toml"), set(&["api", "shared", "worker"]));
+    assert_eq!(ours("knowledge/Cargo.toml"), set(&["shared"]));
+    let beside = ["extraction", "knowledge", "shared", "workspace"];
+    assert_eq!(ours("api/Cargo.toml"), set(&beside));
+    assert_eq!(ours("worker/Cargo.toml"), set(&beside));
+    assert_eq!(ours("Cargo.toml"), set(&["api", "extraction", "shared", "worker"]));
 }
 
 /// The files of the relay, each after all files that it imports.
@@ -154,6 +177,7 @@ fn no_import_of_the_relay_points_back() {
 const STORAGE: &[&str] = &[
     "sql",
     "quota",
+    "file_removals",
     "roomy_owners",
     "position",
     "rows",
@@ -162,6 +186,8 @@ const STORAGE: &[&str] = &[
     "stored_definition",
     "user_profiles",
     "workspace_rows",
+    "knowledge_rows",
+    "memory_rows",
     "plans",
     "run",
 ];
@@ -174,12 +200,14 @@ const PROTOCOL: &[&str] = &[
     "children",
     "steering",
     "planning",
+    "elements",
     "progress",
     "chunk",
     "ancestor",
     "forwarded",
     "outcomes",
     "edit_plan",
+    "holder",
     "claim",
     "queued",
     "lease",
@@ -207,6 +235,7 @@ const PROTOCOL: &[&str] = &[
     "opening",
     "locked_conversation",
     "submit",
+    "ingestion",
     "answer",
     "expire",
     "retire",
@@ -311,6 +340,7 @@ fn the_domain_is_pure() {
         "page.rs",
         "idempotency.rs",
         "ending.rs",
+        "memory.rs",
         "text_enum.rs",
         "timestamp.rs",
         "tokens.rs",

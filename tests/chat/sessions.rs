@@ -1,9 +1,12 @@
 //! Sessions in the terminal client, and messages that the server refuses at first.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{Terminal, pipe_with, playback::Playback};
-use crate::support::{Client, Embedded};
+use crate::{
+    extraction::documents::{DOCX, docx},
+    support::{Client, Embedded},
+};
 
 const CONVERSATION: &str = r#","base":"0-0","conversation_id":"01900000-0000-7000-8000-000000000001","input_message_id":"01900000-0000-7000-8000-000000000001","message_id":"01900000-0000-7000-8000-000000000002""#;
 
@@ -90,4 +93,32 @@ async fn a_refused_message_is_reported_and_sent_once_later() {
     assert!(keys.len() > 2, "it was not tried again: {keys:?}");
     keys.dedup();
     assert_eq!(keys.len(), 1, "the same message has the same key");
+}
+
+#[tokio::test]
+async fn files_go_with_the_first_message() {
+    let embedded = Embedded::new();
+    let mut holdfast = embedded.start();
+    let base = holdfast.base();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("notes.md");
+    std::fs::write(&path, "# Low water at six").unwrap();
+    let letter = folder.path().join("letter.docx");
+    std::fs::write(&letter, docx()).unwrap();
+    let args = ["--username", "ann", "--file", path.to_str().unwrap(), "--file", letter.to_str().unwrap()];
+    let (_, stderr, status) = pipe_with(&base, &args, "[tokens=1] one\n[tokens=1] two\n");
+    assert_eq!(status, Some(0), "{stderr}");
+    let client = holdfast.client().user("ann");
+    let messages = client.get("/v1/sessions/session_ann/messages").await.unwrap();
+    let attachments = |at: usize| messages["items"][at]["attachments"].clone();
+    assert_eq!((&attachments(0)[0]["name"], &attachments(0)[1]["media_type"]), (&json!("notes.md"), &json!(DOCX)));
+    assert_eq!((&messages["items"][0]["content"], attachments(2)), (&Value::from("[tokens=1] one"), Value::Null));
+    let missing = folder.path().join("missing.md");
+    let (_, stderr, status) = pipe_with(&base, &["--file", missing.to_str().unwrap()], "");
+    assert_eq!(status, Some(1));
+    assert!(stderr.contains("failed to upload") && stderr.contains("No such file"), "{stderr}");
+    let program = folder.path().join("program.exe");
+    std::fs::write(&program, b"MZ\x90\0").unwrap();
+    let (_, stderr, _) = pipe_with(&base, &["--file", program.to_str().unwrap()], "");
+    assert!(stderr.contains("HOLDFAST_FILE_TYPES does not allow"), "{stderr}");
 }

@@ -7,7 +7,8 @@ export function follow(EventSource, url, apply, over) {
     tool_call.started tool_call.completed approval.requested approval.resolved agent.state step.completed
     message.steered subagent.started subagent.completed plan.created plan.updated plan.reviewed plan_step.started
     plan_step.completed question.asked context.shifted focus.changed ontology.loaded template.requested
-    template.suggested warning.raised message.completed run.completed run.failed run.cancelled`;
+    template.suggested document.progress context.retrieved citation.added citation.dropped memory.told
+    warning.raised message.completed run.completed run.failed run.cancelled`;
   for (const type of types.split(/\s+/)) source.addEventListener(type, (frame) => apply(JSON.parse(frame.data)));
   source.onerror = () => source.readyState === 2 && over();
 }

@@ -66,6 +66,11 @@ impl Deployment {
         Self { mode: Mode::Embedded(embedded), api: None, worker: None }
     }
 
+    /// Returns a scaled-out deployment on servers that a test has started.
+    pub fn of(scaled: ScaledOut) -> Self {
+        Self { mode: Mode::ScaledOut(Box::new(scaled)), api: None, worker: None }
+    }
+
     /// Sets a variable before the first start.
     pub fn with(mut self, variable: &'static str, value: impl ToString) -> Self {
         self.mode = match self.mode {
@@ -102,6 +107,14 @@ impl Deployment {
     /// Kills the API; in embedded mode, the only process.
     pub fn kill_api(&mut self) {
         self.api.take().expect("it was started").kill();
+    }
+
+    /// Returns all data of Redis, byte for byte.
+    pub fn redis_snapshot(&self) -> Vec<u8> {
+        match &self.mode {
+            Mode::Embedded(_) => panic!("there is no Redis in embedded mode"),
+            Mode::ScaledOut(scaled) => scaled.redis.snapshot(),
+        }
     }
 
     /// Removes all data from Redis.

@@ -74,6 +74,20 @@ impl ToolServer {
         server
     }
 
+    /// Starts a server that answers each call by itself with this content.
+    pub async fn returning(content: Value) -> Self {
+        let mut server = Self::start().await;
+        let (_, none) = mpsc::unbounded_channel();
+        let mut arrivals = std::mem::replace(&mut server.arrivals, none);
+        tokio::spawn(async move {
+            while let Some(arrival) = arrivals.recv().await {
+                arrival.take_effect();
+                arrival.answer_with(content.clone());
+            }
+        });
+        server
+    }
+
     /// Returns the server's entry in an agent's definition, under the name `kb`.
     pub fn describe(&self) -> Value {
         json!({"name": "kb", "transport": "rpc", "url": self.url})
@@ -112,7 +126,12 @@ impl Arrival {
     }
 
     pub fn answer(self, text: &str) {
-        let _ = self.answer.send(json!({"content": [{"type": "text", "text": text}]}));
+        self.answer_with(json!([{"type": "text", "text": text}]));
+    }
+
+    /// Answers with content of any kind, such as pictures.
+    pub fn answer_with(self, content: Value) {
+        let _ = self.answer.send(json!({"content": content}));
     }
 }
 

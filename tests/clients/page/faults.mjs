@@ -90,7 +90,7 @@ export async function is_told_of_a_failure({ person, reach }) {
   const first = await tab.shown();
   reach("failed");
   await tab.button("Try again").click();
-  await trouble.waitFor({ state: "detached" });
+  await tab.answer.getByRole("group", { name: "Version 2 of 2" }).waitFor();
   await tab.reads(15);
   await trouble.waitFor();
   assert.deepEqual(await tab.shown(), first);

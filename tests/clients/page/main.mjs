@@ -12,7 +12,10 @@ import { chromium } from "playwright-core";
 import { Person } from "./person.mjs";
 import * as asked from "./asked.mjs";
 import * as faults from "./faults.mjs";
+import * as files from "./files.mjs";
+import * as knowledge from "./knowledge.mjs";
 import * as looks from "./looks.mjs";
+import * as memories from "./memories.mjs";
 import * as measure from "./measure.mjs";
 import * as messages from "./messages.mjs";
 import * as pictures from "./pictures.mjs";
@@ -23,7 +26,7 @@ import * as tabs from "./tabs.mjs";
 import * as typing from "./typing.mjs";
 import * as workspace from "./workspace.mjs";
 
-const scenarios = { ...asked, ...faults, ...looks, ...measure, ...messages, ...pictures, ...plans, ...safety, ...shell, ...tabs, ...typing, ...workspace };
+const scenarios = { ...asked, ...faults, ...files, ...knowledge, ...looks, ...memories, ...measure, ...messages, ...pictures, ...plans, ...safety, ...shell, ...tabs, ...typing, ...workspace };
 const browser = await chromium.launch({
   executablePath: "/usr/bin/chromium-headless-shell",
   chromiumSandbox: false,

@@ -224,7 +224,7 @@ export async function looks_into_a_tool_call({ person }) {
   const tab = await (await person()).open();
   await tab.say('[think] [call=scripted__echo {"text": "a stone\'s throw"}] [tokens=5] hello');
   await tab.readsToTheEnd();
-  const activity = tab.answer.getByRole("button", { name: /^Thought · Called echo/ });
+  const activity = tab.answer.getByRole("button", { name: /^Thought( for \d+ s)? · Called echo/ });
   assert.equal(await activity.getAttribute("aria-expanded"), "false");
   await activity.click();
   await tab.answer.getByRole("listitem").first().waitFor();

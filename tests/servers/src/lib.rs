@@ -1,7 +1,8 @@
-//! Private PostgreSQL, PgBouncer, Redis, nginx and MCP processes for the tests, on free ports and in temporary folders. They end with the
+//! Private PostgreSQL, PgBouncer, Redis, nginx, S3 and MCP processes for the tests, on free ports and in temporary folders. They end with the
 //! test process, also if it is killed. The tests use no server that already runs on the machine. This crate also installs
 //! third-party client programs, and runs promtool.
 
+mod bucket;
 mod certificates;
 pub mod clients;
 mod installation;
@@ -15,6 +16,7 @@ mod redis_cluster;
 mod sentinels;
 mod supervised;
 
+pub use bucket::Bucket;
 pub use certificates::{CLIENT, Certificates};
 pub use nginx::Nginx;
 pub use pgbouncer::{PgBouncer, PgBouncerVersion};

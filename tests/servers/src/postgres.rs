@@ -3,6 +3,7 @@
 
 use std::{
     env, fs,
+    io::Write as _,
     path::{Path, PathBuf},
     process::{Command, Output},
     sync::{
@@ -59,6 +60,22 @@ impl TestDatabase {
     pub fn execute(&self, sql: &str) {
         let done = psql(&self.url, sql);
         assert!(done.status.success(), "{sql}: {}", String::from_utf8_lossy(&done.stderr));
+    }
+
+    /// Returns the database as `pg_dump` writes it, with `arguments`.
+    pub fn dump(&self, arguments: &[&str]) -> Vec<u8> {
+        let dumped =
+            Command::new(binary("pg_dump")).args(arguments).arg(&self.url).output().expect("pg_dump can be started");
+        assert!(dumped.status.success(), "pg_dump: {}", String::from_utf8_lossy(&dumped.stderr));
+        dumped.stdout
+    }
+
+    /// Makes an empty database one that `dump` has written.
+    pub fn restore(&self, dump: &[u8]) {
+        let mut file = tempfile::NamedTempFile::new().expect("a temporary file can be made");
+        file.write_all(dump).expect("a temporary file can be written");
+        let mut restore = Command::new(binary("psql"));
+        run(restore.args(["-qX", "-v", "ON_ERROR_STOP=1", "-f"]).arg(file.path()).arg(&self.url));
     }
 
     /// Returns the database's URL with a password that the server refuses.
@@ -125,6 +142,11 @@ impl Postgres {
     pub fn promote(&self) {
         let promoted = self.psql("select pg_promote()");
         assert!(promoted.status.success(), "pg_promote: {}", String::from_utf8_lossy(&promoted.stderr));
+    }
+
+    /// Returns the folder with all that the server has written.
+    pub fn data_folder(&self) -> PathBuf {
+        self.folder.path().to_owned()
     }
 
     pub fn port(&self) -> u16 {

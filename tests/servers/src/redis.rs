@@ -120,6 +120,14 @@ impl Redis {
         keys.trim().parse().expect("Redis counts its keys")
     }
 
+    /// Returns all data, byte for byte.
+    pub fn snapshot(&self) -> Vec<u8> {
+        for command in ["CONFIG SET rdbcompression no", "SAVE"] {
+            assert_eq!(self.call(command).as_deref(), Some("+OK"), "{command}");
+        }
+        std::fs::read(self.folder.path().join("dump.rdb")).expect("Redis has saved its data")
+    }
+
     /// Removes all data by FLUSHALL.
     pub fn flush_all(&self) {
         self.call("FLUSHALL").expect("Redis answers");
