@@ -80,7 +80,7 @@ fn users(settings: &ServerSettings) -> anyhow::Result<String> {
 
 fn model(settings: &ServerSettings) -> anyhow::Result<String> {
     let choice = settings.model.choice()?;
-    Models::new(&settings.model)?;
+    Models::new(&settings.model, &settings.files.model_files)?;
     Embedder::new(&settings.embedding, &settings.model)?;
     Ok(format!("{}, {}", choice.provider, choice.name))
 }

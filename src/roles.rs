@@ -34,7 +34,7 @@ struct StoreConnections {
 /// Runs API and worker in one process.
 pub async fn embedded(settings: ServerSettings, shutdown: CancellationToken) -> anyhow::Result<()> {
     let stores = settings.stores.stores()?;
-    let models = Models::new(&settings.model)?;
+    let models = Models::new(&settings.model, &settings.files.model_files)?;
     let children = children(&settings)?;
     let auth = Authenticator::new(&settings.users, &settings.api)?;
     let listener = HttpListener::bind(settings.api.addr)?;
@@ -68,7 +68,7 @@ pub async fn api(settings: ServerSettings, shutdown: CancellationToken) -> anyho
 /// Runs a worker alone. Fails without DATABASE_URL or REDIS_URL.
 pub async fn worker(settings: ServerSettings, shutdown: CancellationToken) -> anyhow::Result<()> {
     let stores = scaled_out(&settings, "worker")?;
-    let models = Models::new(&settings.model)?;
+    let models = Models::new(&settings.model, &settings.files.model_files)?;
     let children = children(&settings)?;
     let metrics = Metrics::install(ProcessRole::Worker, shutdown.clone());
     let Some(connections) = connect(&stores, &settings, ProcessRole::Worker, &shutdown).await? else { return Ok(()) };

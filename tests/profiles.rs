@@ -3,6 +3,7 @@
 use reqwest::Method;
 use serde_json::{Value, json};
 
+use crate::files::{PIXEL, upload};
 use crate::support::{Client, Embedded, agent, answer, frames_of, of_kind, upstream::TestUpstream};
 
 async fn put(client: &Client, document: Value) -> Result<Value, (u16, String)> {
@@ -76,6 +77,32 @@ async fn a_run_names_the_model_that_has_answered_instead() {
     let trace = client.get(&format!("/v1/runs/{run_id}/messages")).await.unwrap();
     let written = trace["items"].as_array().unwrap().iter().filter(|message| message["role"] == "assistant");
     assert!(written.into_iter().all(|message| message["model"] == "scripted/scripted"));
+}
+
+#[tokio::test]
+async fn a_fallback_that_takes_no_picture_is_asked_about_later_messages_only() {
+    let upstream = TestUpstream::start(&["A ", "pixel."]).await;
+    let embedded = Embedded::new().with("OLLAMA_BASE_URL", "http://127.0.0.1:1/").with("HOLDFAST_MODEL_RETRIES", 0);
+    let embedded = embedded.with("OPENAI_BASE_URL", &upstream.base_url).with("CHAT_MODEL_PROVIDER", "scripted");
+    let mut holdfast = embedded.start();
+    let client = holdfast.client();
+    let blind = json!({"provider": "openai", "model": "gpt-3.5-turbo"});
+    let seeing = json!({"provider": "ollama", "model": "llava", "fallback": [blind]});
+    put(&client, json!({"profiles": {"seeing": seeing}})).await.unwrap();
+    let agent_id = agent(&client, json!([]), json!({"model": {"profile": "seeing"}})).await;
+    let picture = upload(&client, "pixel.png", PIXEL).await;
+    let input = json!([{"type": "text", "text": "What is this?"}, {"type": "image", "file_id": picture["id"]}]);
+    let accepted = client.post("/v1/runs", json!({"input": input, "agent_id": agent_id})).await.unwrap();
+    let run = client.wait_for_run(accepted["run"]["id"].as_str().unwrap()).await;
+    assert_eq!((&run["status"], &run["error"]["code"]), (&json!("failed"), &json!("model_unavailable")));
+    let message = run["error"]["message"].as_str().unwrap();
+    assert!(message.ends_with("because it takes no files of type image/png") && upstream.requests().is_empty());
+    let path = format!("/v1/conversations/{}/messages", accepted["conversation"]["id"].as_str().unwrap());
+    let accepted = client.post(&path, json!({"content": "And without it?"})).await.unwrap();
+    let run = client.wait_for_run(accepted["run"]["id"].as_str().unwrap()).await;
+    assert_eq!((&run["status"], &run["model"]), (&json!("completed"), &json!("openai/gpt-3.5-turbo")));
+    let request = upstream.requests()[0]["messages"].to_string();
+    assert!(request.contains("[The file pixel.png (image/png, 67 bytes) is not shown here]"), "{request}");
 }
 
 #[tokio::test]

@@ -73,7 +73,7 @@ pub async fn load(attempt: &mut Attempt<'_>) -> Result<(), Stop> {
                 contents.map(|contents| UserPart::Text(shown(&file, &text_of(&file, contents))))
             }
             Some(FileForm::Own) | None => match read(attempt, &file, file.bytes).await? {
-                Some(contents) => Some(own_part(&file, contents).await),
+                Some(contents) => Some(own_part(&attempt.memory.input.attachments, &file, contents).await),
                 None => None,
             },
         };
@@ -175,7 +175,7 @@ fn wanted(attempt: &mut Attempt<'_>) -> (BTreeSet<Uuid>, u64) {
 
 /// Returns how the run's model gets files of this media type; `None` if it cannot.
 fn form_of(attempt: &Attempt<'_>, media_type: &str) -> Option<FileForm> {
-    let is_taken = || attempt.chosen_model.choice().takes(&attempt.shared.worker.files.model_files, media_type);
+    let is_taken = || attempt.chosen_model.takes(media_type);
     if is_text(media_type) {
         Some(FileForm::Text)
     } else if is_taken() {
@@ -204,10 +204,12 @@ fn text_of(file: &StoredFile, contents: Vec<u8>) -> String {
     format!("{text}{}", if is_cut { &cut } else { "" })
 }
 
-async fn own_part(file: &StoredFile, contents: Vec<u8>) -> UserPart {
+async fn own_part(of_input: &[Attachment], file: &StoredFile, contents: Vec<u8>) -> UserPart {
     let data = spawn_blocking(move || BASE64_STANDARD.encode(contents)).await.expect("an encoding ends");
     let (name, media_type) = (file.name.clone(), file.media_type.clone());
-    UserPart::File(Arc::new(ModelFile { name, media_type, data: data.into() }))
+    let is_of_input = of_input.iter().any(|attached| attached.file_id == file.id);
+    let instead = (!is_of_input).then(|| named(&Attachment::of(file, 0)));
+    UserPart::File(Arc::new(ModelFile { name, media_type, data: data.into(), instead }))
 }
 
 /// Returns a file's text between two lines. The model must use it and not obey it. The author of the file does not know its id,

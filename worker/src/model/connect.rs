@@ -8,7 +8,7 @@ use std::{
 
 use holdfast_shared::{
     agent::{ModelOptions, ModelSettings, ProfileModel, Profiles},
-    config::{self, ModelChoice, ModelConfig, Provider},
+    config::{self, ModelChoice, ModelConfig, ModelFileKind, Provider},
 };
 
 use super::{
@@ -36,6 +36,8 @@ pub enum ConnectError {
 /// The models of this process. Each is set up once, and all share one HTTP client. Setting up makes no request.
 pub struct Models {
     config: ModelConfig,
+    /// The setting of the files that models take.
+    file_kinds: Arc<[ModelFileKind]>,
     cache: Mutex<ModelCache>,
 }
 
@@ -62,8 +64,8 @@ const SHORT_PAUSE: Duration = Duration::from_secs(2);
 
 impl Models {
     /// Sets up the deployment's own model. Fails if its configuration is incomplete.
-    pub fn new(config: &ModelConfig) -> Result<Self, ConnectError> {
-        let models = Self { config: config.clone(), cache: Mutex::default() };
+    pub fn new(config: &ModelConfig, file_kinds: &[ModelFileKind]) -> Result<Self, ConnectError> {
+        let models = Self { config: config.clone(), file_kinds: file_kinds.into(), cache: Mutex::default() };
         models.get(None, &Profiles::default())?;
         Ok(models)
     }
@@ -75,7 +77,8 @@ impl Models {
         let Some(profile) = settings.and_then(|settings| settings.profile.as_deref()) else {
             let provider = settings.and_then(|settings| settings.provider.as_deref());
             let name = settings.and_then(|settings| settings.name.as_deref());
-            return Ok(ChosenModel::new(self.connect(provider, name, own, Patience::Usual)?, Vec::new()));
+            let only = self.connect(provider, name, own, Patience::Usual)?;
+            return Ok(ChosenModel::new(only, Vec::new(), Arc::clone(&self.file_kinds)));
         };
         let models = profiles.models(profile).ok_or_else(|| ConnectError::UnknownProfile(profile.to_owned()))?;
         let mut candidates = Vec::new();
@@ -92,7 +95,7 @@ impl Models {
             }
         }
         let first = candidates.remove(0);
-        Ok(ChosenModel::new(first, candidates))
+        Ok(ChosenModel::new(first, candidates, Arc::clone(&self.file_kinds)))
     }
 
     fn connect(

@@ -50,6 +50,10 @@ pub enum Error {
     #[error("{model} failed: {message}")]
     Failed { model: ModelChoice, message: String },
 
+    /// The model does not answer, and another one of its profile does not take a file of the message.
+    #[error("{cause}; another model of the profile takes no files of type {media_type}")]
+    OthersTakeNoFile { cause: Box<Self>, media_type: String },
+
     /// A directive made the scripted model fail.
     #[error("the scripted model failed, as [fail] directed")]
     Scripted,
@@ -88,6 +92,7 @@ impl Error {
             Self::Refused { .. } | Self::CredentialsRefused { .. } => "model_refused",
             Self::BrokenStream { .. } => "model_broken_stream",
             Self::Failed { .. } => "model_failed",
+            Self::OthersTakeNoFile { cause, .. } => cause.code(),
             Self::Scripted => "scripted_failure",
         }
     }
@@ -105,6 +110,12 @@ impl Error {
             Self::CredentialsRefused { model, .. } => format!("{} refused the server's credentials", model.provider),
             Self::BrokenStream { model, .. } => format!("the answer of {model} is broken"),
             Self::Failed { model, .. } => format!("{model} failed to answer"),
+            Self::OthersTakeNoFile { cause, media_type } => {
+                format!(
+                    "{}; another model of its profile was not asked, because it takes no files of type {media_type}",
+                    cause.reason()
+                )
+            }
             Self::Scripted => self.to_string(),
         }
     }
@@ -118,6 +129,7 @@ impl Error {
             | Self::Refused { .. }
             | Self::CredentialsRefused { .. }
             | Self::Failed { .. }
+            | Self::OthersTakeNoFile { .. }
             | Self::Scripted => false,
         }
     }
@@ -130,6 +142,14 @@ impl Error {
     /// Returns whether another model may answer the request.
     pub(super) fn lets_another_model_answer(&self) -> bool {
         matches!(self, Self::Timeout { .. }) || self.may_pass()
+    }
+
+    /// Returns the error of the last model that was asked. `untaken` is the type of a file for which another one was left out.
+    pub(super) fn after_models_without(self, untaken: Option<String>) -> Self {
+        match untaken {
+            Some(media_type) => Self::OthersTakeNoFile { cause: self.into(), media_type },
+            None => self,
+        }
     }
 
     /// Returns the pause that the provider requests.

@@ -3,9 +3,12 @@
 use std::sync::Arc;
 
 use futures::{FutureExt, future::BoxFuture};
-use holdfast_shared::{agent::ModelOptions, config::ModelChoice};
+use holdfast_shared::{
+    agent::ModelOptions,
+    config::{ModelChoice, ModelFileKind},
+};
 
-use super::{AnswerStream, Error, Model, Request};
+use super::{AnswerStream, Error, Model, ModelFile, Request};
 
 /// A model that can be asked, with its options.
 #[derive(Clone)]
@@ -20,6 +23,7 @@ pub(super) struct Candidate {
 pub struct ChosenModel {
     pub(super) first: Candidate,
     fallback: Arc<[Candidate]>,
+    file_kinds: Arc<[ModelFileKind]>,
 }
 
 /// The beginning of an answer, and the model that gives it.
@@ -29,8 +33,9 @@ pub struct ModelAnswer {
 }
 
 impl ChosenModel {
-    pub(super) fn new(first: Candidate, fallback: Vec<Candidate>) -> Self {
-        Self { first, fallback: fallback.into() }
+    /// `file_kinds` is the setting of the files that models take.
+    pub(super) fn new(first: Candidate, fallback: Vec<Candidate>, file_kinds: Arc<[ModelFileKind]>) -> Self {
+        Self { first, fallback: fallback.into(), file_kinds }
     }
 
     /// Returns the provider and the name of the first model.
@@ -38,27 +43,45 @@ impl ChosenModel {
         &self.first.choice
     }
 
+    /// Returns whether the first model takes files of this media type.
+    pub fn takes(&self, media_type: &str) -> bool {
+        self.first.choice.takes(&self.file_kinds, media_type)
+    }
+
     /// Returns the same models without the options of the agent and its profile, for another task.
     pub fn without_options(&self) -> Self {
         let plain = |candidate: &Candidate| Candidate { options: ModelOptions::default(), ..candidate.clone() };
-        Self { first: plain(&self.first), fallback: self.fallback.iter().map(plain).collect() }
+        let fallback = self.fallback.iter().map(plain).collect();
+        Self { first: plain(&self.first), fallback, file_kinds: Arc::clone(&self.file_kinds) }
     }
 
     /// Requests one answer, and from the next model if one does not begin to answer. The future resolves with the first
     /// delta. Dropping it, or the stream, cancels the request.
+    ///
+    /// The request has the files that the first model takes. A model of the fallback that does not take a file of the message is
+    /// left out; of other files, it gets the lines.
     pub fn ask(&self, mut request: Request) -> BoxFuture<'static, Result<ModelAnswer, Error>> {
-        let Self { first, fallback } = self.clone();
+        let Self { first, fallback, file_kinds } = self.clone();
         async move {
             let mut others = fallback.iter();
             let mut candidate = &first;
+            let mut untaken = None;
+            let mut with_lines = None;
             loop {
-                request.options = candidate.options.clone();
-                let error = match candidate.model.ask(&request).await {
+                let asked = with_lines.as_mut().unwrap_or(&mut request);
+                asked.options = candidate.options.clone();
+                let error = match candidate.model.ask(asked).await {
                     Ok(deltas) => return Ok(ModelAnswer { by: candidate.choice.clone(), deltas }),
-                    Err(error) => error,
+                    Err(error) if error.lets_another_model_answer() => error,
+                    Err(error) => return Err(error),
                 };
-                let next = others.next().filter(|_| error.lets_another_model_answer());
-                candidate = next.ok_or(error)?;
+                let next = others.find(|other| {
+                    let file = request.untaken_file(other.takes(&file_kinds));
+                    untaken = file.map(|file| file.media_type.clone()).or(untaken.take());
+                    file.is_none()
+                });
+                candidate = next.ok_or_else(|| error.after_models_without(untaken.take()))?;
+                with_lines = Some(request.with_lines(candidate.takes(&file_kinds)));
                 metrics::counter!("holdfast_model_fallbacks_total", "provider" => candidate.choice.provider.to_string())
                     .increment(1);
                 tracing::warn!(
@@ -68,5 +91,11 @@ impl ChosenModel {
             }
         }
         .boxed()
+    }
+}
+
+impl Candidate {
+    fn takes(&self, file_kinds: &[ModelFileKind]) -> impl Fn(&ModelFile) -> bool {
+        |file| self.choice.takes(file_kinds, &file.media_type)
     }
 }

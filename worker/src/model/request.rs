@@ -58,6 +58,8 @@ pub struct ModelFile {
     pub media_type: String,
     /// The contents in base64.
     pub data: Arc<str>,
+    /// The line for a model that does not take the file. `None` if an answer without the file would be about something else.
+    pub instead: Option<String>,
 }
 
 impl ModelFile {
@@ -71,7 +73,46 @@ impl ModelFile {
     }
 }
 
+impl Request {
+    /// Returns the first file that a model must take and does not.
+    pub(super) fn untaken_file(&self, takes: impl Fn(&ModelFile) -> bool) -> Option<&ModelFile> {
+        self.turns.iter().flat_map(Turn::files).find(|file| file.instead.is_none() && !takes(file))
+    }
+
+    /// Returns the request with a line for each file that a model does not take and can miss.
+    pub(super) fn with_lines(&self, takes: impl Fn(&ModelFile) -> bool) -> Self {
+        let mut request = self.clone();
+        for part in request.turns.iter_mut().flat_map(Turn::parts_mut) {
+            if let UserPart::File(file) = part
+                && !takes(file)
+                && let Some(line) = &file.instead
+            {
+                *part = UserPart::Text(line.clone());
+            }
+        }
+        request
+    }
+}
+
 impl Turn {
+    fn files(&self) -> impl Iterator<Item = &ModelFile> {
+        let parts = match self {
+            Self::User(parts) | Self::Files(parts) => parts.as_slice(),
+            Self::Assistant { .. } | Self::Tool { .. } => &[],
+        };
+        parts.iter().filter_map(|part| match part {
+            UserPart::File(file) => Some(file.as_ref()),
+            UserPart::Text(_) => None,
+        })
+    }
+
+    fn parts_mut(&mut self) -> &mut [UserPart] {
+        match self {
+            Self::User(parts) | Self::Files(parts) => parts,
+            Self::Assistant { .. } | Self::Tool { .. } => &mut [],
+        }
+    }
+
     /// Returns a turn of the user with a text alone.
     pub fn user(text: impl Into<String>) -> Self {
         Self::User(vec![UserPart::Text(text.into())])

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures::StreamExt;
 use holdfast_shared::agent::{ModelSettings, Profiles};
 
-use super::{ConnectError, FakeProvider, Models, config, request, wires::openai};
+use super::{ConnectError, FakeProvider, Models, config, models, request, wires::openai};
 use crate::model::ChosenModel;
 
 fn settings(provider: Option<&str>, name: Option<&str>) -> ModelSettings {
@@ -18,7 +18,7 @@ fn get(models: &Models, settings: Option<&ModelSettings>) -> Result<ChosenModel,
 
 #[test]
 fn each_model_is_set_up_once() {
-    let models = Models::new(&config(&["--ollama-base-url=http://127.0.0.1:1"])).unwrap();
+    let models = models(&config(&["--ollama-base-url=http://127.0.0.1:1"])).unwrap();
     let own = get(&models, None).unwrap();
     assert_eq!(own.choice().to_string(), r#"scripted model "scripted""#);
     let same =
@@ -39,7 +39,7 @@ fn each_model_is_set_up_once() {
 
 #[test]
 fn a_missing_key_address_or_name_is_named_and_leaves_other_models_usable() {
-    let models = Models::new(&config(&[])).unwrap();
+    let models = models(&config(&[])).unwrap();
     let check = |provider, name, parts: &[&str]| {
         let error = get(&models, Some(&settings(Some(provider), name))).err().expect("it cannot be set up").to_string();
         assert!(parts.iter().all(|part| error.contains(part)), "{error}");
@@ -51,14 +51,14 @@ fn a_missing_key_address_or_name_is_named_and_leaves_other_models_usable() {
     check("ollama", None, &["model.name", "ollama", "llama3.2"]);
     check("acme", None, &["model.provider", "acme", "ollama"]);
     assert!(get(&models, None).is_ok());
-    let error = Models::new(&config(&["--chat-model-provider=openai"])).err().expect("there is no key");
+    let error = super::models(&config(&["--chat-model-provider=openai"])).err().expect("there is no key");
     assert!(error.to_string().contains("OPENAI_API_KEY"), "{error}");
 }
 
 #[tokio::test]
 async fn an_agents_model_is_asked_by_its_name_with_the_deployments_key() {
     let provider = FakeProvider::start(vec![openai().complete_reply()]).await;
-    let models = Models::new(&openai().config(&provider.url, &[])).unwrap();
+    let models = models(&openai().config(&provider.url, &[])).unwrap();
     for (named, sent) in [(None, "some-model"), (Some("its-model"), "its-model")] {
         let chosen = get(&models, Some(&settings(None, named))).unwrap();
         let mut answer = chosen.ask(request()).await.unwrap_or_else(|error| panic!("{error}"));

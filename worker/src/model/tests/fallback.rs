@@ -1,13 +1,17 @@
 //! Models that the worker asks instead of one that does not answer.
 
-use std::time::{Duration, Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use futures::StreamExt;
 use holdfast_shared::agent::{ModelSettings, Profiles};
 use serde_json::{Value, json};
 
 use super::{
-    AnswerDelta, Error, FakeProvider, Models, RecordedRequest, Reply, config, request,
+    AnswerDelta, Error, FakeProvider, ModelFile, Models, RecordedRequest, Reply, Request, Turn, UserPart, config,
+    request,
     wires::{ollama, openai},
 };
 use crate::model::ModelAnswer;
@@ -49,7 +53,7 @@ fn ollama_reply() -> Reply {
 fn models(openai: &str, ollama: &str, flags: &[&str]) -> Models {
     let addresses = [format!("--openai-base-url={openai}"), format!("--ollama-base-url={ollama}")];
     let usual = ["--model-retry-ms=1", &addresses[0], &addresses[1]];
-    Models::new(&config(&[&usual[..], flags].concat())).unwrap()
+    super::models(&config(&[&usual[..], flags].concat())).unwrap()
 }
 
 fn body(requests: &[RecordedRequest]) -> &Value {
@@ -112,9 +116,55 @@ async fn nothing_follows_the_first_delta_of_another_model() {
     assert!(deltas.last().unwrap().is_err(), "{deltas:?}");
 }
 
+/// Asks a profile whose first model sees and is away, with these models of Ollama's as its fallback, about a picture.
+async fn ask_about_picture(fallback: &[&str], instead: Option<&str>) -> FallbackOutcome {
+    let openai = FakeProvider::start(vec![Reply::json(503, "{}")]).await;
+    let ollama = FakeProvider::start(vec![ollama_reply()]).await;
+    let models = models(&openai.url, &ollama.url, &["--model-retries=0"]);
+    let others: Vec<_> = fallback.iter().map(|model| json!({"provider": "ollama", "model": model})).collect();
+    let profile = json!({"provider": "openai", "model": "gpt-4o", "fallback": others});
+    let profiles: Profiles = serde_json::from_value(json!({"profiles": {"good": profile}})).unwrap();
+    let settings = ModelSettings { profile: Some("good".into()), ..ModelSettings::default() };
+    let (name, media_type, data) = ("a.png".into(), "image/png".into(), "aW1n".into());
+    let picture = UserPart::File(Arc::new(ModelFile { name, media_type, data, instead: instead.map(Into::into) }));
+    let turns = vec![Turn::User(vec![UserPart::Text("What is this?".into()), picture])];
+    let request = Request { turns, ..Request::default() };
+    let answer = match models.get(Some(&settings), &profiles).unwrap().ask(request).await {
+        Ok(ModelAnswer { by, deltas }) => Ok((by.path(), deltas.collect().await)),
+        Err(error) => Err(error),
+    };
+    FallbackOutcome { answer, first_requests: openai.requests(), other_requests: ollama.requests() }
+}
+
+#[tokio::test]
+async fn a_fallback_that_takes_no_picture_of_the_message_is_left_out() {
+    let outcome = ask_about_picture(&["blind", "llava"], None).await;
+    assert_eq!((outcome.answer.unwrap().0.as_str(), outcome.other_requests.len()), ("ollama/llava", 1));
+    assert_eq!(body(&outcome.other_requests)["messages"][0]["images"], json!(["aW1n"]));
+    assert!(outcome.first_requests[0].text.contains("aW1n"));
+    let outcome = ask_about_picture(&["blind"], None).await;
+    let error = outcome.answer.expect_err("no model is left");
+    assert_eq!((error.code(), outcome.other_requests.len()), ("model_unavailable", 0));
+    let reason = "openai model \"gpt-4o\" cannot be reached or cannot answer now; try again later; \
+                  another model of its profile was not asked, because it takes no files of type image/png";
+    assert_eq!(error.reason(), reason);
+}
+
+#[tokio::test]
+async fn a_fallback_gets_a_line_for_an_earlier_picture_that_it_does_not_take() {
+    let outcome = ask_about_picture(&["blind"], Some("[The file a.png is not shown here]")).await;
+    assert_eq!(outcome.answer.unwrap().0, "ollama/blind");
+    let message = &body(&outcome.other_requests)["messages"][0];
+    let content = message["content"].as_str().unwrap();
+    assert!(content.contains("What is this?") && content.contains("[The file a.png is not shown here]"), "{content}");
+    assert!(message.get("images").is_none(), "{message}");
+    let outcome = ask_about_picture(&["llava"], Some("[The file a.png is not shown here]")).await;
+    assert_eq!(body(&outcome.other_requests)["messages"][0]["images"], json!(["aW1n"]));
+}
+
 #[test]
 fn a_model_that_is_not_set_up_is_left_out_of_a_fallback_only() {
-    let models = Models::new(&config(&["--openai-base-url=http://127.0.0.1:1"])).unwrap();
+    let models = super::models(&config(&["--openai-base-url=http://127.0.0.1:1"])).unwrap();
     let profiles: Profiles = serde_json::from_value(json!({"profiles": {
         "good": {"provider": "openai", "model": "large", "fallback": [{"provider": "anthropic", "model": "other"}]},
         "bad": {"provider": "anthropic", "model": "other"}

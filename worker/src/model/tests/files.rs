@@ -10,7 +10,8 @@ use super::{
 };
 
 fn file(name: &str, media_type: &str, data: &str) -> UserPart {
-    UserPart::File(Arc::new(ModelFile { name: name.into(), media_type: media_type.into(), data: data.into() }))
+    let (name, media_type, data) = (name.into(), media_type.into(), data.into());
+    UserPart::File(Arc::new(ModelFile { name, media_type, data, instead: None }))
 }
 
 /// Returns the messages of a request with a picture between two texts, an answer, and a PDF alone.

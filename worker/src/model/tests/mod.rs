@@ -19,7 +19,10 @@ use std::{sync::Arc, time::Duration};
 
 use clap::Parser;
 use futures::StreamExt;
-use holdfast_shared::{agent::Profiles, config::ModelConfig};
+use holdfast_shared::{
+    agent::Profiles,
+    config::{ModelConfig, ModelFileKind},
+};
 use tokio::time::timeout;
 
 use super::{
@@ -39,9 +42,13 @@ fn config(flags: &[&str]) -> ModelConfig {
     ModelFlags::try_parse_from([&["holdfast"], flags].concat()).unwrap_or_else(|error| panic!("{error}")).model
 }
 
+fn models(config: &ModelConfig) -> Result<Models, ConnectError> {
+    Models::new(config, &[ModelFileKind::Auto])
+}
+
 /// Connects to the deployment's own model.
 fn connect(config: &ModelConfig) -> Result<Arc<dyn Model>, ConnectError> {
-    Ok(Models::new(config)?.get(None, &Profiles::default())?.first.model)
+    Ok(models(config)?.get(None, &Profiles::default())?.first.model)
 }
 
 fn user(text: &str) -> Turn {
