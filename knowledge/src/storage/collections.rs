@@ -4,6 +4,7 @@ use chrono::{DateTime, Utc};
 use holdfast_shared::{
     database::{Commit, Error, RollBack, Tx, args},
     page::{Page, PageSize},
+    storage::collections_exceed,
 };
 use uuid::Uuid;
 
@@ -20,15 +21,10 @@ macro_rules! collection_columns {
 }
 
 holdfast_shared::statements! {
-    /// Stores a collection, if the owner has fewer than `$6`.
+    /// Stores a collection.
     INSERT = "
         insert into collections (id, owner_id, name, description, readable_by, created_at)
-        select $1, $2, $3, $4, $5, {now}
-        where (
-            select count(*)
-            from collections
-            where owner_id = $2 and deleted_at is null
-        ) < $6
+        values ($1, $2, $3, $4, $5, {now})
         returning id, name, description, readable_by, created_at
     ",
     /// Returns a collection that an owner may read.
@@ -89,10 +85,16 @@ impl Knowledge {
         most: Option<usize>,
     ) -> Result<Option<Collection>, Error> {
         let NewCollection { name, description, readable_by } = new;
-        let most = most.unwrap_or(u32::MAX as usize);
-        let args = args![Uuid::now_v7(), owner, name, description, readable_by.as_str(), most];
-        let rows = self.database.write::<CollectionRow>("create a collection", INSERT, args).await?;
-        Ok(rows.into_iter().next().map(collection))
+        let id = Uuid::now_v7();
+        let create = async |tx: &mut Tx| {
+            let args = args![id, owner, name.as_str(), description.clone(), readable_by.as_str()];
+            let row = tx.fetch_one::<CollectionRow>(INSERT, args).await?;
+            match most {
+                Some(most) if collections_exceed(tx, owner, most).await? => Ok(RollBack(None)),
+                _ => Ok(Commit(Some(collection(row)))),
+            }
+        };
+        self.database.transact("create a collection", create).await
     }
 
     /// Returns a collection that the owner may read.

@@ -1,7 +1,7 @@
 //! The limits of an owner's texts, in an ingestion and in a claim.
 
 use futures::future::join_all;
-use holdfast_knowledge::{Hold, Knowledge, StoreOutcome};
+use holdfast_knowledge::{Hold, Knowledge, NewCollection, Readers, StoreOutcome};
 use holdfast_shared::{
     quotas::{KnowledgeLimits, KnowledgeQuotas, OtherQuotas, QuotaExceeded, Quotas},
     storage::Error,
@@ -15,6 +15,7 @@ use crate::{
 on_both_databases!(
     the_bytes_of_an_owners_texts_hold_at_their_edge,
     texts_that_are_stored_at_once_keep_to_the_limit,
+    collections_that_are_created_at_once_keep_to_the_limit,
     a_claim_keeps_to_the_limits_of_the_account,
 );
 
@@ -62,6 +63,16 @@ async fn texts_that_are_stored_at_once_keep_to_the_limit(test: TestKnowledge) {
     let outcomes = join_all(holds.into_iter().map(|hold| store(&knowledge, hold))).await;
     let stored = outcomes.iter().filter(|outcome| **outcome == StoreOutcome::Stored).count();
     assert_eq!(stored, 3, "{outcomes:?}");
+}
+
+async fn collections_that_are_created_at_once_keep_to_the_limit(test: TestKnowledge) {
+    let new = || NewCollection { name: "c".into(), description: None, readable_by: Readers::Owner };
+    let create = |_| test.knowledge.create_collection(ANN, new(), Some(3));
+    let created = join_all((0..12).map(create)).await.into_iter().filter(|created| created.as_ref().unwrap().is_some());
+    assert_eq!(created.count(), 3);
+    assert_eq!(test.count("collections").await, 3);
+    assert!(test.knowledge.create_collection(ANN, new(), Some(3)).await.unwrap().is_none());
+    assert!(test.knowledge.create_collection("bob", new(), Some(3)).await.unwrap().is_some());
 }
 
 async fn a_claim_keeps_to_the_limits_of_the_account(test: TestKnowledge) {

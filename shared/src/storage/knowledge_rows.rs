@@ -142,6 +142,13 @@ pub async fn texts_exceed(tx: &mut Tx, owner: &str, most: u64) -> Result<bool, E
     Ok(used(tx, owner).await?.text_bytes > most)
 }
 
+/// Returns whether an owner has more than `most` collections with this transaction's writes. It locks the owner as
+/// `texts_exceed` does.
+pub async fn collections_exceed(tx: &mut Tx, owner: &str, most: usize) -> Result<bool, Error> {
+    tx.execute(LOCK_OWNER, args![owner]).await?;
+    Ok(used(tx, owner).await?.collections > most)
+}
+
 async fn used(tx: &mut Tx, owner: &str) -> Result<KnowledgeUsage, Error> {
     let (documents, text_bytes, collections) = tx.fetch_one::<(i64, i64, i64)>(USED, args![owner]).await?;
     Ok(KnowledgeUsage {

@@ -56,7 +56,7 @@ pub use connect::{SchemaState, connect, connect_worker, inspect, migrate};
 pub use file_removals::Removal;
 pub use files::{NewFile, UploadOutcome, UploadedContents};
 pub use history::{HistoryMessage, StoredAnswer, StoredCall};
-pub use knowledge_rows::texts_exceed;
+pub use knowledge_rows::{collections_exceed, texts_exceed};
 pub use memories::{MemoryCall, MemoryChange, MemoryChanged, NewMemory, Remembered};
 pub use messages::MessageFilter;
 pub use owners::{Erasure, ErasureStep};
