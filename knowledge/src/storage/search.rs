@@ -2,6 +2,7 @@
 
 use std::{collections::HashMap, ops::Range};
 
+use futures::future::{try_join, try_join_all};
 use holdfast_shared::{
     agent::MAX_COLLECTIONS,
     database::{Error, args},
@@ -116,10 +117,11 @@ impl Knowledge {
         for (id, number, common_words, passages) in rows {
             let common_words = common_words.map(|common| common.0).unwrap_or_default();
             let collection = SearchedCollection { number, passages: passages as u64, common_words };
-            by_words.extend(self.best_by_words(&collection, &words, EACH).await?);
-            for (found, vector) in by_vector.iter_mut().zip(vectors) {
-                found.extend(self.best_by_vector(id, vector, EACH).await?);
-            }
+            let of_vectors = vectors.iter().map(|vector| self.best_by_vector(id, vector, EACH));
+            let of_words = self.best_by_words(&collection, &words, EACH);
+            let (of_words, of_vectors) = try_join(of_words, try_join_all(of_vectors)).await?;
+            by_words.extend(of_words);
+            by_vector.iter_mut().zip(of_vectors).for_each(|(found, of_vector)| found.extend(of_vector));
         }
         let searches: Vec<Vec<PassageId>> = [by_words].into_iter().chain(by_vector).map(best).collect();
         let ranked = fuse(&searches, limit);
