@@ -1,4 +1,4 @@
-//! The vectors of documents: what a provider refuses, an outage, and a change of the model.
+//! The vectors of documents: what they find, what a provider refuses, an outage, and a change of the model.
 
 use std::collections::BTreeMap;
 
@@ -6,11 +6,14 @@ use serde_json::{Value, json};
 
 use crate::{
     in_both_modes, in_either_mode,
-    knowledge::{HARBOUR, add, ask, code_of, collection, ingest, path_of, search},
+    knowledge::{HARBOUR, add, ask, code_of, collection, ingest, path_of, search, text_of},
     support::{Client, Deployment, of_kind, until, upstream::TestUpstream},
 };
 
-in_both_modes!(a_change_of_the_model_reaches_all_documents_while_searches_find_them);
+in_both_modes!(
+    a_change_of_the_model_reaches_all_documents_while_searches_find_them,
+    vectors_are_paid_once_and_find_what_words_do_not,
+);
 in_either_mode!(
     a_refused_passage_costs_its_own_vector_alone,
     a_provider_that_refuses_everything_refuses_no_passage,
@@ -160,4 +163,39 @@ async fn vectors_missing_after_an_outage_come_by_themselves(deployment: Deployme
     wait_for_vectors(&client, &collection, "openai/meanings").await;
     expect_found(&client, &collection, &document).await;
     assert!(paid(&upstream, "meanings").values().all(|times| *times == 1));
+}
+
+async fn vectors_are_paid_once_and_find_what_words_do_not(deployment: Deployment) {
+    let upstream = TestUpstream::start(&["fine"]).await;
+    let mut deployment = deployment
+        .with("HOLDFAST_EMBEDDING_PROVIDER", "openai")
+        .with("HOLDFAST_EMBEDDING_MODEL", "meanings")
+        .with("HOLDFAST_EMBEDDING_BASE_URL", &upstream.base_url)
+        .with("HOLDFAST_EMBEDDING_BATCH", 1)
+        .with("HOLDFAST_PASSAGE_CHARS", 60);
+    let mut client = deployment.client();
+    let collection = collection(&client, "Ports").await;
+    let paragraph = |n: usize| format!("Paragraph p{n} says that a keel holds the ship.\n\n");
+    let long: String = (0..150).map(paragraph).chain(["A berth costs twelve crowns.\n\n".into()]).collect();
+    let added = add(&client, &collection, "long.md", long).await;
+    for asked in [20, 60, 100] {
+        until("the provider was asked", || async { (upstream.requests().len() >= asked).then_some(()) }).await;
+        deployment.kill_worker();
+        client = deployment.client();
+    }
+    let run = client.wait_for_run(added["run"]["id"].as_str().unwrap()).await;
+    assert_eq!(run["status"], "completed", "{run}");
+    let mut paid: BTreeMap<String, usize> = BTreeMap::new();
+    for request in upstream.requests() {
+        *paid.entry(request["input"][0].as_str().unwrap().to_owned()).or_default() += 1;
+    }
+    let passages = client.get(&path_of(&added["document"])).await.unwrap()["passages"].as_u64().unwrap();
+    let again = paid.values().filter(|times| **times > 1).count();
+    assert_eq!(paid.len() as u64, passages);
+    assert!(again <= 3 && paid.values().all(|times| *times <= 2), "only calls in flight may be repeated: {again}");
+    assert!(search(&client, &collection, "mooring price").await.is_empty());
+    let run = ask(&client, &collection, "mooring price [cite=1] [tokens=1]").await;
+    let cited = &run["output_message"]["retrieval_context"]["documents"][0];
+    let place = format!("?from={}&to={}", cited["start"], cited["end"]);
+    assert!(text_of(&client, &added["document"], &place).await.contains("A berth costs"), "{run}");
 }

@@ -34,6 +34,7 @@ mod foreign_input;
 mod healthcheck;
 mod ingestion;
 mod knowledge;
+mod knowledge_answers;
 mod knowledge_vectors;
 mod limits;
 mod memory;
