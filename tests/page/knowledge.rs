@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::Visit;
-use crate::support::Deployment;
+use crate::support::{Deployment, upstream::TestUpstream};
 
 #[tokio::test]
 async fn a_document_is_added_found_and_read_at_its_place() {
@@ -40,4 +40,17 @@ async fn a_new_chat_has_the_chosen_collections_from_its_first_message_on() {
 #[tokio::test]
 async fn a_citation_opens_its_document_at_the_place() {
     Visit::begin(Deployment::embedded(), "cites").await.ends().await;
+}
+
+#[tokio::test]
+async fn a_document_says_which_of_its_passages_have_vectors() {
+    let upstream = TestUpstream::refusing("unspeakable", &["fine"]).await;
+    let deployment = Deployment::embedded()
+        .with("HOLDFAST_EMBEDDING_PROVIDER", "openai")
+        .with("HOLDFAST_EMBEDDING_MODEL", "meanings")
+        .with("HOLDFAST_EMBEDDING_BASE_URL", &upstream.base_url)
+        .with("HOLDFAST_EMBEDDING_PAUSE_MS", 600_000)
+        .with("HOLDFAST_MODEL_RETRIES", 0)
+        .with("HOLDFAST_PASSAGE_CHARS", 60);
+    Visit::begin(deployment, "shows_vectors").await.ends().await;
 }

@@ -14,12 +14,7 @@ async function call(base, method, path, body) {
 /** Makes a collection with one document, as another program would, and waits until searches find it. */
 async function collectionWith(base, text, name = "Harbour") {
   const collection = await call(base, "POST", "collections", { name });
-  const headers = { "content-disposition": 'attachment; filename="tides.md"', "content-type": "application/octet-stream" };
-  const file = await (await fetch(`${base}/v1/files`, { method: "POST", headers, body: text })).json();
-  const { document, run } = await call(base, "POST", `collections/${collection.id}/documents`, { file_id: file.id });
-  // The stream of the run's events ends with the run.
-  await (await fetch(`${base}/v1/runs/${run.id}/events`)).text();
-  return { collection, document: await call(base, "GET", `documents/${document.id}`) };
+  return { collection, document: await addText(base, collection, "tides.md", text) };
 }
 
 const item = (tab, name) => tab.page.getByRole("list", { name: "Documents" }).getByRole("listitem").filter({ hasText: name });
@@ -28,6 +23,16 @@ const mark = (within) => within.locator("mark");
 async function addFile(tab, name, mimeType, content) {
   const [picker] = await Promise.all([tab.page.waitForEvent("filechooser"), tab.button("Add documents").click()]);
   await picker.setFiles({ name, mimeType, buffer: Buffer.from(content) });
+}
+
+/** Adds a text to a collection, as another program would, and waits for the end of its run. */
+async function addText(base, collection, name, text) {
+  const headers = { "content-disposition": `attachment; filename="${name}"`, "content-type": "application/octet-stream" };
+  const file = await (await fetch(`${base}/v1/files`, { method: "POST", headers, body: text })).json();
+  const { document, run } = await call(base, "POST", `collections/${collection.id}/documents`, { file_id: file.id });
+  // The stream of the run's events ends with the run.
+  await (await fetch(`${base}/v1/runs/${run.id}/events`)).text();
+  return call(base, "GET", `documents/${document.id}`);
 }
 
 /** Whether all of an element is in sight. */
@@ -231,4 +236,23 @@ export async function cites({ person, base }) {
   await tab.page.goBack();
   await tab.answer.waitFor();
   return { conversation: await tab.conversation() };
+}
+
+/** The list of documents says which have vectors, and why others lack them, in the reader's language. */
+export async function shows_vectors({ person, base }) {
+  const { collection } = await collectionWith(base, TIDES);
+  await addText(base, collection, "some.txt", `The keel of oak holds the ship in any storm. ${"\n\n"}The unspeakable word of the harbour master is not told.`);
+  await addText(base, collection, "none.txt", "An unspeakable word.");
+  const notes = async (tab, expected) => {
+    for (const [name, note] of Object.entries(expected)) await item(tab, name).getByText(note).waitFor();
+  };
+  const tab = await (await person({ width: 360, height: 700 })).open(`/k/${collection.id}`);
+  await notes(tab, { "tides.md": /all vectors$/, "some.txt": /some vectors: the provider of vectors refused 1 of the passages/, "none.txt": /no vectors: / });
+  assert(await tab.page.evaluate(() => document.documentElement.scrollWidth <= innerWidth));
+  await isAccessible(tab, "documents with and without vectors");
+  const reader = await (await person({ locale: "zh-CN" })).open(`/k/${collection.id}`);
+  const chinese = (name, note) => reader.page.getByRole("list", { name: "文档" }).getByRole("listitem").filter({ hasText: name }).getByText(note).waitFor();
+  await chinese("tides.md", /向量齐全$/);
+  await chinese("some.txt", /仅部分向量：the provider of vectors/);
+  await chinese("none.txt", /没有向量：/);
 }

@@ -24,6 +24,10 @@ export interface KnowledgeDocument {
   /** Unicode scalar values of its text, once it is extracted. */
   chars: number | null;
   passages: number;
+  /** Which passages have a vector. */
+  vectors: "complete" | "partial" | "none";
+  /** Why passages lack vectors; null if none does, without a provider of vectors, and for a reader who is not the owner. */
+  vectors_error: { code: string; message: string } | null;
   created_at: string;
 }
 

@@ -34,6 +34,8 @@ export const knowledge = {
     stage: { extract: "Reading the text", embed: "Computing vectors", index: "Building the index" } as Record<string, string>,
     progress: (title: string) => `Progress of “${apart(title)}”`,
     passages: (n: number) => (n === 1 ? "1 passage" : `${n} passages`),
+    vectors: { complete: "all vectors", partial: "some vectors", none: "no vectors" },
+    because: (reason: string) => `: ${reason}`,
     stop: (title: string) => `Stop “${apart(title)}”`,
     retry: (title: string) => `Try again: “${apart(title)}”`,
     delete: (title: string) => `Delete “${apart(title)}”`,

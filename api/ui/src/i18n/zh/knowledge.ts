@@ -33,6 +33,8 @@ export const knowledge: typeof import("../en/knowledge").knowledge = {
     stage: { extract: "正在提取文本", embed: "正在计算向量", index: "正在建立索引" },
     progress: (title) => `“${apart(title)}”的进度`,
     passages: (n) => `${n} 个段落`,
+    vectors: { complete: "向量齐全", partial: "仅部分向量", none: "没有向量" },
+    because: (reason) => `：${reason}`,
     stop: (title) => `停止处理“${apart(title)}”`,
     retry: (title) => `重试：“${apart(title)}”`,
     delete: (title) => `删除“${apart(title)}”`,

@@ -36,6 +36,7 @@ export function DocumentItem({ document, step, onRetry, onStop, onDelete }: Prop
           {shown === "processing" && step && ` · ${texts.document.stage[step.stage] ?? ""}`}
           {shown === "failed" && error && <span dir="auto">{` · ${error.message}`}</span>}
           {shown === "ready" && ` · ${texts.document.passages(passages)}`}
+          {shown === "ready" && <VectorNote document={document} />}
           {` · ${sizeOf(bytes)}`}
         </span>
         {shown === "processing" && <progress className="document-progress" value={step?.done} max={step ? Math.max(1, step.total) : undefined} aria-label={texts.document.progress(title)} />}
@@ -49,6 +50,13 @@ export function DocumentItem({ document, step, onRetry, onStop, onDelete }: Prop
       </button>
     </li>
   );
+}
+
+/** Without a provider of vectors no document has any, and nothing is missing. */
+function VectorNote({ document: { vectors, vectors_error } }: { document: KnowledgeDocument }) {
+  if (vectors === "none" && vectors_error === null) return null;
+  const reason = vectors_error && texts.document.because(vectors_error.message);
+  return <span dir="auto">{` · ${texts.document.vectors[vectors]}${reason ?? ""}`}</span>;
 }
 
 type Action = { name: string; text?: string; icon?: "stop"; place(): HTMLElement | null; onClick(): void };
