@@ -1,9 +1,11 @@
 //! Files of messages.
 
+use serde_json::{Value, json};
+
 use super::Visit;
 use crate::{
     files::asking,
-    support::{Deployment, upstream::TestUpstream},
+    support::{Client, Deployment, upstream::TestUpstream},
 };
 
 /// The names of the files of a conversation's messages, message by message.
@@ -13,6 +15,11 @@ async fn names_in(scenario: &str) -> Vec<Vec<String>> {
 
 async fn names_with(deployment: Deployment, scenario: &str) -> Vec<Vec<String>> {
     let (end, client, _deployment) = Visit::begin(deployment, scenario).await.ends().await;
+    names_at(&end, &client).await
+}
+
+/// The names of the files in the conversation that a scenario has ended with.
+async fn names_at(end: &Value, client: &Client) -> Vec<Vec<String>> {
     let conversation = end["conversation"].as_str().unwrap();
     let messages = client.get(&format!("/v1/conversations/{conversation}/messages")).await.unwrap();
     let questions = messages["items"].as_array().unwrap().iter().filter(|message| message["role"] == "user");
@@ -62,4 +69,22 @@ async fn a_message_that_cannot_be_sent_keeps_its_file() {
 #[tokio::test]
 async fn a_message_with_a_file_is_taken_back_with_it() {
     Visit::begin(Deployment::embedded(), "steers_with_a_file").await.ends().await;
+}
+
+#[tokio::test]
+async fn an_upload_that_is_stopped_is_not_sent_and_leaves_nothing() {
+    assert_eq!(names_in("stops_an_upload").await, [[] as [&str; 0]]);
+}
+
+#[tokio::test]
+async fn a_failed_upload_is_tried_again_where_it_stopped() {
+    let mut visit = Visit::begin(Deployment::embedded(), "tries_an_upload_again").await;
+    visit.reaches("uploading").await;
+    visit.deployment.kill_api();
+    visit.program.tell(json!("away")).await;
+    visit.reaches("failed").await;
+    visit.starts_again();
+    visit.program.tell(json!("back")).await;
+    let (end, client, _deployment) = visit.ends().await;
+    assert_eq!(names_at(&end, &client).await, [["chart.pdf"]]);
 }

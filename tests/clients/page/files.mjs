@@ -256,3 +256,70 @@ export async function steers_with_a_file({ person }) {
   await tab.stop.click();
   await tab.readsToTheEnd();
 }
+
+/** An upload that the writer stops leaves the message and the server, and the message goes without it. */
+export async function stops_an_upload({ person, base }) {
+  const tab = await (await person()).open();
+  const isPiece = (request) => request.headers()["content-range"]?.startsWith("bytes 1048576-") ?? false;
+  // The second piece gets no answer until the page gives it up.
+  await tab.page.route(/\/v1\/files\/[0-9a-f-]+$/, (route) => (isPiece(route.request()) ? undefined : route.continue()));
+  await tab.field.focus();
+  const held = tab.page.waitForRequest(isPiece);
+  await bring(tab, "drop", "tides.txt", 3_500_000);
+  await held;
+  await item(tab, "tides.txt").getByRole("progressbar", { name: /^Upload of .*tides\.txt/ }).waitFor();
+  await tab.field.fill("[tokens=5] Without the tides.");
+  assert(await tab.button("Waiting for the upload").isDisabled());
+  await isAccessible(tab, "an upload that lasts");
+  const deleted = tab.page.waitForResponse((response) => response.request().method() === "DELETE" && response.url().includes("/v1/files/"));
+  await tab.page.getByRole("button", { name: /^Stop the upload of .*tides\.txt/ }).click();
+  await item(tab, "tides.txt").waitFor({ state: "detached" });
+  assert.equal((await deleted).status(), 204);
+  assert.deepEqual((await (await fetch(`${base}/v1/files`)).json()).items, []);
+  await tab.send.click();
+  await tab.readsToTheEnd();
+  assert.equal(await filesOf(tab.questions.first()).count(), 0);
+  return { conversation: await tab.conversation() };
+}
+
+/** An upload that has failed is tried again where it stopped. A PDF of a message opens in the browser, where it can do nothing. */
+export async function tries_an_upload_again({ person, reach, told }) {
+  const tab = await (await person()).open();
+  const places = [];
+  tab.page.on("request", (request) => {
+    const range = request.headers()["content-range"];
+    if (range) places.push(Number(/\d+/.exec(range)[0]));
+  });
+  let release;
+  const isHeld = new Promise((resolve) => (release = resolve));
+  await tab.page.route(/\/v1\/files\/[0-9a-f-]+$/, async (route) => {
+    if (route.request().method() === "PATCH") await isHeld;
+    await route.continue();
+  });
+  await tab.field.focus();
+  const begun = tab.page.waitForRequest((request) => request.method() === "PATCH");
+  await bring(tab, "drop", "chart.pdf", `%PDF-1.7\n${"x".repeat(1_500_000)}`);
+  await begun;
+  reach("uploading");
+  await told();
+  release();
+  await item(tab, "chart.pdf").getByText(/^not uploaded · The server cannot be reached/).waitFor();
+  await tab.field.fill("[tokens=5] Read the chart.");
+  assert(await tab.button("Try the failed upload again, or remove its file").isDisabled());
+  reach("failed");
+  await told();
+  places.length = 0;
+  await tab.page.getByRole("button", { name: /^Try again to upload .*chart\.pdf/ }).click();
+  await uploaded(tab, "chart.pdf");
+  assert.deepEqual(places, [1_048_576], "the server has the first piece");
+  await tab.send.click();
+  await tab.readsToTheEnd();
+  const link = filesOf(tab.questions.first()).getByRole("link", { name: /^Download .*chart\.pdf/ });
+  const address = await link.getAttribute("href");
+  const headers = await tab.page.evaluate(async (address) => Object.fromEntries((await fetch(address)).headers), address);
+  assert.equal(headers["content-type"], "application/pdf");
+  assert.match(headers["content-disposition"], /^inline;/);
+  assert.equal(headers["content-security-policy"], "default-src 'none'; style-src 'unsafe-inline'; sandbox");
+  assert.equal(headers["x-content-type-options"], "nosniff");
+  return { conversation: await tab.conversation() };
+}
