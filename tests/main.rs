@@ -26,6 +26,7 @@ mod durable_streams;
 mod effects;
 mod extraction;
 mod failover;
+mod file_reading;
 mod file_texts;
 mod files;
 mod finish_reasons;

@@ -25,7 +25,8 @@ impl TestUpstream {
     }
 
     /// Starts a provider that calls a tool, and sends a word after its outcome only after `permit_words`. JSON arguments follow the
-    /// tool's name after a space, if there are any.
+    /// tool's name after a space, if there are any. Further tools follow in lines of their own, each for a call after the outcome
+    /// before; `{file}` in their arguments is the file that the last outcome names.
     pub async fn calling(tool: &'static str, words: &'static [&'static str]) -> Self {
         Self::serving(None, Some(tool), 0, words).await
     }
@@ -133,11 +134,17 @@ async fn serve(
         let _ = socket.get_mut().write_all(answer.as_bytes()).await;
         return;
     }
-    let is_called = body["messages"].as_array().unwrap().iter().any(|message| message["role"] == "tool");
+    let outcomes: Vec<&Value> = body["messages"].as_array().unwrap().iter().filter(|m| m["role"] == "tool").collect();
+    let file = outcomes
+        .last()
+        .and_then(|outcome| outcome["content"].as_str()?.rsplit_once(", file "))
+        .and_then(|(_, id)| id.get(..36));
+    let call = tool.and_then(|tools| tools.lines().nth(outcomes.len()));
+    let call = call.map(|call| call.replace("{file}", file.unwrap_or_default()));
     requests.lock().unwrap().push(body);
     let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
-    if let Some(tool) = tool.filter(|_| !is_called) {
-        let (name, arguments) = tool.split_once(' ').unwrap_or((tool, "{}"));
+    if let Some(call) = call {
+        let (name, arguments) = call.split_once(' ').unwrap_or((&call, "{}"));
         let function = json!({"name": name, "arguments": arguments});
         let call = json!({"index": 0, "id": "c", "type": "function", "function": function});
         let chunks = [

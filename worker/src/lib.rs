@@ -9,6 +9,7 @@
 
 mod agents;
 mod consumer;
+mod document_reader;
 mod document_texts;
 mod executor;
 mod family;
@@ -42,6 +43,7 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use agents::Agents;
+use document_reader::DocumentReader;
 use document_texts::DocumentTexts;
 use file_memory::FileMemory;
 use lease::Leases;
@@ -104,9 +106,9 @@ struct WorkerState {
     web_search: Option<WebSearch>,
     file_memory: FileMemory,
     documents: Knowledge,
-    document_texts: DocumentTexts,
+    document_reader: Arc<DocumentReader>,
     /// A permit for each extraction.
-    extractions: Semaphore,
+    extractions: Arc<Semaphore>,
 }
 
 impl WorkerState {
@@ -127,6 +129,15 @@ impl Worker {
     /// Executes runs until `shutdown`. The worker then claims no more, drains its runs, and hands the remaining runs
     /// over.
     pub async fn run(self, shutdown: CancellationToken) {
+        let extractions = Arc::new(Semaphore::new(self.knowledge.extractions));
+        let document_reader = DocumentReader {
+            file_store: self.file_store.clone(),
+            extractor: self.extractor.clone(),
+            extractions: Arc::clone(&extractions),
+            texts: DocumentTexts::default(),
+            text_bytes: self.files.model_text_bytes,
+            limit: self.knowledge.extraction,
+        };
         let shared = Arc::new(WorkerState {
             holder: Holder::new(),
             leases: Leases::default(),
@@ -136,8 +147,8 @@ impl Worker {
             web_search: WebSearch::new(&self.web_search),
             file_memory: FileMemory::new(self.files.worker_file_bytes),
             documents: Knowledge::new(&self.storage, self.knowledge_limits, self.vector_bytes),
-            document_texts: DocumentTexts::default(),
-            extractions: Semaphore::new(self.knowledge.extractions),
+            document_reader: Arc::new(document_reader),
+            extractions,
             worker: self,
         });
         tracing::info!(

@@ -25,6 +25,7 @@ use super::{
 use crate::{
     file_memory::FileMemoryGuard,
     model::{ModelFile, UserPart},
+    tools::{FilesOfRun, READ_FILE},
 };
 
 /// The files that the requests of a run have, by their ids, with their share of the worker's memory.
@@ -47,6 +48,27 @@ enum FileForm {
     ExtractedText,
     /// As the provider's protocol carries it.
     Own,
+}
+
+/// Adds the tool that reads files, as soon as the conversation or the run has files. A step of a plan has it only if the plan
+/// names it, and then also without files of its own.
+pub fn offer_reading(attempt: &mut Attempt<'_>) {
+    let of_step = attempt.planner.as_ref().and_then(|planner| planner.tools.as_ref());
+    let is_wanted = match of_step {
+        Some(tools) => tools.iter().any(|tool| tool == READ_FILE),
+        None => attempt.memory.names_files(),
+    };
+    if !is_wanted {
+        return;
+    }
+    let worker = &attempt.shared.worker;
+    attempt.toolbox.add_file_tool(FilesOfRun {
+        storage: worker.storage.clone(),
+        file_store: worker.file_store.clone(),
+        reader: Arc::clone(&attempt.shared.document_reader),
+        run_id: attempt.claim.run_id,
+        result_chars: worker.tools.tool_result_chars,
+    });
 }
 
 /// Reads the files of the conversation and of the run's tools, up to the limit of bytes. Fails if the model cannot take a file

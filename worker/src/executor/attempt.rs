@@ -18,7 +18,7 @@ use tokio::time::Sleep;
 use uuid::Uuid;
 
 use super::{
-    Stop, age, compress, knowledge, limits::RunLimits, memory::Memory, planning::Planner,
+    Stop, age, attachments, compress, knowledge, limits::RunLimits, memory::Memory, planning::Planner,
     workspace::add_workspace_tools,
 };
 use crate::{
@@ -252,6 +252,7 @@ impl<'a> Attempt<'a> {
         self.add_memory_tools();
         knowledge::add_tools(self).await?;
         self.toolbox.add_client_tools(client_tools);
+        attachments::offer_reading(self);
         if let Some(planner) = &self.planner {
             match &planner.tools {
                 Some(tools) => self.toolbox.keep_only(tools),

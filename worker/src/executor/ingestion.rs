@@ -3,14 +3,11 @@
 
 use std::{error::Error, time::Duration};
 
-use bytes::Bytes;
-use futures::{Stream, stream};
 use holdfast_extraction::{DocumentText, ExtractFailure, ExtractionError, passages};
 use holdfast_knowledge::{Hold, Ingested, Knowledge, NewPassage, StoreOutcome};
 use holdfast_shared::{
     event::{DocumentProgress, EventBody, IngestionStage, MessageDelta},
-    file::{StoredFile, parts_of},
-    file_store::{self, FileStore},
+    file::StoredFile,
     run::RunError,
     storage::{Claim, Ingestion, Progress},
 };
@@ -19,6 +16,7 @@ use tokio::task::spawn_blocking;
 use super::{Stop, attempt::retry_query};
 use crate::{
     WorkerState,
+    document_reader::contents_of,
     lease::{Lease, Signal},
     recorder::Recorder,
 };
@@ -183,18 +181,6 @@ fn passages_of(text: &DocumentText, media_type: &str, most: usize) -> Vec<NewPas
             heading: span.heading,
         })
         .collect()
-}
-
-/// Returns the contents of a file, part by part.
-pub(super) fn contents_of(store: FileStore, file: StoredFile) -> impl Stream<Item = Result<Bytes, file_store::Error>> {
-    let parts = parts_of(file.bytes);
-    stream::unfold((store, file, 0), move |(store, file, number)| async move {
-        if number == parts {
-            return None;
-        }
-        let part = store.get(file.content_id, number, file.bytes).await;
-        Some((part, (store, file, number + 1)))
-    })
 }
 
 pub(super) fn expect_stored(outcome: StoreOutcome) -> Result<(), Stop> {

@@ -22,7 +22,7 @@ use super::{
     knowledge::{Told, is_reference},
     results::ReferredTexts,
 };
-use crate::tools::Toolbox;
+use crate::tools::{Toolbox, names_file};
 
 /// State of the run so far. Callers that change it also record the change for the database.
 pub struct Memory {
@@ -140,6 +140,15 @@ impl Memory {
         if !call.files.is_empty() {
             self.tool_files.insert(call.call_id.clone(), call.files.clone());
         }
+    }
+
+    /// Returns whether messages of the conversation, or results of its tools, name files.
+    pub fn names_files(&self) -> bool {
+        let named_before = |earlier: &EarlierMessage| {
+            let mut outputs = earlier.results.iter().filter_map(|result| result.output.as_deref());
+            !earlier.message.attachments.is_empty() || outputs.any(names_file)
+        };
+        !self.input.attachments.is_empty() || !self.tool_files.is_empty() || self.earlier.iter().any(named_before)
     }
 
     /// Returns the files of the outcome that a message of the trace is.

@@ -77,6 +77,7 @@ pub async fn process(attempt: &mut Attempt<'_>) -> Result<NextNode, Stop> {
     attempt.memory.step += 1;
     let step = attempt.memory.step;
     attempt.step = attempt.spans.step(step);
+    attachments::offer_reading(attempt);
     let mut tools = attempt.tool_specs();
     let limit = if tools.is_empty() {
         None

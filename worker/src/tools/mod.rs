@@ -1,10 +1,11 @@
 //! Tools: the functions that a model can call.
 //!
 //! `Toolbox` has the tools of one run under the names that the model knows. They are the tools of MCP servers (`mcp`),
-//! the client's tools, those of the memory (`memory`, whose results `ranking` orders), of documents (`knowledge`, with `question_vectors`) and of the
+//! the client's tools, those of the memory (`memory`, whose results `ranking` orders), of documents (`knowledge`, with `question_vectors`), of files (`files`) and of the
 //! workspace, and the scripted model's own (`scripted`, `drawing`). `returned` stores the files that tools return.
 
 mod drawing;
+mod files;
 mod knowledge;
 pub mod mcp;
 mod memory;
@@ -16,10 +17,11 @@ mod tool;
 mod toolbox;
 mod workspace;
 
+pub use files::{FilesOfRun, READ_FILE};
 pub use knowledge::KnowledgeOfRun;
 pub use memory::{MemoryOfRun, RecallResult};
 pub use question_vectors::question_vectors;
-pub use returned::FileKeeper;
+pub use returned::{FileKeeper, names_file};
 pub use tool::{PlannerTool, Tool};
 pub use toolbox::{Toolbox, UnavailableServer};
 pub use workspace::{CallResult, WorkspaceOfRun};

@@ -92,6 +92,11 @@ impl ReturnedFile {
     }
 }
 
+/// Returns whether the result of a call may name a file that was stored.
+pub fn names_file(output: &str) -> bool {
+    output.contains(" bytes, file ")
+}
+
 /// Stores the files that the tools of one run return.
 pub struct FileKeeper {
     pub storage: Storage,

@@ -16,6 +16,7 @@ use serde_json::Value;
 use tokio::sync::OnceCell;
 
 use super::{
+    files::{self, FilesOfRun},
     knowledge::{KnowledgeOfRun, KnowledgeTool},
     mcp::{Mcp, McpCall},
     memory::{MemoryOfRun, MemoryTool},
@@ -57,6 +58,8 @@ pub(super) enum ToolExecutor {
     Workspace(WorkspaceTool, Arc<WorkspaceOfRun>),
     /// Documents that the run's owner may read.
     Knowledge(KnowledgeTool, Arc<KnowledgeOfRun>),
+    /// Files of the run's owner.
+    Files(Arc<FilesOfRun>),
 }
 
 /// A tool that changes the course of its run.
@@ -113,7 +116,12 @@ impl Tool {
     /// Fails if the arguments violate the tool's schema, or cannot be checked now. A broken schema accepts all
     /// arguments: the server checks its own arguments.
     pub async fn check(&self, checks: &SchemaChecks, owner: &str, input: &Value) -> Result<(), ToolError> {
-        let invalid = |problem: String| ToolError::new("invalid_arguments", problem);
+        let invalid = |problem: String| match &self.executor {
+            ToolExecutor::Files(_) => {
+                ToolError::new("invalid_arguments", format!("{problem}, such as {}", files::EXAMPLE))
+            }
+            _ => ToolError::new("invalid_arguments", problem),
+        };
         if !input.is_object() {
             return Err(invalid("the arguments are no JSON object".to_owned()));
         }
@@ -160,7 +168,7 @@ impl Tool {
         self: Arc<Self>,
         input: Value,
         key: String,
-        files: Arc<FileKeeper>,
+        keeper: Arc<FileKeeper>,
     ) -> (Result<CallResult, ToolError>, Duration) {
         let started = Instant::now();
         let outcome = match &self.executor {
@@ -175,15 +183,16 @@ impl Tool {
                 let caller = server.caller.then_some(owner.as_ref());
                 let call = McpCall { tool: name, input: &input, key: &key, limit: *limit, caller, repeatable };
                 match mcp.call(server, &call).await {
-                    Ok(output) => Ok(files.keep(name, &key, output.parts).await),
+                    Ok(output) => Ok(keeper.keep(name, &key, output.parts).await),
                     Err(error) => Err(error),
                 }
             }
             ToolExecutor::Scripted(tool, limit) => match tokio::time::timeout(*limit, tool.call(&input)).await {
-                Ok(parts) => Ok(files.keep(tool.name(), &key, parts).await),
+                Ok(parts) => Ok(keeper.keep(tool.name(), &key, parts).await),
                 Err(_) => Err(ToolError::new("timeout", format!("the tool took longer than {} ms", limit.as_millis()))),
             },
             ToolExecutor::Knowledge(tool, of_run) => of_run.call(*tool, input).await,
+            ToolExecutor::Files(of_run) => of_run.call(input).await,
             ToolExecutor::Workspace(tool, of_run) => of_run.call(tool, &key, input).await,
             ToolExecutor::Memory(tool, of_run) => of_run.call(*tool, &key, input).await,
             ToolExecutor::Subagent(_) => Err(ToolError::new("subagent", "only a child run answers this call")),

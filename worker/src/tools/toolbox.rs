@@ -17,6 +17,7 @@ use holdfast_workspace::{ToolScope, WorkspaceTool};
 use tokio::sync::OnceCell;
 
 use super::{
+    files::{FilesOfRun, READ_FILE},
     knowledge::{KnowledgeOfRun, KnowledgeTool},
     mcp::{self, Mcp, ServerTool},
     memory::{MemoryOfRun, MemoryTool},
@@ -148,6 +149,13 @@ impl Toolbox {
         for tool in KnowledgeTool::ALL {
             let spec = tool.spec(&of_run.collections);
             self.add_unasked(spec, Effect::ReadOnly, ToolExecutor::Knowledge(tool, Arc::clone(&of_run)));
+        }
+    }
+
+    /// Adds the tool that reads files. A run without other tools gets none, because some models refuse every tool.
+    pub fn add_file_tool(&mut self, of_run: FilesOfRun) {
+        if !self.tools.is_empty() && self.get(READ_FILE).is_none() {
+            self.add_unasked(of_run.spec(), Effect::ReadOnly, ToolExecutor::Files(Arc::new(of_run)));
         }
     }
 
