@@ -10,7 +10,7 @@ use crate::{
     auth::{Caller, one_client},
     counts::{CountGuard, Counts},
     problem::Problem,
-    wire::{TOKEN_EXPIRED, Wire, reconnect_hint},
+    wire::{TOKEN_EXPIRED, reconnect_hint},
 };
 
 pub struct Streams {
@@ -58,8 +58,8 @@ impl OpenStream {
     /// Returns when the server truncates the stream without its final chunk, so that the client reconnects. The
     /// lifetime limit applies only to wires whose usual clients reconnect by themselves. An expired token ends a stream
     /// on every wire.
-    pub fn ends_at(&self, wire: Wire) -> Option<Instant> {
-        let life_ends_at = wire.reconnects().then_some(self.life_ends_at);
+    pub fn ends_at(&self, reconnects: bool) -> Option<Instant> {
+        let life_ends_at = reconnects.then_some(self.life_ends_at);
         life_ends_at.into_iter().chain(self.token_expires_at).min()
     }
 

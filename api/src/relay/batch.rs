@@ -12,7 +12,10 @@ use std::{
 use bytes::Bytes;
 use holdfast_shared::{event::Event, event_id::EventId};
 
-use crate::wire::{LogPosition, Projector, View};
+use crate::wire::{
+    LogPosition, Projector, View,
+    ag_ui::{AgUiFold, AgUiView},
+};
 
 /// Bytes of frames that one client's socket receives at a time.
 pub const SLICE_BYTES: usize = 32 * 1024;
@@ -25,9 +28,8 @@ pub struct Batch {
     /// The position before the first event, where each encoding starts.
     start: LogPosition,
     events: Vec<Event>,
-    /// One encoding per view. The first subscriber with a view encodes the batch, and all subscribers with that view
-    /// share the frames.
-    encodings: Mutex<Vec<(View, Arc<OnceLock<Encoding>>)>>,
+    projections: Encodings<View, ()>,
+    folds: Encodings<AgUiView, AgUiFold>,
     /// About how many bytes the frames of the events take.
     frame_bytes: usize,
     /// Bytes of memory that the batch takes, encodings included.
@@ -39,10 +41,19 @@ pub struct Batch {
 #[derive(Clone, Default)]
 pub struct MemoryUse(Arc<AtomicUsize>);
 
-struct Encoding {
+/// One encoding per view. The first subscriber with a view encodes the batch, and all subscribers with that view share the
+/// frames. `S` is the state of a fold.
+struct Encodings<V, S>(Mutex<Vec<(V, SharedEncoding<S>)>>);
+
+/// The encoding of a batch, which its first reader makes.
+type SharedEncoding<S> = Arc<OnceLock<Encoding<S>>>;
+
+struct Encoding<S> {
     frames: Bytes,
     /// For each event, the offset at which its frames end.
     ends: Vec<u32>,
+    /// The state after the batch.
+    end: S,
 }
 
 /// Consecutive events of one or more batches, at least one.
@@ -94,8 +105,15 @@ impl Batch {
     }
 
     fn new(start: LogPosition, events: Vec<Event>, frame_bytes: usize, memory: MemoryUse) -> Self {
-        let batch =
-            Self { start, events, encodings: Mutex::default(), frame_bytes, bytes: AtomicUsize::new(0), memory };
+        let batch = Self {
+            start,
+            events,
+            projections: Encodings::new(),
+            folds: Encodings::new(),
+            frame_bytes,
+            bytes: AtomicUsize::new(0),
+            memory,
+        };
         batch.count(batch.events.iter().map(|event| event.line().len() + size_of::<Event>()).sum());
         batch
     }
@@ -128,22 +146,36 @@ impl Batch {
 
     /// Returns the frames of the events after the first `skip`, and encodes the batch if the view is new.
     fn frames(&self, view: &View, skip: usize) -> Bytes {
-        let encoding = {
-            let mut encodings = self.encodings.lock().unwrap_or_else(PoisonError::into_inner);
-            let known = encodings.iter().find(|(known, _)| known == view).map(|(_, encoding)| Arc::clone(encoding));
-            known.unwrap_or_else(|| {
-                let encoding = Arc::default();
-                encodings.push((view.clone(), Arc::clone(&encoding)));
-                encoding
-            })
-        };
-        let Encoding { frames, ends } = encoding.get_or_init(|| {
-            let encoding = Encoding::new(view, self.start, &self.events);
-            self.count(encoding.frames.len() + size_of_val(&encoding.ends[..]));
-            encoding
+        let encoding = self.projections.of(view);
+        let encoding = encoding.get_or_init(|| {
+            let mut projector = Projector::after(self.start, view.clone());
+            let usual = self.events.len() * view.typical_event_bytes();
+            self.counted(Encoding::new(usual, &self.events, |frames, event| projector.frame(frames, event)))
         });
-        let start = skip.checked_sub(1).map_or(0, |last| ends[last] as usize);
-        frames.slice(start..)
+        encoding.frames_after(skip)
+    }
+
+    /// Returns the frames of the events after the first `skip`. The fold has all events before these, and moves past them.
+    fn folded(&self, view: &AgUiView, fold: &mut AgUiFold, skip: usize) -> Bytes {
+        let encoding = self.folds.of(view);
+        if skip > 0 && encoding.get().is_none() {
+            // The state before the batch is gone, so no other subscriber can use these frames.
+            let mut frames = Vec::new();
+            self.events[skip..].iter().for_each(|event| view.frame(&mut frames, fold, event));
+            return frames.into();
+        }
+        let encoding = encoding.get_or_init(|| {
+            let mut end = fold.clone();
+            let frames = Encoding::new(0, &self.events, |frames, event| view.frame(frames, &mut end, event));
+            self.counted(frames.with_end(end))
+        });
+        fold.clone_from(&encoding.end);
+        encoding.frames_after(skip)
+    }
+
+    fn counted<S>(&self, encoding: Encoding<S>) -> Encoding<S> {
+        self.count(encoding.frames.len() + size_of_val(&encoding.ends[..]));
+        encoding
     }
 }
 
@@ -153,16 +185,31 @@ impl Drop for Batch {
     }
 }
 
-impl Encoding {
-    fn new(view: &View, start: LogPosition, events: &[Event]) -> Self {
-        let usual = (events.len() * view.typical_event_bytes()).min(SLICE_BYTES);
+impl<V: Clone + PartialEq, S> Encodings<V, S> {
+    const fn new() -> Self {
+        Self(Mutex::new(Vec::new()))
+    }
+
+    fn of(&self, view: &V) -> SharedEncoding<S> {
+        let mut encodings = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = encodings.iter().find(|(known, _)| known == view).map(|(_, encoding)| Arc::clone(encoding));
+        known.unwrap_or_else(|| {
+            let encoding = Arc::new(OnceLock::new());
+            encodings.push((view.clone(), Arc::clone(&encoding)));
+            encoding
+        })
+    }
+}
+
+impl Encoding<()> {
+    /// Encodes events, whose frames usually take so many bytes.
+    fn new(usual: usize, events: &[Event], mut frame: impl FnMut(&mut Vec<u8>, &Event)) -> Self {
         // `message.completed` has the whole answer, and may be larger than all other events together, so the buffer is
         // sized for it.
         let large = events.iter().map(frame_bytes_of).filter(|bytes| *bytes > SLICE_BYTES);
-        let mut frames = Vec::with_capacity(usual + large.sum::<usize>());
-        let mut projector = Projector::after(start, view.clone());
+        let mut frames = Vec::with_capacity(usual.min(SLICE_BYTES) + large.sum::<usize>());
         let ends = events.iter().map(|event| {
-            projector.frame(&mut frames, event);
+            frame(&mut frames, event);
             frames.len() as u32
         });
         let ends = ends.collect();
@@ -170,7 +217,19 @@ impl Encoding {
         if frames.capacity() - frames.len() > SLICE_BYTES {
             frames.shrink_to_fit();
         }
-        Self { frames: frames.into(), ends }
+        Self { frames: frames.into(), ends, end: () }
+    }
+
+    fn with_end<S>(self, end: S) -> Encoding<S> {
+        Encoding { frames: self.frames, ends: self.ends, end }
+    }
+}
+
+impl<S> Encoding<S> {
+    /// Returns the frames of the events after the first `skip`.
+    fn frames_after(&self, skip: usize) -> Bytes {
+        let start = skip.checked_sub(1).map_or(0, |last| self.ends[last] as usize);
+        self.frames.slice(start..)
     }
 }
 
@@ -217,10 +276,19 @@ impl Slice {
 
     /// Returns the frames of the events, which may be empty.
     pub fn frames(&self, view: &View) -> Bytes {
+        self.joined(|batch, skip| batch.frames(view, skip))
+    }
+
+    /// Returns the frames of the events, which may be empty. The fold has all events before these, and moves past them.
+    pub fn folded(&self, view: &AgUiView, fold: &mut AgUiFold) -> Bytes {
+        self.joined(|batch, skip| batch.folded(view, fold, skip))
+    }
+
+    fn joined(&self, mut frames_of: impl FnMut(&Batch, usize) -> Bytes) -> Bytes {
         let (first, more) = self.batches.split_first().expect("a slice has a batch");
-        let mut frames = first.frames(view, self.skip);
+        let mut frames = frames_of(first, self.skip);
         if !more.is_empty() {
-            let more = more.iter().map(|batch| batch.frames(view, 0));
+            let more = more.iter().map(|batch| frames_of(batch, 0));
             frames = std::iter::once(frames).chain(more).collect::<Vec<_>>().concat().into();
         }
         match &self.read {

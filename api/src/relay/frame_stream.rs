@@ -12,7 +12,7 @@ use super::{
     log_reader::{Next, ReadError},
     subscriber::{Subscriber, WakeReason},
 };
-use crate::wire::{self, View};
+use crate::wire::{self, LogPosition, View};
 
 /// The server truncates the stream on purpose, so that the client reconnects. A clean end would mean that the run has
 /// ended.
@@ -22,21 +22,35 @@ pub struct TruncatedStream;
 
 /// Encodes the events of one client's stream.
 pub trait Encode: Send + Sync + 'static {
-    /// Returns the view of the stream.
-    fn view(&self) -> &View;
+    /// Returns the first bytes of a stream.
+    fn first_bytes(&self) -> &'static [u8] {
+        wire::RETRY
+    }
 
-    /// Returns the frames of the next events, which may be empty, and whether the stream ends with them.
-    fn encode(&mut self, slice: &Slice) -> (Bytes, bool);
+    /// Returns whether the usual clients reconnect by themselves to a truncated stream.
+    fn reconnects(&self) -> bool;
+
+    /// Returns the frames of the next events, which may be empty, and whether the stream ends with them. Fails if the stream
+    /// cannot continue.
+    fn encode(&mut self, slice: &Slice) -> impl Future<Output = Result<(Bytes, bool), TruncatedStream>> + Send;
+
+    /// Returns the last frames of a stream that ends at a position where the run may wait, because the client answers with a new
+    /// request. `None` if the stream continues there.
+    fn end_at_wait(&self, position: LogPosition) -> Option<Bytes>;
 }
 
 /// A view shows all events, with the frames that all its clients share.
 impl Encode for View {
-    fn view(&self) -> &View {
-        self
+    fn reconnects(&self) -> bool {
+        self.wire.reconnects()
     }
 
-    fn encode(&mut self, slice: &Slice) -> (Bytes, bool) {
-        (slice.frames(self), slice.last().is_terminal())
+    async fn encode(&mut self, slice: &Slice) -> Result<(Bytes, bool), TruncatedStream> {
+        Ok((slice.frames(self), slice.last().is_terminal()))
+    }
+
+    fn end_at_wait(&self, position: LogPosition) -> Option<Bytes> {
+        Self::end_at_wait(self, position)
     }
 }
 
@@ -66,8 +80,8 @@ impl Subscriber {
         prefix: Vec<u8>,
         encoder: impl Encode,
     ) -> impl Stream<Item = Result<Bytes, TruncatedStream>> + Send {
-        let prefix = Bytes::from([wire::RETRY, &prefix].concat());
-        let (ends_at, heartbeat_at) = (self.permit.ends_at(encoder.view().wire), self.next_heartbeat());
+        let prefix = Bytes::from([encoder.first_bytes(), &prefix].concat());
+        let (ends_at, heartbeat_at) = (self.permit.ends_at(encoder.reconnects()), self.next_heartbeat());
         let (phase, _gauge) = (StreamPhase::Open, StreamGauge::new());
         let frames = FrameStream { subscriber: self, encoder, phase, ends_at, heartbeat_at, _gauge };
         let rest = stream::unfold(frames, |mut frames| async { Some((frames.next().await?, frames)) });
@@ -94,9 +108,10 @@ impl<E: Encode> FrameStream<E> {
                 return Some(Ok(self.subscriber.permit.last_words()));
             }
             match self.subscriber.next().await {
-                Ok(Next::Events(slice)) => match self.encode(&slice) {
-                    frames if frames.is_empty() => continue,
-                    frames => return Some(Ok(frames)),
+                Ok(Next::Events(slice)) => match self.encode(&slice).await {
+                    Ok(frames) if frames.is_empty() => continue,
+                    Ok(frames) => return Some(Ok(frames)),
+                    Err(TruncatedStream) => return Some(self.truncate().await),
                 },
                 Ok(Next::CaughtUp) => {
                     if let Some(frames) = self.end_at_wait().await {
@@ -127,8 +142,8 @@ impl<E: Encode> FrameStream<E> {
         }
     }
 
-    fn encode(&mut self, slice: &Slice) -> Bytes {
-        let (frames, is_last) = self.encoder.encode(slice);
+    async fn encode(&mut self, slice: &Slice) -> Result<Bytes, TruncatedStream> {
+        let (frames, is_last) = self.encoder.encode(slice).await?;
         self.subscriber.note_sent(slice.events().count());
         if is_last {
             self.phase = StreamPhase::Finished;
@@ -136,14 +151,14 @@ impl<E: Encode> FrameStream<E> {
         if !frames.is_empty() {
             self.heartbeat_at = self.subscriber.next_heartbeat();
         }
-        frames
+        Ok(frames)
     }
 
     /// Returns the last frames if the view's streams end at a wait and the run waits for the client's answer. The
     /// subscriber must have the run's newest event.
     async fn end_at_wait(&self) -> Option<Bytes> {
         let position = self.subscriber.position();
-        let frames = self.encoder.view().end_at_wait(position)?;
+        let frames = self.encoder.end_at_wait(position)?;
         match self.subscriber.context.reader.is_waiting_after(self.subscriber.topic.run_id, position.id).await {
             Ok(is_waiting) => is_waiting.then_some(frames),
             Err(error) => {

@@ -144,23 +144,31 @@ pub async fn stream_on(
 
 /// Returns the view of a run for a client of the wire: the requested mode, else the agent's.
 pub async fn view_of(wire: Wire, app: &App, run: &Run, requested: Option<StreamMode>) -> Result<View, Problem> {
-    // The native wire has `message.completed`, also if the run writes no deltas.
-    let is_native = wire == Wire::Native;
-    let defaults = match (requested, run.agent_id) {
-        (Some(StreamMode::Messages), _) => StreamDefaults::default(),
-        (Some(StreamMode::Events), _) | (None, None) if is_native => StreamDefaults::default(),
-        _ => app.relay().stream_defaults(run.id).await?,
-    };
-    let detail = match Detail::from(requested.unwrap_or(defaults.mode)) {
-        Detail::All if !is_native && !defaults.writes_deltas => Detail::NoDeltas,
-        detail => detail,
-    };
-    let view = View::of(run, wire, detail);
+    let view = View::of(run, wire, detail_of(app, run, requested, wire == Wire::Native).await?);
     if wire != Wire::Agent {
         return Ok(view);
     }
     let plan = app.relay().earlier_plan(run).await?;
     Ok(View { plan, ..view })
+}
+
+/// Returns how much of a run a client sees: the requested mode, else the agent's. The native wire has `message.completed`, also if
+/// the run writes no deltas.
+pub async fn detail_of(
+    app: &App,
+    run: &Run,
+    requested: Option<StreamMode>,
+    is_native: bool,
+) -> Result<Detail, Problem> {
+    let defaults = match (requested, run.agent_id) {
+        (Some(StreamMode::Messages), _) => StreamDefaults::default(),
+        (Some(StreamMode::Events), _) | (None, None) if is_native => StreamDefaults::default(),
+        _ => app.relay().stream_defaults(run.id).await?,
+    };
+    Ok(match Detail::from(requested.unwrap_or(defaults.mode)) {
+        Detail::All if !is_native && !defaults.writes_deltas => Detail::NoDeltas,
+        detail => detail,
+    })
 }
 
 /// Returns the stream of a view after a prefix, or 204 if the client has all of it.
@@ -195,7 +203,7 @@ pub fn event_stream(run_id: Uuid, frames: Body) -> Response {
     (headers, frames).into_response()
 }
 
-fn run_header(run_id: Uuid) -> (HeaderName, HeaderValue) {
+pub fn run_header(run_id: Uuid) -> (HeaderName, HeaderValue) {
     let value = HeaderValue::from_str(&run_id.to_string()).expect("an id is a header value");
     (HeaderName::from_static("x-run-id"), value)
 }

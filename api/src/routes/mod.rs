@@ -1,6 +1,7 @@
 //! The whole HTTP surface on one page. Each noun has a file; each handler extracts, calls a use case of `app`, and
 //! responds.
 
+mod ag_ui;
 mod agent_stream;
 mod agents;
 mod ai_chat;
@@ -27,6 +28,7 @@ mod server;
 mod sessions;
 mod snapshot;
 mod text_stream;
+mod thread;
 mod trace;
 mod users;
 mod workspace;
@@ -105,6 +107,8 @@ fn routes(max_chat_body: usize) -> OpenApiRouter<Arc<App>> {
     // A chat's body has the whole conversation and its files.
     let chat = OpenApiRouter::new()
         .routes(routes!(ai_chat::post))
+        .routes(routes!(ag_ui::post))
+        .routes(routes!(ag_ui::post_to_agent))
         .layer(DefaultBodyLimit::max(max_chat_body))
         .layer(Extension(BodyLimit(max_chat_body)));
     OpenApiRouter::<Arc<App>>::with_openapi(document::base())
@@ -165,6 +169,8 @@ fn routes(max_chat_body: usize) -> OpenApiRouter<Arc<App>> {
         .routes(routes!(text_stream::post))
         .routes(routes!(chat_stream::post))
         .routes(routes!(agent_stream::post))
+        .routes(routes!(ag_ui::follow_run))
+        .routes(routes!(ag_ui::follow_thread))
         .routes(routes!(ai_chat::stream))
         .routes(routes!(ai_chat::stop))
         .routes(routes!(ai_chat::messages))

@@ -2,8 +2,9 @@
 //!
 //! A wire is a pure projection. The frames of an event depend only on the view, the event and the position before it.
 //! So they are equal on every connection, and the relay encodes them once for all subscribers with one view. `reader`
-//! is for the wires that show text to a reader. `durable` is no projection.
+//! is for the wires that show text to a reader. `ag_ui` is a fold with a state, and `durable` is no projection.
 
+pub mod ag_ui;
 mod agent;
 mod agent_file;
 pub mod ai_sdk;

@@ -2,25 +2,22 @@
 
 use std::sync::Arc;
 
-use axum::{body::Body, http::StatusCode, response::Response};
-use holdfast_shared::{
-    agent::StreamMode, approval::ApprovalStatus, approval::Decision, run::Run, tool::ToolCallStatus,
-};
+use axum::{body::Body, response::Response};
+use holdfast_shared::agent::StreamMode;
 
-use super::{
-    answer_with, chat::ChatTarget, filter::FilteredView, no_content, outline::Outline, request::PartAnswer,
-    segment::Segment,
-};
+use super::{answer_with, chat::ChatTarget, filter::FilteredView, no_content, segment::Segment};
 use crate::{
     app::App,
     auth::Caller,
     problem::Problem,
-    routes::events::view_of,
+    routes::{
+        events::view_of,
+        thread::{Outline, PartAnswer, answer_questions},
+    },
     wire::{Wire, ai_sdk},
 };
 
-/// Answers the open questions and returns the message's stream from the pause at which the run asked them. It does not
-/// trust the parts about a call: the answer applies to the stored call, and the first answer counts.
+/// Answers the open questions and returns the message's stream from the pause at which the run asked them.
 pub async fn answer(
     app: &Arc<App>,
     caller: &Caller,
@@ -41,7 +38,7 @@ pub async fn answer(
     let pause = pause.ok_or_else(|| Problem::run_not_waiting(run.id))?;
     // Order matters: the limit on streams refuses the request before the first answer.
     let stream = app.streams().open(caller)?;
-    submit(app, caller, &run, answers).await?;
+    answer_questions(app, caller, &run, answers).await?;
     let view = view_of(Wire::AiSdk, app, &run, mode).await?;
     let Some(subscriber) = app.relay().open(&caller.owner, &run, pause, stream).await? else {
         return Ok(no_content());
@@ -52,48 +49,4 @@ pub async fn answer(
     let frames = subscriber.into_frames(start, view);
     let segment = Segment { run_id: run.id, pauses_before };
     Ok(answer_with(segment, Body::from_stream(frames)))
-}
-
-async fn submit(app: &Arc<App>, caller: &Caller, run: &Run, answers: Vec<PartAnswer>) -> Result<(), Problem> {
-    let approvals = app.storage().approvals(run.id).await?;
-    let calls = app.storage().tool_calls(run.id).await?;
-    // Clients repeat an answer until the call has an end, which an abandoned call never has.
-    let is_abandoned =
-        |call_id: &str| calls.iter().any(|call| call.call_id == call_id && call.status == ToolCallStatus::Abandoned);
-    let call_of = |answer: &PartAnswer| match answer {
-        PartAnswer::Approval { id, .. } => {
-            approvals.iter().find(|approval| approval.id == *id).map(|approval| &approval.call_id)
-        }
-        PartAnswer::Result { call_id, .. } => calls.iter().map(|call| &call.call_id).find(|id| *id == call_id),
-    };
-    if answers.iter().filter_map(call_of).any(|call_id| is_abandoned(call_id)) {
-        return Err(Problem::run_not_waiting(run.id));
-    }
-    let is_open = |answer: &PartAnswer| match answer {
-        PartAnswer::Approval { id, .. } => {
-            approvals.iter().any(|approval| approval.id == *id && approval.status == ApprovalStatus::Pending)
-        }
-        PartAnswer::Result { call_id, .. } => {
-            calls.iter().any(|call| call.call_id == *call_id && call.status == ToolCallStatus::Client)
-        }
-    };
-    for answer in answers.into_iter().filter(is_open) {
-        let result = match answer {
-            PartAnswer::Approval { id, approved, reason } => {
-                let decision =
-                    if approved { Decision::Approve { edited_input: None, reason } } else { Decision::Deny { reason } };
-                app.decide(caller, run.id, id, decision).await
-            }
-            PartAnswer::Result { call_id, result } => {
-                app.complete_client_call(&caller.owner, run.id, call_id, result).await
-            }
-        };
-        match result {
-            Ok(_) => {}
-            // Another request answered first.
-            Err(problem) if problem.status == StatusCode::CONFLICT => {}
-            Err(problem) => return Err(problem),
-        }
-    }
-    Ok(())
 }

@@ -14,7 +14,6 @@ use holdfast_shared::{
 use super::{
     answer_with,
     chat::ChatTarget,
-    files::content_of,
     follow,
     request::{UiChatBody, UserMessage},
     segment::Segment,
@@ -25,7 +24,7 @@ use crate::{
     extract::idempotency_key,
     problem::Problem,
     relay::Subscriber,
-    routes::{checked_options, events::view_of},
+    routes::{checked_options, events::view_of, thread::content_of},
     wire::Wire,
 };
 

@@ -14,7 +14,7 @@ use crate::{
     auth::{Caller, MAX_NAME_CHARS, is_name},
     extract,
     problem::Problem,
-    routes::default_target,
+    routes::{default_target, thread::find_thread},
 };
 
 /// The chat that a request addresses.
@@ -35,7 +35,7 @@ impl ChatTarget {
         if !is_name(&name) {
             return Err(Problem::invalid_body(format!("The id of a chat has 1 to {MAX_NAME_CHARS} characters.")));
         }
-        let conversation = find(app, caller, &name).await?;
+        let conversation = find_thread(app, caller, &name).await?;
         let target = match &conversation {
             Some(conversation) if extract::id(&name) == Ok(conversation.id) => Target::Existing(conversation.id),
             _ => Target::Named { handle: Handle::Chat(name.clone()), agent_id },
@@ -48,22 +48,4 @@ impl ChatTarget {
         let id = self.conversation.as_ref().map(|conversation| conversation.id);
         id.ok_or_else(|| Problem::conversation_not_found(&self.name))
     }
-}
-
-/// Returns the caller's conversation with this id or chat name, if any.
-pub async fn find(app: &App, caller: &Caller, id: &str) -> Result<Option<Conversation>, Problem> {
-    if let Ok(id) = extract::id(id)
-        && let Some(conversation) = app.storage().conversation(&caller.owner, id).await?
-    {
-        return Ok(Some(conversation));
-    }
-    if !is_name(id) {
-        return Ok(None);
-    }
-    Ok(app.storage().find_conversation(&caller.owner, &Handle::Chat(id.to_owned())).await?)
-}
-
-/// Returns the beginning of an id, for error texts.
-pub fn truncated_id(id: &str) -> String {
-    id.chars().take(64).collect()
 }

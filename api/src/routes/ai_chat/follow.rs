@@ -15,19 +15,16 @@ use holdfast_shared::{
     run::{Run, RunStatus},
 };
 
-use super::{
-    answer_with, chat,
-    filter::{FilteredView, LogFilter},
-    no_content,
-    outline::Outline,
-    segment::Segment,
-};
+use super::{answer_with, filter::FilteredView, no_content, segment::Segment};
 use crate::{
     app::App,
     auth::Caller,
     problem::Problem,
     relay::TruncatedStream,
-    routes::events::{unsent, view_of},
+    routes::{
+        events::{unsent, view_of},
+        thread::{LogFilter, Outline, find_thread},
+    },
     wire::{LogPosition, View, Wire, ai_sdk},
 };
 
@@ -185,7 +182,7 @@ impl Bounds {
 
 /// Returns the run of a chat's last answer, which may be unfinished.
 async fn last_run(app: &App, caller: &Caller, id: &str) -> Result<Option<Run>, Problem> {
-    let Some(conversation) = chat::find(app, caller, id).await? else { return Ok(None) };
+    let Some(conversation) = find_thread(app, caller, id).await? else { return Ok(None) };
     Ok(app.storage().last_run(&caller.owner, conversation.id).await?)
 }
 

@@ -2,20 +2,25 @@
 
 use std::sync::Arc;
 
-use axum::http::StatusCode;
 use holdfast_shared::{
-    event_id::EventId,
     file::{ContentPart, parts_of_message},
     message::{Content, Message, Role},
-    parts::{MessageParts, PartsBuilder},
     plan::Plan,
     storage::{HistoryMessage, StoredAnswer},
 };
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::files::FILES;
-use crate::{app::App, auth::Caller, problem::Problem, routes::history_size, wire::ai_sdk::UiMessage};
+use crate::{
+    app::App,
+    auth::Caller,
+    problem::Problem,
+    routes::{
+        history_size,
+        thread::{FILES, parts_of_answer},
+    },
+    wire::ai_sdk::UiMessage,
+};
 
 /// Returns the newest messages of a conversation, oldest first, up to the size of a history.
 pub async fn of(app: &Arc<App>, caller: &Caller, conversation_id: Uuid) -> Result<Vec<UiMessage>, Problem> {
@@ -70,42 +75,10 @@ fn add_plans(messages: &mut [UiMessage], plans: Vec<Plan>) {
     }
 }
 
-/// Returns the answer of a run from its parts. A run that an older version ended has none: they are folded from its
-/// events, or from its trace if the events have expired. `None` if it has no trace either.
+/// Returns the answer of a run; `None` if nothing is left of it.
 async fn answer_of(app: &App, answer: &StoredAnswer, text: &str) -> Result<Option<UiMessage>, Problem> {
-    let folded = match &answer.parts {
-        Some(parts) => return Ok(Some(UiMessage::of_answer(answer, parts, text))),
-        None => folded(app, answer, text).await?,
-    };
-    let parts = match folded {
-        Some(parts) => parts,
-        None => match app.storage().trace(answer.run_id).await? {
-            trace if trace.is_empty() => return Ok(None),
-            trace => MessageParts::of_trace(answer.finished_at.timestamp_millis(), &trace, &answer.calls),
-        },
-    };
-    Ok(Some(UiMessage::of_answer(answer, &parts, text)))
-}
-
-/// Folds a run's events into parts; `None` if the events have expired.
-async fn folded(app: &App, answer: &StoredAnswer, text: &str) -> Result<Option<MessageParts>, Problem> {
-    let (mut log, mut builder) = (app.relay().pages(answer.run_id, EventId::ORIGIN), PartsBuilder::default());
-    let mut ended_ms = answer.finished_at.timestamp_millis();
-    // It reads page by page, because a log may be far larger than its message.
-    loop {
-        match log.next().await {
-            Ok(Some(events)) => {
-                ended_ms = events.last().map_or(ended_ms, |event| event.at_ms);
-                events.iter().for_each(|event| builder.push(event));
-            }
-            Ok(None) => break,
-            Err(problem) if problem.status == StatusCode::GONE => return Ok(None),
-            Err(problem) => return Err(problem),
-        }
-    }
-    let mut parts = builder.into_parts(ended_ms);
-    parts.complete_text(text);
-    Ok(Some(parts))
+    let parts = parts_of_answer(app, answer, text).await?;
+    Ok(parts.map(|parts| UiMessage::of_answer(answer, &parts, text)))
 }
 
 /// Returns a stored message without parts: a user's message, a card, or an answer of which nothing else is left.

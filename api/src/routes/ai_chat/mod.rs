@@ -2,17 +2,15 @@
 //!
 //! `request` reads a body, `ask` posts a user's message, and `answer` answers a waiting run. `follow` resumes a stream,
 //! `history` returns a chat's messages, and `chat` finds the conversation of a client's id. Streams end where a run waits,
-//! and clients count their chunks: `segment` names the part of a run between two waits, `outline` finds the waits in a
-//! log, and `filter` leaves out superseded events.
+//! and clients count their chunks: `segment` names the part of a run between two waits, and `filter` leaves out
+//! superseded events.
 
 mod answer;
 mod ask;
 mod chat;
-mod files;
 mod filter;
 mod follow;
 mod history;
-mod outline;
 mod request;
 mod segment;
 
@@ -27,7 +25,11 @@ use axum::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::{WireQuery, events::event_stream};
+use super::{
+    WireQuery,
+    events::event_stream,
+    thread::{find_thread, truncated_id},
+};
 use crate::{
     app::App,
     auth::Caller,
@@ -126,8 +128,8 @@ pub async fn stop(
     caller: Caller,
     Path(id): Path<String>,
 ) -> Result<Json<StopResult>, Problem> {
-    let found = chat::find(&app, &caller, &id).await?;
-    let conversation = found.ok_or_else(|| Problem::conversation_not_found(chat::truncated_id(&id)))?;
+    let found = find_thread(&app, &caller, &id).await?;
+    let conversation = found.ok_or_else(|| Problem::conversation_not_found(truncated_id(&id)))?;
     for run_id in app.storage().unfinished_runs(&caller.owner, conversation.id).await? {
         app.cancel(&caller.owner, run_id).await?;
     }
@@ -143,7 +145,7 @@ pub async fn messages(
     caller: Caller,
     Path(id): Path<String>,
 ) -> Result<Json<Vec<UiMessage>>, Problem> {
-    match chat::find(&app, &caller, &id).await? {
+    match find_thread(&app, &caller, &id).await? {
         Some(conversation) => history::of(&app, &caller, conversation.id).await.map(Json),
         None => Ok(Json(Vec::new())),
     }

@@ -14,6 +14,7 @@ use uuid::Uuid;
 use crate::{
     auth::{MAX_NAME_CHARS, is_name},
     problem::Problem,
+    routes::thread::{PartAnswer, UiPart},
 };
 
 /// The route ignores unknown fields.
@@ -76,37 +77,6 @@ pub struct UserMessage {
     /// The client's name for the message.
     pub id: Option<String>,
     pub parts: Vec<UiPart>,
-}
-
-/// A part of a user's message that the model gets.
-#[derive(Deserialize)]
-#[serde(tag = "type", rename_all = "lowercase")]
-pub enum UiPart {
-    Text {
-        text: String,
-    },
-    File {
-        /// The name of the file, if the client knows one.
-        filename: Option<String>,
-        /// The contents as a data URL, or the address of a file of this server.
-        url: String,
-    },
-}
-
-/// The answer in a part of an assistant's message.
-pub enum PartAnswer {
-    Approval { id: Uuid, approved: bool, reason: Option<String> },
-    Result { call_id: String, result: ClientResult },
-}
-
-impl PartAnswer {
-    /// Returns the id of the question, as the run log has it.
-    pub fn question(&self) -> String {
-        match self {
-            Self::Approval { id, .. } => id.to_string(),
-            Self::Result { call_id, .. } => call_id.clone(),
-        }
-    }
 }
 
 #[derive(Deserialize)]
@@ -213,7 +183,7 @@ fn answers_of(parts: &[Value]) -> Result<Vec<PartAnswer>, Problem> {
                 if reason.as_ref().is_some_and(|reason| reason.contains('\0')) {
                     return Err(Problem::invalid_content());
                 }
-                PartAnswer::Approval { id, approved, reason }
+                PartAnswer::Approval { id, approved, reason, edited_input: None }
             }
             ("output-available", _) if has_nul(&output) => return Err(Problem::invalid_content()),
             ("output-available", _) => {

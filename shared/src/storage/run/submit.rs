@@ -74,6 +74,12 @@ impl Storage {
         self.database.transact(DOING, look_up).await
     }
 
+    /// Returns the owner's run of an idempotency key.
+    pub async fn run_of_key(&self, owner: &str, key: &str) -> Result<Option<Uuid>, Error> {
+        let known = self.database.fetch_optional::<(Uuid,)>("find the run of a key", KNOWN_KEY, args![owner, key]);
+        Ok(known.await?.map(|row| row.0))
+    }
+
     /// Commits message and run, or returns the refusal. A repeated request returns the first run, despite all quotas.
     pub async fn submit(&self, owner: &str, quotas: &Quotas, new: &NewRun) -> Result<SubmitOutcome, Error> {
         let quotas = &self.quotas_to_check(owner, *quotas, new.bytes()).await?;

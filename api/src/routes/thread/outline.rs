@@ -7,10 +7,31 @@ use holdfast_shared::{
 };
 use uuid::Uuid;
 
-use super::filter::LogFilter;
 use crate::{app::App, problem::Problem};
 
-/// The facts of a log that the AI SDK's routes need before they stream it.
+/// The part of a log that a stream shows.
+#[derive(Debug, Clone, Default)]
+pub struct LogFilter {
+    /// Events to skip: those after the first and before the second of each pair.
+    pub left_out: Vec<(EventId, EventId)>,
+    /// The pause at which the stream ends, if the run has continued after it.
+    pub until: Option<EventId>,
+}
+
+impl LogFilter {
+    /// Returns whether the filter leaves out the event.
+    pub fn leaves_out(&self, id: EventId) -> bool {
+        self.left_out.iter().any(|(base, until)| id > *base && id < *until)
+    }
+
+    /// Returns the event after which the filter passes all others.
+    pub fn end(&self) -> EventId {
+        let left_out = self.left_out.iter().map(|(_, until)| *until).max();
+        left_out.max(self.until).unwrap_or(EventId::ORIGIN)
+    }
+}
+
+/// The facts of a log that the routes of front ends need before they stream it.
 #[derive(Debug, Default)]
 pub struct Outline {
     /// The events after which the run waited, or waits.

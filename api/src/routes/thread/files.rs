@@ -7,16 +7,31 @@ use bytes::Bytes;
 use futures::stream;
 use holdfast_shared::{file::UserContent, file_name::plain_name, idempotency::IdempotencyKey, storage::NewFile};
 use percent_encoding::percent_decode_str;
+use serde::Deserialize;
 use tokio::task::spawn_blocking;
 use uuid::Uuid;
 
-use super::request::UiPart;
 use crate::{
     app::{App, ContentInput, PartInput, UploadRange},
     auth::Caller,
     extract,
     problem::Problem,
 };
+
+/// A part of a user's message that the model gets.
+#[derive(Deserialize)]
+#[serde(tag = "type", rename_all = "lowercase")]
+pub enum UiPart {
+    Text {
+        text: String,
+    },
+    File {
+        /// The name of the file, if the client knows one.
+        filename: Option<String>,
+        /// The contents as a data URL, or the address of a file of this server.
+        url: String,
+    },
+}
 
 /// The path of a file, before its id.
 pub const FILES: &str = "/v1/files/";

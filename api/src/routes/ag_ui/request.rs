@@ -1,0 +1,245 @@
+//! The body of a request, `RunAgentInput`: finds the requested action from its newest message and its answers.
+
+use std::collections::HashMap;
+
+use holdfast_shared::{
+    context::AgentContext,
+    run::SubmitMode,
+    storable::has_nul,
+    storage::ClientResult,
+    tool::{ClientTool, any_object},
+};
+use serde::Deserialize;
+use serde_json::{Value, value::RawValue};
+use uuid::Uuid;
+
+use crate::{
+    auth::{MAX_NAME_CHARS, is_name},
+    problem::Problem,
+    routes::thread::{PartAnswer, UiPart},
+};
+
+/// The route ignores unknown fields.
+#[derive(Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RunAgentInput {
+    /// The client's name for the thread, or the id of a conversation. An unknown name creates a conversation.
+    pub thread_id: String,
+    /// The client's name for the run. A repeated request has the same.
+    pub run_id: String,
+    /// The server reads the last ones, because it has the history.
+    #[serde(default)]
+    #[schema(value_type = Vec<Object>)]
+    messages: Vec<Box<RawValue>>,
+    /// Tools that the front end executes.
+    #[serde(default)]
+    tools: Vec<AgUiTool>,
+    #[serde(default)]
+    forwarded_props: Option<ForwardedProps>,
+    /// The answers to the interrupts of the thread.
+    #[serde(default)]
+    resume: Option<Vec<ResumeEntry>>,
+}
+
+#[derive(Deserialize, utoipa::ToSchema)]
+struct AgUiTool {
+    name: String,
+    #[serde(default)]
+    description: String,
+    #[serde(default)]
+    #[schema(value_type = Option<Object>)]
+    parameters: Option<Value>,
+}
+
+/// The fields that the client passes on for this server.
+#[derive(Default, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+struct ForwardedProps {
+    /// Where in its application the user is, as on the agent stream.
+    context: Option<AgentContext>,
+    /// The effect on an unfinished run of the conversation, as for `POST /v1/conversations/{id}/messages`.
+    mode: Option<SubmitMode>,
+}
+
+#[derive(Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+struct ResumeEntry {
+    interrupt_id: String,
+    status: ResumeStatus,
+    #[serde(default)]
+    #[schema(value_type = Option<Object>)]
+    payload: Option<Value>,
+}
+
+#[derive(Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "lowercase")]
+enum ResumeStatus {
+    Resolved,
+    Cancelled,
+}
+
+/// The action that a request asks for.
+pub enum AgUiAction {
+    /// Post a user's message.
+    Ask { message_id: Option<String>, parts: Vec<UiPart> },
+    /// Answer the questions of a waiting run.
+    Answer(Vec<PartAnswer>),
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct InputMessage {
+    id: Option<String>,
+    role: String,
+    #[serde(default)]
+    content: Value,
+    tool_call_id: Option<String>,
+    error: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(tag = "type", rename_all = "lowercase")]
+enum InputPart {
+    Text {
+        text: String,
+    },
+    Image {
+        source: PartSource,
+    },
+    Document {
+        source: PartSource,
+    },
+    #[serde(other)]
+    Other,
+}
+
+#[derive(Deserialize)]
+#[serde(tag = "type", rename_all = "lowercase", rename_all_fields = "camelCase")]
+enum PartSource {
+    Data { value: String, mime_type: String },
+    Url { value: String },
+    File { value: String },
+}
+
+impl RunAgentInput {
+    /// Returns the tools of the front end.
+    pub fn client_tools(&self) -> Vec<ClientTool> {
+        let tool = |tool: &AgUiTool| ClientTool {
+            name: tool.name.clone(),
+            description: tool.description.clone(),
+            input_schema: tool.parameters.clone().unwrap_or_else(any_object),
+        };
+        self.tools.iter().map(tool).collect()
+    }
+
+    pub fn context(&self) -> Option<AgentContext> {
+        self.forwarded_props.as_ref()?.context.clone()
+    }
+
+    pub fn mode(&self) -> SubmitMode {
+        self.forwarded_props.as_ref().and_then(|props| props.mode).unwrap_or_default()
+    }
+
+    /// Returns the action that the request asks for. Fails if the body is invalid.
+    pub fn action(&self) -> Result<AgUiAction, Problem> {
+        for (field, name) in [("threadId", &self.thread_id), ("runId", &self.run_id)] {
+            if !is_name(name) {
+                return Err(Problem::invalid_body(format!("{field} has 1 to {MAX_NAME_CHARS} characters.")));
+            }
+        }
+        if let Some(entries) = self.resume.as_ref().filter(|entries| !entries.is_empty()) {
+            return entries.iter().map(ResumeEntry::answer).collect::<Result<_, _>>().map(AgUiAction::Answer);
+        }
+        let Some(newest) = self.messages.last() else {
+            return Err(Problem::invalid_body("messages has no message, and resume has no answer."));
+        };
+        let newest = read(newest)?;
+        match newest.role.as_str() {
+            "user" => {
+                let message_id = newest.id.filter(|id| is_name(id));
+                Ok(AgUiAction::Ask { message_id, parts: parts_of(newest.content)? })
+            }
+            "tool" => self.results().map(AgUiAction::Answer),
+            role => Err(Problem::invalid_body(format!(
+                "The newest message must have the role user, or the role tool and the result of a call; its role is {role:?}."
+            ))),
+        }
+    }
+
+    /// Returns the results at the end of the messages, each call's newest.
+    fn results(&self) -> Result<Vec<PartAnswer>, Problem> {
+        let mut results: HashMap<String, ClientResult> = HashMap::new();
+        for message in self.messages.iter().rev() {
+            let InputMessage { role, content, tool_call_id, error, .. } = read(message)?;
+            let ("tool", Some(call_id)) = (role.as_str(), tool_call_id) else { break };
+            let output = content.as_str().map_or_else(|| content.to_string(), str::to_owned);
+            let result = error.map_or(ClientResult::Output(output), ClientResult::Error);
+            let (ClientResult::Output(text) | ClientResult::Error(text)) = &result;
+            if text.contains('\0') {
+                return Err(Problem::invalid_content());
+            }
+            results.entry(call_id).or_insert(result);
+        }
+        Ok(results.into_iter().map(|(call_id, result)| PartAnswer::Result { call_id, result }).collect())
+    }
+}
+
+impl ResumeEntry {
+    fn answer(&self) -> Result<PartAnswer, Problem> {
+        let id = Uuid::try_parse(&self.interrupt_id)
+            .map_err(|_| Problem::invalid_body("An interruptId of resume is none of this server's."))?;
+        let payload = self.payload.as_ref().unwrap_or(&Value::Null);
+        if has_nul(payload) {
+            return Err(Problem::invalid_content());
+        }
+        let approved = match self.status {
+            ResumeStatus::Cancelled => false,
+            // Some front ends answer with a bare boolean.
+            ResumeStatus::Resolved => payload["approved"].as_bool().or_else(|| payload.as_bool()).ok_or_else(|| {
+                Problem::invalid_body(
+                    "The payload of a resolved interrupt is an object such as {\"approved\": true, \"reason\": \"…\"}.",
+                )
+            })?,
+        };
+        let reason = payload["reason"].as_str().map(str::to_owned);
+        let edited_input = payload.get("input").filter(|input| input.is_object()).cloned();
+        Ok(PartAnswer::Approval { id, approved, reason, edited_input })
+    }
+}
+
+fn read(message: &RawValue) -> Result<InputMessage, Problem> {
+    serde_json::from_str(message.get())
+        .map_err(|error| Problem::invalid_body(format!("A message is none of the protocol: {error}.")))
+}
+
+/// Returns the texts and files of a user's message. Fails for a part that this server does not take.
+fn parts_of(content: Value) -> Result<Vec<UiPart>, Problem> {
+    let parts = match content {
+        Value::String(text) => return Ok(vec![UiPart::Text { text }]),
+        Value::Array(parts) => parts,
+        _ => return Err(Problem::invalid_body("The content of a message is a text or a list of parts.")),
+    };
+    let part = |part: Value| {
+        let part = InputPart::deserialize(part)
+            .map_err(|error| Problem::invalid_body(format!("A part of the message is invalid: {error}.")))?;
+        match part {
+            InputPart::Text { text } => Ok(UiPart::Text { text }),
+            InputPart::Image { source } | InputPart::Document { source } => {
+                Ok(UiPart::File { filename: None, url: source.into_url() })
+            }
+            InputPart::Other => Err(Problem::unsupported_part("part that is no text, image or document")),
+        }
+    };
+    parts.into_iter().map(part).collect()
+}
+
+impl PartSource {
+    /// Returns the address of the file: its contents, or its place on this server.
+    fn into_url(self) -> String {
+        match self {
+            Self::Data { value, mime_type } => format!("data:{mime_type};base64,{value}"),
+            Self::Url { value } => value,
+            Self::File { value } => format!("/v1/files/{value}"),
+        }
+    }
+}

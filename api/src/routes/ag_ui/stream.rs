@@ -1,0 +1,163 @@
+//! One client's stream of a run: a fold of the run's log from its start, of which the client gets what it has not got yet.
+
+use std::sync::Arc;
+
+use axum::{body::Body, response::Response};
+use bytes::Bytes;
+use holdfast_shared::{event::Event, event_id::EventId, run::Run};
+
+use super::history;
+use crate::{
+    app::App,
+    problem::Problem,
+    relay::{Encode, Slice, Subscriber, TruncatedStream},
+    routes::events::event_stream,
+    wire::{
+        Block, LogPosition,
+        ag_ui::{AgUiEvent, AgUiFold, AgUiMessage, AgUiView, FrameId, write_frames},
+    },
+};
+
+/// The stream of a client.
+pub struct AgUiStream {
+    app: Arc<App>,
+    owner: String,
+    run: Arc<Run>,
+    view: AgUiView,
+    fold: AgUiFold,
+    /// The last frame that the client has.
+    seen: FrameId,
+    /// The pause at which the stream ends, if the run has continued after it.
+    until: Option<EventId>,
+    /// The messages of the thread before the run's answer, for a client that has none of them.
+    history: Option<Vec<AgUiMessage>>,
+}
+
+impl AgUiStream {
+    /// Begins the stream of a client that has the frame `seen` and all before it.
+    pub fn after(seen: FrameId, app: &Arc<App>, owner: &str, run: &Arc<Run>, view: AgUiView) -> Self {
+        let fold = AgUiFold::of_answer(run.output_message_id);
+        Self {
+            app: Arc::clone(app),
+            owner: owner.to_owned(),
+            run: Arc::clone(run),
+            view,
+            fold,
+            seen,
+            until: None,
+            history: None,
+        }
+    }
+
+    /// Begins with the messages of the thread before the run's answer.
+    pub fn with_history(self, messages: Vec<AgUiMessage>) -> Self {
+        Self { history: Some(messages), ..self }
+    }
+
+    /// Ends the stream at a pause that the run has passed.
+    pub fn until(self, pause: Option<EventId>) -> Self {
+        Self { until: pause, ..self }
+    }
+
+    /// Returns whether the client has all frames of an ended run.
+    pub fn has_all(&self, run: &Run) -> bool {
+        self.seen.event >= run.last_event_id && self.seen != FrameId::START
+    }
+
+    /// Returns the response. The subscriber must be at the log's start.
+    pub fn into_response(self, subscriber: Subscriber) -> Response {
+        let run_id = self.run.id;
+        event_stream(run_id, Body::from_stream(subscriber.into_frames(Vec::new(), self)))
+    }
+
+    /// Returns whether the client gets the frames that all clients with its view share.
+    fn shares(&self, slice: &Slice) -> bool {
+        let (first, mut last) = (slice.first().id, self.fold.last());
+        let begins = last >= self.seen.event && self.view.after.is_none_or(|pause| first > pause);
+        let mut continues = |event: &Event| {
+            let before = std::mem::replace(&mut last, event.id);
+            event.base.is_none_or(|base| base >= before) && self.until != Some(event.id)
+        };
+        begins && self.history.is_none() && slice.events().all(&mut continues)
+    }
+
+    /// Appends the frames of an event that the client has not got yet. Returns whether the stream ends with them.
+    async fn push(&mut self, buffer: &mut Vec<u8>, event: &Event) -> Result<bool, Problem> {
+        let first = FrameId { event: event.id, number: 0 };
+        // The client may have events that the log has lost with their worker.
+        let has_lost = event.base.is_some() && self.seen.event > self.fold.last() && self.seen.event < event.id;
+        let frames = if has_lost || self.fold.is_superseded_by(&self.view, event) {
+            let base = history::base_of(&self.app, &self.owner, &self.run, &self.view, event).await?;
+            self.fold.restart(&self.view, base, event)
+        } else {
+            self.fold.push(&self.view, event)
+        };
+        if self.view.after.is_none_or(|pause| event.id > pause) {
+            self.write(buffer, first, &frames);
+        }
+        if let Some(messages) = self.history.take() {
+            self.write(buffer, self.fold.next_frame(), &[AgUiEvent::MessagesSnapshot { messages }]);
+        }
+        if self.view.after == Some(event.id) {
+            let mut id = self.fold.next_frame();
+            id.number += self.fold.pause(&self.view).len() as u32;
+            self.write(buffer, id, &[self.view.started()]);
+            // The stream before the pause has ended what was open.
+            self.fold.closing();
+        }
+        if self.until == Some(event.id) {
+            self.write(buffer, self.fold.next_frame(), &self.fold.pause(&self.view));
+        }
+        Ok(self.until == Some(event.id))
+    }
+
+    /// Appends the frames after the last one that the client has.
+    fn write(&self, buffer: &mut Vec<u8>, first: FrameId, events: &[AgUiEvent<'_>]) {
+        if first.event < self.seen.event {
+            return;
+        }
+        let is_behind = first.event == self.seen.event && first.number <= self.seen.number;
+        let had = if is_behind { self.seen.number - first.number } else { 0 };
+        let had = (had as usize + usize::from(is_behind)).min(events.len());
+        let first = FrameId { number: first.number + had as u32, ..first };
+        write_frames(buffer, first, &events[had..]);
+    }
+}
+
+impl Encode for AgUiStream {
+    /// A block with `retry:` alone is an event for some clients.
+    fn first_bytes(&self) -> &'static [u8] {
+        b""
+    }
+
+    fn reconnects(&self) -> bool {
+        false
+    }
+
+    async fn encode(&mut self, slice: &Slice) -> Result<(Bytes, bool), TruncatedStream> {
+        if self.shares(slice) {
+            return Ok((slice.folded(&self.view, &mut self.fold), slice.last().is_terminal()));
+        }
+        let mut buffer = Vec::new();
+        for event in slice.events() {
+            match self.push(&mut buffer, event).await {
+                Ok(false) => {}
+                Ok(true) => return Ok((buffer.into(), true)),
+                Err(problem) => {
+                    tracing::warn!(run.id = %self.run.id, problem.code, problem.detail, "failed to read the messages of a thread; its stream is truncated");
+                    return Err(TruncatedStream);
+                }
+            }
+        }
+        Ok((buffer.into(), slice.last().is_terminal()))
+    }
+
+    fn end_at_wait(&self, position: LogPosition) -> Option<Bytes> {
+        if position.block != Block::Waiting {
+            return None;
+        }
+        let mut buffer = Vec::new();
+        self.write(&mut buffer, self.fold.next_frame(), &self.fold.pause(&self.view));
+        Some(buffer.into())
+    }
+}

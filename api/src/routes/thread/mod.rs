@@ -1,0 +1,38 @@
+//! The parts that the routes of front ends share: a conversation by the client's name for it, the outline of a run's log, files in
+//! a body, answers to questions, and the parts of an answer.
+
+mod answers;
+mod files;
+mod outline;
+mod parts;
+
+use holdfast_shared::conversation::{Conversation, Handle};
+
+use crate::{
+    app::App,
+    auth::{Caller, is_name},
+    extract,
+    problem::Problem,
+};
+pub use answers::{PartAnswer, answer_questions};
+pub use files::{FILES, UiPart, content_of};
+pub use outline::{LogFilter, Outline};
+pub use parts::parts_of_answer;
+
+/// Returns the caller's conversation with this id, or with this name of a client, if any.
+pub async fn find_thread(app: &App, caller: &Caller, id: &str) -> Result<Option<Conversation>, Problem> {
+    if let Ok(id) = extract::id(id)
+        && let Some(conversation) = app.storage().conversation(&caller.owner, id).await?
+    {
+        return Ok(Some(conversation));
+    }
+    if !is_name(id) {
+        return Ok(None);
+    }
+    Ok(app.storage().find_conversation(&caller.owner, &Handle::Chat(id.to_owned())).await?)
+}
+
+/// Returns the beginning of an id, for error texts.
+pub fn truncated_id(id: &str) -> String {
+    id.chars().take(64).collect()
+}
