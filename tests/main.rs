@@ -4,6 +4,7 @@
 mod support;
 
 mod access;
+mod ag_ui;
 mod agent_plans;
 mod agent_stream;
 mod agents;

@@ -51,7 +51,7 @@ const HOMES: &[(&str, &[&str])] = &[
         "base64",
         &[
             "api/src/auth",
-            "api/src/routes/ai_chat/files.rs",
+            "api/src/routes/thread/files.rs",
             "worker/src/executor/attachments.rs",
             "worker/src/tools/returned.rs",
         ],
