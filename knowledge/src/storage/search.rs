@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, ops::Range};
 
-use futures::future::{try_join, try_join_all};
+use futures::future::try_join;
 use holdfast_shared::{
     agent::MAX_COLLECTIONS,
     database::{Error, args},
@@ -117,9 +117,16 @@ impl Knowledge {
         for (id, number, common_words, passages) in rows {
             let common_words = common_words.map(|common| common.0).unwrap_or_default();
             let collection = SearchedCollection { number, passages: passages as u64, common_words };
-            let of_vectors = vectors.iter().map(|vector| self.best_by_vector(id, vector, EACH));
+            // Order matters: a document moves to the model that comes last, and is found by one of the two.
+            let of_vectors = async {
+                let mut found = Vec::with_capacity(vectors.len());
+                for vector in vectors {
+                    found.push(self.best_by_vector(id, vector, EACH).await?);
+                }
+                Ok(found)
+            };
             let of_words = self.best_by_words(&collection, &words, EACH);
-            let (of_words, of_vectors) = try_join(of_words, try_join_all(of_vectors)).await?;
+            let (of_words, of_vectors) = try_join(of_words, of_vectors).await?;
             by_words.extend(of_words);
             by_vector.iter_mut().zip(of_vectors).for_each(|(found, of_vector)| found.extend(of_vector));
         }
