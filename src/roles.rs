@@ -11,7 +11,7 @@ use holdfast_shared::{
     queue::{self, Queue},
     rate_limit::{self, RateLimit},
     run_log::{self, Push, RunLog},
-    storage::{self, Storage},
+    storage::{self, Pgvector, Storage},
 };
 use holdfast_worker::{
     Children, Worker,
@@ -279,6 +279,13 @@ fn log_stores_and_model(stores: &Stores, storage: &Storage, settings: &ServerSet
             tracing::warn!("database: SQLite in memory; everything is lost when this process ends")
         }
         (None, Stores::ScaledOut { .. }) => tracing::info!("database: PostgreSQL, as DATABASE_URL says"),
+    }
+    match storage.pgvector() {
+        Pgvector::Ready => tracing::info!("pgvector: it searches collections beyond HOLDFAST_VECTOR_BYTES"),
+        Pgvector::WithoutTable => tracing::warn!(
+            "pgvector is in the database and not in use: run `holdfast migrate` with the same settings, then start the workers again"
+        ),
+        Pgvector::Missing => {}
     }
     let choice = settings.model.choice()?;
     match choice.provider {

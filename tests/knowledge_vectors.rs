@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
+use test_servers::Postgres;
 
 use crate::{
     in_both_modes, in_either_mode,
     knowledge::{HARBOUR, add, ask, code_of, collection, ingest, path_of, search, text_of},
-    support::{Client, Deployment, of_kind, until, upstream::TestUpstream},
+    support::{Client, Deployment, ScaledOut, of_kind, until, upstream::TestUpstream},
 };
 
 in_both_modes!(
@@ -49,11 +50,16 @@ fn paid(upstream: &TestUpstream, model: &str) -> BTreeMap<String, usize> {
 /// nearest passage of each comes first.
 async fn expect_found(client: &Client, collection: &str, document: &Value) {
     assert!(search(client, collection, BY_MEANING).await.is_empty());
+    let told = told(client, collection).await;
+    let passages = told[0]["passages"].as_array().unwrap();
+    assert!(passages.iter().take(2).any(|passage| passage["document"] == document["id"]), "{told:?}");
+}
+
+/// Returns the events with the passages for a question by meaning.
+async fn told(client: &Client, collection: &str) -> Vec<Value> {
     let run = ask(client, collection, &format!("{BY_MEANING} [tokens=1]")).await;
     let frames = client.events(run["id"].as_str().unwrap(), None).await.rest().await;
-    let told = of_kind(&frames, "context.retrieved");
-    let passages = told[0]["passages"].as_array().unwrap();
-    assert!(passages[..2].iter().any(|passage| passage["document"] == document["id"]), "{told:?}");
+    of_kind(&frames, "context.retrieved").into_iter().cloned().collect()
 }
 
 async fn documents(client: &Client, collection: &str) -> Vec<Value> {
@@ -198,4 +204,33 @@ async fn vectors_are_paid_once_and_find_what_words_do_not(deployment: Deployment
     let cited = &run["output_message"]["retrieval_context"]["documents"][0];
     let place = format!("?from={}&to={}", cited["start"], cited["end"]);
     assert!(text_of(&client, &added["document"], &place).await.contains("A berth costs"), "{run}");
+}
+
+#[tokio::test]
+async fn pgvector_finds_by_meaning_what_has_no_room_in_memory() {
+    let upstream = TestUpstream::start(&["fine"]).await;
+    let database = Postgres::database_for_pgvector();
+    let deployment = || {
+        let deployment = Deployment::of(ScaledOut::on(database.url().to_owned(), None));
+        embedding(deployment, &upstream).with("HOLDFAST_VECTOR_BYTES", 1)
+    };
+    let mut without = deployment();
+    let client = without.client();
+    let collection = collection(&client, "Ports").await;
+    let before = ingest(&client, &collection, "harbour.md", HARBOUR).await;
+    assert_eq!(before["vectors"], "complete");
+    assert!(told(&client, &collection).await.is_empty(), "words alone find passages");
+    drop(without);
+    database.execute("create extension vector");
+    let mut with = deployment();
+    let client = with.client();
+    until("the sweep has copied the vectors from before the extension", || async {
+        (!told(&client, &collection).await.is_empty()).then_some(())
+    })
+    .await;
+    expect_found(&client, &collection, &before).await;
+    client.delete(&path_of(&before)).await.unwrap();
+    assert!(told(&client, &collection).await.is_empty());
+    let after = ingest(&client, &collection, "harbour.md", HARBOUR).await;
+    expect_found(&client, &collection, &after).await;
 }

@@ -1,17 +1,21 @@
-//! The sweeps of files and of documents: files that nothing names, contents that no file has any more, and deleted
-//! documents.
+//! The sweeps of files and of documents: files that nothing names, contents that no file has any more, deleted documents,
+//! and vectors without a copy for pgvector.
 //!
 //! They have a task of their own, because a store that is slow or away must not hold up the end of runs. Each sweep has
 //! its own intervals, so it must not hold up the others either.
 
 use std::{error::Error, sync::Arc, time::Duration};
 
+use holdfast_shared::storage;
 use tokio_util::sync::CancellationToken;
 
 use crate::WorkerState;
 
 /// Time for which a process has the contents alone that it removes.
 const ALONE: Duration = Duration::from_secs(60);
+
+/// Documents without copies of their vectors that one statement finds.
+const UNCOPIED: usize = 20;
 
 /// Sweeps at each interval until `stop`.
 pub async fn sweep(shared: Arc<WorkerState>, stop: CancellationToken) {
@@ -21,6 +25,7 @@ pub async fn sweep(shared: Arc<WorkerState>, stop: CancellationToken) {
             at_each(interval, || delete_unnamed(&shared)),
             at_each(interval, || remove_contents(&shared)),
             at_each(interval, || remove_documents(&shared)),
+            at_each(interval, || copy_vectors(&shared)),
         )
     };
     // Removed contents that are not forgotten are removed again.
@@ -70,6 +75,24 @@ async fn remove_documents(shared: &WorkerState) {
                 return;
             }
         }
+    }
+}
+
+/// Copies vectors from before the extension pgvector was there, and those whose own run did not copy them.
+async fn copy_vectors(shared: &WorkerState) {
+    let copied = async {
+        loop {
+            let documents = shared.documents.documents_without_embeddings(UNCOPIED).await?;
+            if documents.is_empty() {
+                return Ok::<(), storage::Error>(());
+            }
+            for document_id in documents {
+                shared.documents.copy_vectors(document_id).await?;
+            }
+        }
+    };
+    if let Err(error) = copied.await {
+        tracing::warn!(error = &error as &dyn Error, "failed to copy vectors for pgvector; a later sweep tries again");
     }
 }
 

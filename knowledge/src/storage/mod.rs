@@ -2,6 +2,7 @@
 
 mod collections;
 mod documents;
+mod embeddings;
 mod extracted;
 mod ingestion;
 mod removal;
@@ -17,7 +18,7 @@ use std::sync::Arc;
 use holdfast_shared::{
     database::{Database, Sql},
     quotas::KnowledgeLimits,
-    storage::{BackEnd, Storage},
+    storage::{BackEnd, Pgvector, Storage},
 };
 
 use vector_memory::VectorMemory;
@@ -34,6 +35,7 @@ pub struct Knowledge {
     database: Database,
     limits: KnowledgeLimits,
     vectors: Arc<VectorMemory>,
+    has_pgvector: bool,
 }
 
 impl Knowledge {
@@ -41,7 +43,8 @@ impl Knowledge {
     /// memory.
     pub fn new(storage: &Storage, limits: KnowledgeLimits, vector_bytes: usize) -> Self {
         let vectors = Arc::new(VectorMemory::new(vector_bytes));
-        Self { database: storage.database().clone(), limits, vectors }
+        let has_pgvector = storage.pgvector() == Pgvector::Ready;
+        Self { database: storage.database().clone(), limits, vectors, has_pgvector }
     }
 }
 
@@ -53,8 +56,8 @@ macro_rules! may_read {
 }
 use may_read;
 
-/// Returns the name of each statement, with its text for the back end, which must be able to prepare it.
-pub fn statement_texts(back_end: BackEnd) -> Vec<(&'static str, String)> {
+/// Returns the name of each statement, with its text for the database, which must be able to prepare it.
+pub fn statement_texts(storage: &Storage) -> Vec<(&'static str, String)> {
     const FILES: &[&[Sql]] = &[
         collections::STATEMENTS,
         documents::STATEMENTS,
@@ -67,8 +70,9 @@ pub fn statement_texts(back_end: BackEnd) -> Vec<(&'static str, String)> {
         vectors::STATEMENTS,
         word_search::STATEMENTS,
     ];
-    let all = FILES.iter().flat_map(|file| file.iter().copied());
-    match back_end {
+    let of_pgvector = Some(embeddings::STATEMENTS).filter(|_| storage.pgvector() == Pgvector::Ready);
+    let all = FILES.iter().copied().chain(of_pgvector).flatten().copied();
+    match storage.back_end() {
         BackEnd::Postgres => all.map(|sql| (sql.name(), sql.for_postgres())).collect(),
         BackEnd::Sqlite | BackEnd::Memory => all.map(|sql| (sql.name(), sql.for_sqlite())).collect(),
     }

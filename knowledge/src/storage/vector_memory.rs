@@ -47,7 +47,7 @@ pub struct CollectionVectors {
     /// The state of the collection in which the vectors were read.
     pub state: VectorState,
     pub dimensions: usize,
-    /// True if the vectors have no room even alone, so none of them is here.
+    /// True if the vectors have no room, so none of them is here.
     pub is_too_large: bool,
     documents: BTreeMap<Uuid, Arc<VectorsOfDocument>>,
 }
@@ -212,10 +212,15 @@ impl CollectionVectors {
 }
 
 /// Returns a vector of length 1 with one byte for each dimension. All vectors have one scale, so their products can be
-/// compared; the scale keeps the usual sizes of hundreds of dimensions apart.
+/// compared.
 pub fn code(values: &[f32]) -> Vec<i8> {
-    let scale = 127.0 / (4.0 / (values.len().max(1) as f32).sqrt()).min(1.0);
+    let scale = scale(values.len());
     values.iter().map(|x| (x * scale).round().clamp(-127.0, 127.0) as i8).collect()
+}
+
+/// Returns the scale of vectors with so many dimensions, which keeps the usual sizes of hundreds of dimensions apart.
+pub fn scale(dimensions: usize) -> f32 {
+    127.0 / (4.0 / (dimensions.max(1) as f32).sqrt()).min(1.0)
 }
 
 #[cfg(test)]

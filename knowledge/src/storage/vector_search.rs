@@ -1,4 +1,5 @@
-//! The search by meaning: the vectors of a collection, read once into memory and later only those of changed documents.
+//! The search by meaning: the vectors of a collection, read once into memory and later only those of changed documents. Where
+//! they have no room, [`super::embeddings`] searches them.
 
 use std::{ops::Range, sync::Arc};
 
@@ -26,6 +27,7 @@ macro_rules! with_vectors {
           and deleted_at is null"
     };
 }
+pub(super) use with_vectors;
 
 holdfast_shared::statements! {
     /// Returns the number of documents with vectors, that of their vectors, and the time of the newest change.
@@ -83,8 +85,8 @@ impl Knowledge {
         Ok(rows.into_iter().map(|row| row.0).collect())
     }
 
-    /// Returns the passages of a collection that are nearest to the question, best first; none if their vectors have no room
-    /// in memory.
+    /// Returns the passages of a collection that are nearest to the question, best first. If their vectors have no room in memory,
+    /// pgvector finds them, or only words do.
     pub(super) async fn best_by_vector(
         &self,
         collection: Uuid,
@@ -95,13 +97,16 @@ impl Knowledge {
         let Some(vectors) = vectors.filter(|vectors| vectors.dimensions == question.values.len()) else {
             return Ok(Vec::new());
         };
+        if vectors.is_too_large {
+            return Ok(self.best_by_pgvector(collection, question, limit).await);
+        }
         let code = code(&question.values);
         let best = spawn_blocking(move || vectors.nearest(&code, limit));
         Ok(best.await.expect("vectors are compared without a panic"))
     }
 
-    /// Returns the vectors of a collection, with those of documents that are new since the last time. `None` if there are none, or
-    /// no room for them.
+    /// Returns the vectors of a collection, with those of documents that are new since the last time, or the note that they have no
+    /// room. `None` if there are none.
     async fn vectors_of(&self, key: &VectorKey) -> Result<Option<Arc<CollectionVectors>>, Error> {
         type State = (i64, i64, Option<DateTime<Utc>>);
         let args = args![key.0, key.1.as_str()];
@@ -112,14 +117,14 @@ impl Knowledge {
         }
         let state = VectorState { documents: documents as u64, vectors: vectors as u64, changed_at };
         if let Some(known) = self.vectors.get(key).filter(|known| known.state == state) {
-            return Ok((!known.is_too_large).then_some(known));
+            return Ok(Some(known));
         }
         let _turn = self.vectors.turn(key).await;
         let known = self.vectors.get(key).unwrap_or_default();
         if known.state == state {
-            return Ok((!known.is_too_large).then_some(known));
+            return Ok(Some(known));
         }
-        self.load(key, state, &known).await
+        self.load(key, state, &known).await.map(Some)
     }
 
     /// Reads the vectors that are not known. As soon as it is clear that the collection has no room, the rest is not read, and no
@@ -129,7 +134,7 @@ impl Knowledge {
         key: &VectorKey,
         state: VectorState,
         known: &CollectionVectors,
-    ) -> Result<Option<Arc<CollectionVectors>>, Error> {
+    ) -> Result<Arc<CollectionVectors>, Error> {
         type Row = (Uuid, i64, Option<DateTime<Utc>>);
         const DOING: &str = "read vectors";
         let args = args![key.0, key.1.as_str()];
@@ -143,7 +148,7 @@ impl Knowledge {
             if room.is_none() && vectors.dimensions > 0 {
                 room = self.room_for(key, state, &vectors, known);
                 if room.is_none() {
-                    return Ok(None);
+                    return Ok(without_room(state, &vectors));
                 }
             }
             let ids: Vec<Uuid> = some.iter().map(|document| document.id).collect();
@@ -152,11 +157,13 @@ impl Knowledge {
         }
         // The documents may have changed since their state was read.
         drop(room);
-        let Some(_room) = self.room_for(key, state, &vectors, known) else { return Ok(None) };
+        let Some(_room) = self.room_for(key, state, &vectors, known) else {
+            return Ok(without_room(state, &vectors));
+        };
         vectors.state = state;
         let vectors = Arc::new(vectors);
         self.vectors.keep(key, Arc::clone(&vectors));
-        Ok(Some(vectors))
+        Ok(vectors)
     }
 
     /// Makes room for all vectors of a collection. `None` without room for them, which the log says once.
@@ -170,17 +177,23 @@ impl Knowledge {
         let bytes = (state.vectors as usize).saturating_mul(vectors.dimensions).max(vectors.bytes());
         if bytes > self.vectors.most_bytes {
             if !known.is_too_large {
+                let others = if self.has_pgvector { "pgvector searches" } else { "words alone find" };
                 tracing::warn!(
                     collection.id = %key.0,
                     bytes,
-                    "the vectors of a collection have no room in HOLDFAST_VECTOR_BYTES; it is searched by words alone"
+                    "the vectors of a collection have no room in HOLDFAST_VECTOR_BYTES; {others} its passages"
                 );
             }
-            self.vectors.keep(key, Arc::new(CollectionVectors::too_large(state, vectors.dimensions)));
+            self.vectors.keep(key, without_room(state, vectors));
             return None;
         }
         self.vectors.make_room(key, bytes)
     }
+}
+
+/// Returns the note that the vectors of a collection have no room.
+fn without_room(state: VectorState, vectors: &CollectionVectors) -> Arc<CollectionVectors> {
+    Arc::new(CollectionVectors::too_large(state, vectors.dimensions))
 }
 
 /// Returns which vectors each statement reads: of several short documents, or of a part of a long one.

@@ -40,7 +40,7 @@ fn settings(args: &[&str]) -> StoresConfig {
 }
 
 /// Makes the schema of a database.
-fn migrate(url: &str) {
+pub fn migrate(url: &str) {
     let config = settings(&["--database-url", url, "--redis-url", "redis://127.0.0.1:1"]);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(storage::migrate(&config.stores().unwrap(), &config)).unwrap();
@@ -62,6 +62,40 @@ impl TestKnowledge {
         let database = tokio::task::spawn_blocking(|| Postgres::migrated_database(migrate)).await.unwrap();
         let config = settings(&["--database-url", database.url(), "--redis-url", "redis://127.0.0.1:1"]);
         Self::connect(&config, (None, Some(database))).await
+    }
+
+    /// Returns the knowledge on a PostgreSQL server that has the extension pgvector to create.
+    pub async fn before_pgvector() -> Self {
+        let migrated = || {
+            let database = Postgres::database_for_pgvector();
+            migrate(database.url());
+            database
+        };
+        let database = tokio::task::spawn_blocking(migrated).await.unwrap();
+        let config = settings(&["--database-url", database.url(), "--redis-url", "redis://127.0.0.1:1"]);
+        Self::connect(&config, (None, Some(database))).await
+    }
+
+    /// Creates the extension as an operator does, migrates, and connects again, with so many bytes of vectors in memory.
+    pub async fn with_pgvector(self, create: &str, bytes: usize) -> Self {
+        self.execute(create).await;
+        let url = self.urls().0.unwrap();
+        tokio::task::spawn_blocking(move || migrate(&url)).await.unwrap();
+        let storage = self.connected_again().await;
+        Self { storage, ..self }.with_vector_bytes(bytes)
+    }
+
+    /// Returns another connection to the PostgreSQL database, as of another process.
+    pub async fn connected_again(&self) -> Storage {
+        let url = self.urls().0.unwrap();
+        let config = settings(&["--database-url", &url, "--redis-url", "redis://127.0.0.1:1"]);
+        storage::connect(&config.stores().unwrap(), &config).await.unwrap()
+    }
+
+    /// Executes SQL in the PostgreSQL database as an operator does.
+    pub async fn execute(&self, sql: &str) {
+        let mut connection = PgConnection::connect(&self.urls().0.unwrap()).await.unwrap();
+        sqlx::raw_sql(AssertSqlSafe(sql.to_owned())).execute(&mut connection).await.unwrap();
     }
 
     async fn connect(config: &StoresConfig, alive: (Option<TempDir>, Option<TestDatabase>)) -> Self {

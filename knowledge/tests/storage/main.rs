@@ -3,6 +3,7 @@
 
 mod backends;
 mod limits;
+mod pgvector;
 mod places;
 mod queue;
 mod removal;

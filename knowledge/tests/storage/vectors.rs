@@ -29,7 +29,7 @@ on_both_databases!(
 const MINUTE: Duration = Duration::from_secs(60);
 
 /// Returns the passages that a vector finds, each as its document and its number.
-async fn near(test: &TestKnowledge, collection: Uuid, model: &str, values: &[f32]) -> Vec<(Uuid, u64)> {
+pub async fn near(test: &TestKnowledge, collection: Uuid, model: &str, values: &[f32]) -> Vec<(Uuid, u64)> {
     let scope = SearchScope { owner: ANN, collections: &[collection] };
     let vector = QueryVector { model: model.into(), values: values.to_vec() };
     let found = test.knowledge.search(scope, "nothing", &[vector], 10).await.unwrap();

@@ -34,7 +34,7 @@ pub struct EmbeddingConfig {
     #[arg(long = "embedding-pause-ms", env = "HOLDFAST_EMBEDDING_PAUSE_MS", default_value = "60000", value_parser = milliseconds)]
     pub embedding_pause: Duration,
 
-    /// Bytes of memory for the vectors that one worker searches; collections beyond it are searched by words alone.
+    /// Bytes of memory for the vectors that one worker searches; pgvector searches collections beyond it, or else words alone do.
     #[arg(long, env = "HOLDFAST_VECTOR_BYTES", default_value = "536870912", value_parser = bytes)]
     pub vector_bytes: usize,
 }

@@ -17,7 +17,7 @@ use super::{
     Caution, Error, Storage, data_folder,
     roomy_owners::RoomyOwners,
     run,
-    sql::{self, ACQUIRE, Database, PostgresPool, Servers, SqliteWriter},
+    sql::{self, ACQUIRE, Database, Pgvector, PostgresPool, Servers, SqliteWriter},
 };
 use crate::config::{Stores, StoresConfig};
 
@@ -80,12 +80,13 @@ pub async fn migrate(stores: &Stores, config: &StoresConfig) -> Result<(), Error
 }
 
 async fn prepare(stores: &Stores, config: &StoresConfig, settings: &[(&str, &str)]) -> Result<Storage, Error> {
-    let storage = open(stores, config, settings).await?;
+    let mut storage = open(stores, config, settings).await?;
     let fresh_file = !matches!(stores, Stores::ScaledOut { .. }) && sql::is_empty(&storage.database).await?;
     if fresh_file {
         sql::migrate(&storage.database).await?;
     }
     sql::check(&storage.database).await?;
+    storage.pgvector = sql::find_pgvector(&storage.database).await?;
     if !matches!(stores, Stores::ScaledOut { .. }) {
         storage.void_leases().await?;
     }
@@ -113,6 +114,7 @@ async fn open(stores: &Stores, config: &StoresConfig, settings: &[(&str, &str)])
                 caution: None,
                 groups: Some(run::Groups::start(Database::Postgres(grouped))),
                 roomy_owners: RoomyOwners::default(),
+                pgvector: Pgvector::Missing,
             })
         }
         Stores::Embedded { data_dir } => {
@@ -130,6 +132,7 @@ async fn open(stores: &Stores, config: &StoresConfig, settings: &[(&str, &str)])
                 caution: None,
                 groups: None,
                 roomy_owners: RoomyOwners::default(),
+                pgvector: Pgvector::Missing,
             })
         }
         Stores::EmbeddedInMemory => {
@@ -144,6 +147,7 @@ async fn open(stores: &Stores, config: &StoresConfig, settings: &[(&str, &str)])
                 caution: None,
                 groups: None,
                 roomy_owners: RoomyOwners::default(),
+                pgvector: Pgvector::Missing,
             })
         }
     }

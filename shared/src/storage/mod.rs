@@ -71,7 +71,7 @@ pub use run::{
     Summary, Suspects, TakeBackOutcome, TakenEdit, Target, ToldPassage, Window,
 };
 pub use runs::{Backlog, RunFilter, StreamDefaults};
-pub use sql::{Connections, Error};
+pub use sql::{Connections, Error, Pgvector};
 pub use statements::statement_texts;
 pub use versions::RestoreOutcome;
 
@@ -90,6 +90,7 @@ pub struct Storage {
     /// The writes that share transactions; PostgreSQL alone gains by it.
     groups: Option<run::Groups>,
     roomy_owners: roomy_owners::RoomyOwners,
+    pgvector: Pgvector,
 }
 
 /// The kind of database.
@@ -117,6 +118,11 @@ impl Storage {
             (Database::Sqlite { .. }, None) => BackEnd::Sqlite,
             (Database::Sqlite { .. }, Some(_)) => BackEnd::Memory,
         }
+    }
+
+    /// Returns whether the database had the extension pgvector when this process started.
+    pub const fn pgvector(&self) -> Pgvector {
+        self.pgvector
     }
 
     /// Returns a warning for clients and operators if the database is not the configured one.

@@ -19,11 +19,19 @@ use crate::{CLIENT, Certificates, free_port, supervised::SupervisedChild};
 /// A running server.
 pub struct Postgres {
     port: u16,
-    certificates: Option<Certificates>,
+    kind: ServerKind,
     folder: TempDir,
+    server: Option<SupervisedChild>,
+}
+
+/// What makes a server differ from the usual one.
+#[derive(Default)]
+struct ServerKind {
+    certificates: Option<Certificates>,
     /// Whether it is one of a pair of primary and standby.
     is_of_a_pair: bool,
-    server: Option<SupervisedChild>,
+    /// Whether its databases can have the extension `vector`.
+    has_pgvector: bool,
 }
 
 /// A database of one test.
@@ -47,6 +55,7 @@ impl Drop for TestDatabase {
 const REFUSED_USER: &str = "stranger";
 
 static SHARED: OnceLock<Postgres> = OnceLock::new();
+static SHARED_WITH_PGVECTOR: OnceLock<Postgres> = OnceLock::new();
 /// A database with the schema, of which each test gets a copy.
 static TEMPLATE: OnceLock<TestDatabase> = OnceLock::new();
 static DATABASES: AtomicU32 = AtomicU32::new(0);
@@ -87,7 +96,16 @@ impl TestDatabase {
 impl Postgres {
     /// Creates a database on the server that all tests of this process share.
     pub fn database() -> TestDatabase {
-        let server = SHARED.get_or_init(Self::start);
+        Self::database_on(SHARED.get_or_init(Self::start))
+    }
+
+    /// Creates a database in which a test can create the extension `vector`, on another such server.
+    pub fn database_for_pgvector() -> TestDatabase {
+        let kind = || ServerKind { has_pgvector: true, ..ServerKind::default() };
+        Self::database_on(SHARED_WITH_PGVECTOR.get_or_init(|| Self::start_as(kind())))
+    }
+
+    fn database_on(server: &Self) -> TestDatabase {
         let mut database = server.create_database();
         database.shared_at = Some(server.url_of("postgres"));
         database
@@ -109,12 +127,12 @@ impl Postgres {
 
     /// Starts a server for one test, which may stop and restart it.
     pub fn start() -> Self {
-        Self::start_with(None)
+        Self::start_as(ServerKind::default())
     }
 
     /// Starts a primary, and a standby that has each commit before the primary acknowledges it.
     pub fn start_with_standby() -> (Self, Self) {
-        let primary = Self::start_as(None, true);
+        let primary = Self::start_as(ServerKind { is_of_a_pair: true, ..ServerKind::default() });
         let folder = tempfile::tempdir().expect("a temporary folder can be made");
         let data = folder.path().join("data").display().to_string();
         if is_root() {
@@ -124,7 +142,8 @@ impl Postgres {
         let backup = [&binary("pg_basebackup"), "-D", &data, "-h", "127.0.0.1", "-p", &port, "-U", "postgres", "-R"];
         let backup = as_unprivileged(backup.map(str::to_owned).into_iter().chain(["--no-sync".to_owned()]).collect());
         run(Command::new(&backup[0]).args(&backup[1..]).current_dir("/"));
-        let mut standby = Self { port: free_port(), certificates: None, folder, is_of_a_pair: true, server: None };
+        let kind = ServerKind { is_of_a_pair: true, ..ServerKind::default() };
+        let mut standby = Self { port: free_port(), kind, folder, server: None };
         let server = standby.launch();
         server.wait_until(|| standby.psql("select 1").status.success());
         standby.server = Some(server);
@@ -155,7 +174,7 @@ impl Postgres {
 
     /// Starts a server that refuses the user `CLIENT` without TLS and a certificate.
     pub fn start_with_tls() -> Self {
-        let postgres = Self::start_with(Some(Certificates::make()));
+        let postgres = Self::start_as(ServerKind { certificates: Some(Certificates::make()), ..ServerKind::default() });
         let created = postgres.psql(&format!("create role {CLIENT} superuser login"));
         assert!(created.status.success(), "create role: {}", String::from_utf8_lossy(&created.stderr));
         postgres
@@ -164,21 +183,17 @@ impl Postgres {
     /// Creates a database; returns its URL for that user, and the certificates.
     pub fn tls_url(&self) -> (String, &Certificates) {
         let url = self.create_database().url.replacen("postgres@", &format!("{CLIENT}@"), 1);
-        (url, self.certificates.as_ref().expect("it was started with TLS"))
+        (url, self.kind.certificates.as_ref().expect("it was started with TLS"))
     }
 
-    fn start_with(certificates: Option<Certificates>) -> Self {
-        Self::start_as(certificates, false)
-    }
-
-    fn start_as(certificates: Option<Certificates>, is_of_a_pair: bool) -> Self {
+    fn start_as(kind: ServerKind) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder can be made");
         let data = folder.path().join("data");
         fs::create_dir(&data).expect("a folder can be made in the temporary folder");
         if is_root() {
             run(Command::new("chown").arg("-R").arg(unprivileged_user()).arg(folder.path()));
         }
-        let mut initdb = vec![binary("initdb"), "-D".into(), data.display().to_string()];
+        let mut initdb = vec![kind.binary("initdb"), "-D".into(), data.display().to_string()];
         initdb.extend(
             ["-A", "trust", "-U", "postgres", "-E", "UTF8", "--locale=C.UTF-8", "--no-sync"].map(str::to_owned),
         );
@@ -188,15 +203,15 @@ impl Postgres {
         let trusting = fs::read_to_string(&rules).expect("initdb has written the rules");
         let by_certificate = format!("hostssl all {CLIENT} all cert\nhost all {CLIENT} all reject\n");
         let rest = format!("host all {REFUSED_USER} all scram-sha-256\n{trusting}");
-        let all = if certificates.is_some() { by_certificate + &rest } else { rest };
+        let all = if kind.certificates.is_some() { by_certificate + &rest } else { rest };
         fs::write(&rules, all).expect("rules can be added");
-        if let Some(certificates) = &certificates {
+        if let Some(certificates) = &kind.certificates {
             certificates.copy_to(&data);
             if is_root() {
                 run(Command::new("chown").arg("-R").arg(unprivileged_user()).arg(&data));
             }
         }
-        let mut postgres = Self { port: free_port(), certificates, folder, is_of_a_pair, server: None };
+        let mut postgres = Self { port: free_port(), kind, folder, server: None };
         postgres.restart();
         postgres
     }
@@ -226,15 +241,20 @@ impl Postgres {
 
     fn launch(&self) -> SupervisedChild {
         let data = self.folder.path().join("data");
-        let mut command =
-            vec![binary("postgres"), "-D".into(), data.display().to_string(), "-p".into(), self.port.to_string()];
+        let mut command = vec![
+            self.kind.binary("postgres"),
+            "-D".into(),
+            data.display().to_string(),
+            "-p".into(),
+            self.port.to_string(),
+        ];
         let socket_folder = format!("unix_socket_directories={}", data.display());
         // A standby of a pair accepts connections and refuses writes; one that recovers refuses connections.
-        let hot_standby = if self.is_of_a_pair { "hot_standby=on" } else { "hot_standby=off" };
+        let hot_standby = if self.kind.is_of_a_pair { "hot_standby=on" } else { "hot_standby=off" };
         for setting in ["listen_addresses=127.0.0.1", &socket_folder, "max_connections=500", "fsync=off", hot_standby] {
             command.extend(["-c".to_owned(), setting.to_owned()]);
         }
-        if self.certificates.is_some() {
+        if self.kind.certificates.is_some() {
             for setting in
                 ["ssl=on", "ssl_ca_file=authority.pem", "ssl_cert_file=server.pem", "ssl_key_file=server.key"]
             {
@@ -267,6 +287,20 @@ impl Postgres {
 
     fn url_of(&self, database: &str) -> String {
         format!("postgres://postgres@127.0.0.1:{}/{database}", self.port)
+    }
+}
+
+impl ServerKind {
+    /// Returns the path of a program of the server.
+    fn binary(&self, name: &str) -> String {
+        if !self.has_pgvector {
+            return binary(name);
+        }
+        let libraries = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/pgvector/lib");
+        let versions = fs::read_dir(&libraries).into_iter().flatten().flatten();
+        let programs = versions.map(|python| python.path().join("site-packages/pgserver/pginstall/bin").join(name));
+        let program = programs.into_iter().find(|path| path.is_file());
+        program.unwrap_or_else(|| panic!("{} has no pgserver: run ./check", libraries.display())).display().to_string()
     }
 }
 

@@ -1,6 +1,8 @@
 //! The vectors of a document's passages. The document is ready without them: a passage that the provider refuses stays without a
 //! vector, and while the provider is away, the document waits for a later run ([`crate::missing_vectors`]).
 
+use std::error::Error as StdError;
+
 use holdfast_knowledge::{DocumentError, UnembeddedPassage};
 use holdfast_shared::event::{EventBody, IngestionStage, WarningRaised};
 
@@ -48,6 +50,7 @@ impl DocumentRun<'_> {
         }
         let note = || knowledge.note_vectors(hold, &model);
         expect_stored(retry_query(self.lease, self.recorder, note).await?)?;
+        self.copy_vectors().await?;
         loop {
             let removed =
                 retry_query(self.lease, self.recorder, || knowledge.remove_other_vectors(hold, &model)).await?;
@@ -97,6 +100,15 @@ impl DocumentRun<'_> {
         Ok(None)
     }
 
+    /// Copies the document's vectors for pgvector, where it is there. The sweep repeats a copy that fails.
+    async fn copy_vectors(&mut self) -> Result<(), Stop> {
+        let (knowledge, document_id) = (self.knowledge.clone(), self.hold.document_id);
+        if let Err(error) = self.alongside(knowledge.copy_vectors(document_id)).await? {
+            tracing::warn!(error = &error as &dyn StdError, "failed to copy vectors for pgvector");
+        }
+        Ok(())
+    }
+
     /// Returns whether the provider takes texts, so that its refusal is one of the passage and not of all requests.
     async fn takes_other_texts(&mut self, embedder: &Embedder, accepted: &mut Accepted) -> Result<bool, Stop> {
         if !accepted.any {
@@ -113,6 +125,7 @@ impl DocumentRun<'_> {
         let (knowledge, hold, pause) = (self.knowledge.clone(), self.hold, self.shared.worker.embedding_pause);
         let note = || knowledge.note_missing_vectors(hold, model, &reason, pause);
         expect_stored(retry_query(self.lease, self.recorder, note).await?)?;
+        self.copy_vectors().await?;
         let DocumentError { message, .. } = reason;
         let warning = WarningRaised { code: "vectors_missing".into(), message: message.as_str().into() };
         self.recorder.emit(&EventBody::WarningRaised(warning));

@@ -9,6 +9,7 @@ mod dialect;
 mod error;
 mod fenced_texts;
 mod outages;
+mod pgvector;
 mod pool;
 mod pooler;
 mod schema;
@@ -24,6 +25,7 @@ pub use self::{
     error::Error,
     fenced_texts::FencedTexts,
     outages::within as was_away_within,
+    pgvector::{Pgvector, find_pgvector},
     pool::{ACQUIRE, Connections, PostgresPool},
     pooler::shares_connections,
     schema::{check, is_empty, migrate},
@@ -38,4 +40,4 @@ pub use statement::statements;
 pub use value::args;
 
 /// The statements of each file.
-pub const STATEMENTS: &[&[Sql]] = &[batch::STATEMENTS, database::STATEMENTS, schema::STATEMENTS];
+pub const STATEMENTS: &[&[Sql]] = &[batch::STATEMENTS, database::STATEMENTS, pgvector::STATEMENTS, schema::STATEMENTS];

@@ -4,7 +4,7 @@ use std::{collections::HashSet, time::Duration};
 
 use sqlx::{Row as _, migrate::Migrator};
 
-use super::{Database, Error, pool::PooledConnection, statement::statements};
+use super::{Database, Error, pgvector::migrate_pgvector, pool::PooledConnection, statement::statements};
 
 /// One of several concurrent processes migrates. The driver's own lock is of a connection, and a pooler may share that, so
 /// a transaction of another connection has the lock until the migration ends. The others wait without a transaction,
@@ -53,6 +53,7 @@ pub async fn migrate(database: &Database) -> Result<(), Error> {
             created.map_err(Error::doing("create the schema kb"))?;
             let mut migrations = Migrator { migrations: POSTGRES.migrations.clone(), ..Migrator::DEFAULT };
             migrations.set_locking(false).run(connection.connection()).await?;
+            migrate_pgvector(&mut connection).await?;
         }
         Database::Sqlite { writer, .. } => SQLITE.run(writer.pool()).await?,
     }
