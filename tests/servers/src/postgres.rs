@@ -24,7 +24,7 @@ pub struct Postgres {
     server: Option<SupervisedChild>,
 }
 
-/// What makes a server differ from the usual one.
+/// The differences of a server from the usual one.
 #[derive(Default)]
 struct ServerKind {
     certificates: Option<Certificates>,
