@@ -11,6 +11,7 @@ mod texts;
 mod vector_memory;
 mod vector_search;
 mod vectors;
+mod word_query;
 mod word_search;
 
 use std::sync::Arc;

@@ -10,14 +10,12 @@ use holdfast_shared::database::{Error, Json, Value as Parameter, args};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::{Knowledge, ingestion::term};
+use super::{
+    Knowledge,
+    ingestion::term,
+    word_query::{CANDIDATES, Term, UNRANKED, WordQuery},
+};
 use crate::passage::PassageId;
-
-/// Most passages that one search ranks, roughly.
-const CANDIDATES: usize = 2000;
-
-/// Passages with a rare word, from which a search does without words that most passages have.
-const ENOUGH: usize = 50;
 
 /// Passages of a word that are counted one by one; a word of more has about as many as the sample says.
 const COUNTED: usize = 300;
@@ -135,6 +133,25 @@ holdfast_shared::statements! {
             limit min($3, $4)
         ",
     },
+    /// Returns the shortest of the first `$3` passages of a query that very many passages fit: to rank them all, SQLite's index
+    /// would read the length of each.
+    SHORTEST_PASSAGES {
+        sqlite = "
+            select document_id, number, 1.0 / chars as score
+            from (
+                select p.document_id, p.number, length(p.words) as chars
+                from passage_words w
+                cross join passages p on p.id = w.rowid
+                cross join documents d on d.id = p.document_id
+                where passage_words match $1
+                  and d.indexed_at is not null
+                  and d.deleted_at is null
+                limit $3
+            )
+            order by chars, document_id, number
+            limit $2
+        ",
+    },
     /// Returns the words of some passages of a collection, one in `$2`. The primes mix the numbers, because documents with equal
     /// numbers of passages would otherwise give the sample the same part of each.
     SAMPLE_WORDS {
@@ -186,13 +203,6 @@ holdfast_shared::statements! {
     ",
 }
 
-/// A word of a query in a collection.
-struct Term {
-    term: String,
-    passages: f64,
-    weight: f64,
-}
-
 impl Knowledge {
     /// Returns the passages of a collection that fit the words, best first.
     pub(super) async fn best_by_words(
@@ -207,9 +217,13 @@ impl Knowledge {
         let Some(query) = WordQuery::of(&terms, all) else { return Ok(Vec::new()) };
         let weights: Vec<Value> = terms.iter().map(|term| json!({"word": term.term, "weight": term.weight})).collect();
         let is_postgres = self.database.is_postgres();
-        let query: Parameter = if is_postgres { query.alternatives().into() } else { query.text().into() };
-        let args = args![query, Value::Array(weights), limit, CANDIDATES * 2];
-        let rows = self.database.fetch_all::<(Uuid, i64, f64)>(DOING, BEST_PASSAGES, args).await?;
+        let (statement, args) = if !is_postgres && query.fits > UNRANKED {
+            (SHORTEST_PASSAGES, args![query.text(), limit, CANDIDATES * 2])
+        } else {
+            let query: Parameter = if is_postgres { query.alternatives().into() } else { query.text().into() };
+            (BEST_PASSAGES, args![query, Value::Array(weights), limit, CANDIDATES * 2])
+        };
+        let rows = self.database.fetch_all::<(Uuid, i64, f64)>(DOING, statement, args).await?;
         let found =
             |(document_id, number, score)| (PassageId { document_id, number: i64::cast_unsigned(number) }, score);
         Ok(rows.into_iter().map(found).collect())
@@ -295,81 +309,9 @@ fn common_words(collection: i64, rows: &[(String,)]) -> HashMap<String, f64> {
     common.map(|(word, count)| (word.to_owned(), share(count))).collect()
 }
 
-/// The condition for a passage: one of the rare words, or two common ones together.
-struct WordQuery<'a> {
-    any_of: Vec<&'a Term>,
-    all_of: Vec<&'a Term>,
-}
-
-impl<'a> WordQuery<'a> {
-    /// Takes the rarest terms as far as few passages have them. `None` if there is no term. `all` is the number of all
-    /// passages.
-    fn of(terms: &'a [Term], all: f64) -> Option<Self> {
-        let mut passages = 0.0;
-        let is_rare = |term: &&Term| {
-            passages += term.passages;
-            passages <= CANDIDATES as f64
-        };
-        let any_of: Vec<&Term> = terms.iter().take_while(is_rare).collect();
-        let mut all_of: Vec<&Term> = terms[any_of.len()..].iter().take(2).collect();
-        let found: f64 = any_of.iter().map(|term| term.passages).sum();
-        let together = all_of.iter().fold(all, |passages, term| passages * term.passages / all);
-        // Passages with a rare word rank before most of the many with two of the commonest words.
-        if found >= ENOUGH as f64 && together > CANDIDATES as f64 {
-            all_of.clear();
-        }
-        (!terms.is_empty()).then_some(Self { any_of, all_of })
-    }
-
-    /// Returns the condition for SQLite.
-    fn text(&self) -> String {
-        let together = (!self.all_of.is_empty()).then(|| format!("({})", joined(&self.all_of, " AND ")));
-        let alternatives = self.any_of.iter().map(|term| term.term.clone()).chain(together);
-        alternatives.collect::<Vec<_>>().join(" OR ")
-    }
-
-    /// Returns the alternatives of the condition for PostgreSQL, each with its weight.
-    fn alternatives(&self) -> Value {
-        let together = (!self.all_of.is_empty()).then(|| {
-            let weight: f64 = self.all_of.iter().map(|term| term.weight).sum();
-            json!({"query": joined(&self.all_of, " & "), "weight": weight})
-        });
-        let rare = self.any_of.iter().map(|term| json!({"query": term.term, "weight": term.weight}));
-        rare.chain(together).collect()
-    }
-}
-
-fn joined(terms: &[&Term], operator: &str) -> String {
-    terms.iter().map(|term| term.term.as_str()).collect::<Vec<_>>().join(operator)
-}
-
-/// The common words of a collection, as its row has them.
-pub type CommonWords = Option<Json<HashMap<String, f64>>>;
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn terms(passages: &[f64]) -> Vec<Term> {
-        let term = |(n, passages): (usize, &f64)| Term { term: format!("t{n}"), passages: *passages, weight: 1.0 };
-        passages.iter().enumerate().map(term).collect()
-    }
-
-    #[test]
-    fn a_query_has_the_rare_words_and_two_common_ones_together() {
-        let check = |passages: &[f64], any_of: &[&str], all_of: &[&str]| {
-            let terms = terms(passages);
-            let query = WordQuery::of(&terms, 20_000.0).unwrap();
-            let found = (joined(&query.any_of, " "), joined(&query.all_of, " "));
-            assert_eq!(found, (any_of.join(" "), all_of.join(" ")), "{passages:?}");
-        };
-        check(&[1.0, 10.0], &["t0", "t1"], &[]);
-        check(&[10.0, 1900.0, 5000.0, 6000.0, 9000.0], &["t0", "t1"], &["t2", "t3"]);
-        check(&[5000.0], &[], &["t0"]);
-        check(&[60.0, 9000.0, 9500.0], &["t0"], &[]);
-        check(&[40.0, 9000.0, 9500.0], &["t0"], &["t1", "t2"]);
-        assert!(WordQuery::of(&[], 20_000.0).is_none());
-    }
 
     #[test]
     fn common_words_are_those_of_one_passage_in_a_hundred() {

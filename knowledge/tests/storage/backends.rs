@@ -135,6 +135,17 @@ impl TestKnowledge {
         }
     }
 
+    /// Changes rows of the database, past the code under test.
+    pub async fn change(&self, sql: &'static str) {
+        match self.urls() {
+            (Some(url), _) => drop(sqlx::query(sql).execute(&mut connect_postgres(&url).await).await.unwrap()),
+            (None, file) => {
+                let mut connection = SqliteConnection::connect(&file).await.unwrap();
+                sqlx::query(sql).execute(&mut connection).await.unwrap();
+            }
+        }
+    }
+
     /// Submits a new document. Returns the outcome, with the ids of the document and of the run.
     pub async fn submit(&self, owner: &str, collection_id: Uuid) -> (IngestOutcome, Uuid, Uuid) {
         let document = NewDocument {

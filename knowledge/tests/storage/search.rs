@@ -11,6 +11,7 @@ use crate::{
 on_both_databases!(
     rare_words_come_first_and_only_of_its_own_collection,
     common_words_are_sampled_and_found_in_pairs,
+    a_word_of_almost_all_of_very_many_passages_finds_some,
     a_fenced_attempt_writes_nothing,
     deleted_documents_leave_no_row,
     passages_are_read_across_pieces,
@@ -53,6 +54,16 @@ async fn common_words_are_sampled_and_found_in_pairs(test: TestKnowledge) {
     assert!(texts(&found).iter().all(|text| text.starts_with("common shared ")), "{:?}", texts(&found));
     let found = find(&test, ANN, collection, "common row1777").await;
     assert_eq!(texts(&found)[0], "commonx sharedy row1777");
+}
+
+async fn a_word_of_almost_all_of_very_many_passages_finds_some(test: TestKnowledge) {
+    let (own, other) = (test.collection(ANN).await, test.collection("bob").await);
+    test.ingest(ANN, own, &["the keel of the ship holds it", "a ship", "the mast and the anchor of the ship"]).await;
+    test.ingest("bob", other, &["bob's ship"]).await;
+    test.change("update collections set sampled_passages = 100000, common_words = '{\"ship\": 0.9}'").await;
+    let found = find(&test, ANN, own, "ship").await;
+    assert_eq!((texts(&found)[0], found.len()), ("a ship", 3));
+    assert_eq!(texts(&find(&test, ANN, own, "ship keel").await), ["the keel of the ship holds it"]);
 }
 
 async fn a_fenced_attempt_writes_nothing(test: TestKnowledge) {
