@@ -16,6 +16,10 @@ in_both_modes!(
 );
 in_either_mode!(
     a_repeated_request_is_the_same_run,
+    a_message_runs_again_under_another_name,
+    a_queued_message_hides_no_running_answer,
+    a_request_has_each_answer_once_and_not_too_many,
+    a_client_of_whole_messages_gets_the_questions,
     a_resumable_agent_shows_the_stored_messages_despite_cuts_and_a_killed_server,
     an_agent_is_reached_by_its_name,
     invalid_requests_of_the_protocol_are_refused,
@@ -166,6 +170,56 @@ async fn a_repeated_request_is_the_same_run(mut deployment: Deployment) {
     let other = post(&client, &input("t", "r", "[tokens=3] good bye")).send().await.unwrap();
     assert_eq!(other.status(), 422);
     assert_eq!(other.json::<Value>().await.unwrap()["code"], "idempotency_key_reused");
+}
+
+async fn a_message_runs_again_under_another_name(mut deployment: Deployment) {
+    let client = deployment.client();
+    let first = frames(post(&client, &input("t", "r", "[tokens=3] [fail] hello"))).await;
+    assert_eq!(types(&first).last().unwrap(), "RUN_ERROR");
+    let mut again = input("t", "r", "[tokens=3] hello");
+    again["runId"] = "again".into();
+    let second = frames(post(&client, &again)).await;
+    assert_eq!(types(&second).last().unwrap(), "RUN_FINISHED");
+    let messages = stored(&client, "t").await;
+    assert_eq!(messages.as_array().unwrap().len(), 2, "the message and its new answer: {messages}");
+}
+
+async fn a_queued_message_hides_no_running_answer(mut deployment: Deployment) {
+    let client = deployment.client();
+    let mut first = BlockStream::open(post(&client, &input("t", "first", "[tokens=400] [delay=20] hello"))).await;
+    first.until_sent("TEXT_MESSAGE_CONTENT").await;
+    let conversation = client.run(&first.run_id).await["conversation_id"].clone();
+    let path = format!("/v1/conversations/{}/messages", conversation.as_str().unwrap());
+    let queued = client.post(&path, json!({"content": "[tokens=1] x"})).await.unwrap();
+    let thread = BlockStream::open(client.request(Method::GET, "/ag-ui/threads/t")).await;
+    assert_eq!(thread.run_id, first.run_id);
+    client.cancel(&first.run_id).await;
+    let rest = thread.rest().await;
+    assert_eq!(rest.last().unwrap().json()["outcome"]["type"], "cancelled");
+    client.wait_for_run(queued["run"]["id"].as_str().unwrap()).await;
+}
+
+async fn a_request_has_each_answer_once_and_not_too_many(mut deployment: Deployment) {
+    let client = deployment.client();
+    let first = frames(post(&client, &input("t", "first", "[approval] [tokens=3] hello"))).await;
+    let interrupt = pairs(&first).pop().unwrap().1["outcome"]["interrupts"][0].clone();
+    let entry = json!({"interruptId": interrupt["id"], "status": "resolved", "payload": {"approved": true}});
+    let mut answer = input("t", "answer", "");
+    answer["messages"] = json!([]);
+    answer["resume"] = json!(vec![entry.clone(); 257]);
+    assert_eq!(post(&client, &answer).send().await.unwrap().status(), 400, "more than 256 answers");
+    answer["resume"] = json!(vec![entry; 256]);
+    assert_eq!(types(&frames(post(&client, &answer)).await).last().unwrap(), "RUN_FINISHED");
+}
+
+async fn a_client_of_whole_messages_gets_the_questions(mut deployment: Deployment) {
+    let client = deployment.client();
+    let body = input("t", "r", "[approval] [tokens=3] hello");
+    let first = frames(client.request(Method::POST, "/ag-ui?stream_mode=messages").json(&body)).await;
+    let expected =
+        ["RUN_STARTED", "CUSTOM", "TOOL_CALL_START", "TOOL_CALL_ARGS", "TOOL_CALL_END", "CUSTOM", "RUN_FINISHED"];
+    assert_eq!(types(&first), expected);
+    assert_eq!(first.last().unwrap().json()["outcome"]["type"], "interrupt");
 }
 
 async fn a_resumable_agent_shows_the_stored_messages_despite_cuts_and_a_killed_server(mut deployment: Deployment) {

@@ -29,7 +29,7 @@ pub struct Batch {
     start: LogPosition,
     events: Vec<Event>,
     projections: Encodings<View, ()>,
-    folds: Encodings<AgUiView, AgUiFold>,
+    folds: Encodings<Arc<AgUiView>, AgUiFold>,
     /// About how many bytes the frames of the events take.
     frame_bytes: usize,
     /// Bytes of memory that the batch takes, encodings included.
@@ -156,7 +156,7 @@ impl Batch {
     }
 
     /// Returns the frames of the events after the first `skip`. The fold has all events before these, and moves past them.
-    fn folded(&self, view: &AgUiView, fold: &mut AgUiFold, skip: usize) -> Bytes {
+    fn folded(&self, view: &Arc<AgUiView>, fold: &mut AgUiFold, skip: usize) -> Bytes {
         let encoding = self.folds.of(view);
         if skip > 0 && encoding.get().is_none() {
             // The state before the batch is gone, so no other subscriber can use these frames.
@@ -174,7 +174,7 @@ impl Batch {
     }
 
     fn counted<S>(&self, encoding: Encoding<S>) -> Encoding<S> {
-        self.count(encoding.frames.len() + size_of_val(&encoding.ends[..]));
+        self.count(encoding.frames.len() + size_of_val(&encoding.ends[..]) + size_of::<Encoding<S>>());
         encoding
     }
 }
@@ -280,7 +280,7 @@ impl Slice {
     }
 
     /// Returns the frames of the events, which may be empty. The fold has all events before these, and moves past them.
-    pub fn folded(&self, view: &AgUiView, fold: &mut AgUiFold) -> Bytes {
+    pub fn folded(&self, view: &Arc<AgUiView>, fold: &mut AgUiFold) -> Bytes {
         self.joined(|batch, skip| batch.folded(view, fold, skip))
     }
 

@@ -123,13 +123,17 @@ function cursorOf(cursor: string | undefined): Record<string, string> {
 /** Throws `Refused`, unless a repetition may succeed. */
 async function refuse(response: Response): Promise<never> {
   const text = await response.text();
-  if (response.status >= 500 || response.status === 429) throw new Error(text);
   let payload: unknown = text;
+  let code: unknown;
   try {
     payload = JSON.parse(text);
+    code = (payload as { code?: unknown } | null)?.code;
   } catch {
     // The refusal is none of the server's own.
   }
+  // A run that has failed before its first output fails again at each repetition.
+  const mayPass = response.status >= 500 || response.status === 429;
+  if (mayPass && code !== "run_failed") throw new Error(text);
   throw new Refused(response.status, payload);
 }
 

@@ -74,7 +74,11 @@ pub fn statement_texts(storage: &Storage) -> Vec<(&'static str, String)> {
     let of_pgvector = Some(embeddings::STATEMENTS).filter(|_| storage.pgvector() == Pgvector::Ready);
     let all = FILES.iter().copied().chain(of_pgvector).flatten().copied();
     match storage.back_end() {
-        BackEnd::Postgres => all.map(|sql| (sql.name(), sql.for_postgres())).collect(),
-        BackEnd::Sqlite | BackEnd::Memory => all.map(|sql| (sql.name(), sql.for_sqlite())).collect(),
+        BackEnd::Postgres => {
+            all.filter(|sql| sql.is_for_postgres()).map(|sql| (sql.name(), sql.for_postgres())).collect()
+        }
+        BackEnd::Sqlite | BackEnd::Memory => {
+            all.filter(|sql| sql.is_for_sqlite()).map(|sql| (sql.name(), sql.for_sqlite())).collect()
+        }
     }
 }

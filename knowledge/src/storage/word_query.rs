@@ -70,9 +70,6 @@ fn joined(terms: &[&Term], operator: &str) -> String {
     terms.iter().map(|term| term.term.as_str()).collect::<Vec<_>>().join(operator)
 }
 
-/// The common words of a collection, as its row has them.
-pub type CommonWords = Option<Json<HashMap<String, f64>>>;
-
 #[cfg(test)]
 mod tests {
     use super::*;

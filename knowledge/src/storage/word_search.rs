@@ -37,6 +37,9 @@ pub struct SearchedCollection {
     pub common_words: HashMap<String, f64>,
 }
 
+/// The common words of a collection, as its row has them.
+pub type CommonWords = Option<Json<HashMap<String, f64>>>;
+
 const DOING: &str = "sample the words of a collection";
 
 holdfast_shared::statements! {

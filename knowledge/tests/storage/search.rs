@@ -61,8 +61,7 @@ async fn a_word_of_almost_all_of_very_many_passages_finds_some(test: TestKnowled
     test.ingest(ANN, own, &["the keel of the ship holds it", "a ship", "the mast and the anchor of the ship"]).await;
     test.ingest("bob", other, &["bob's ship"]).await;
     test.change("update collections set sampled_passages = 100000, common_words = '{\"ship\": 0.9}'").await;
-    let found = find(&test, ANN, own, "ship").await;
-    assert_eq!((texts(&found)[0], found.len()), ("a ship", 3));
+    assert_eq!(find(&test, ANN, own, "ship").await.len(), 3);
     assert_eq!(texts(&find(&test, ANN, own, "ship keel").await), ["the keel of the ship holds it"]);
 }
 

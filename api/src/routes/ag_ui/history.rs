@@ -43,15 +43,14 @@ pub async fn stored(
     Ok(messages)
 }
 
-/// Returns the state of a stream and the messages of its thread at the base of an event that supersedes others.
+/// Returns the state of a stream and the messages of its run at the base of an event that supersedes others.
 pub async fn base_of(
     app: &App,
-    owner: &str,
     run: &Run,
     view: &AgUiView,
     event: &Event,
 ) -> Result<(AgUiFold, Vec<AgUiMessage>), Problem> {
-    let mut messages = stored(app, owner, run.conversation_id, Some(run)).await?;
+    let mut messages = Vec::new();
     let filter = Outline::read(app, run.id).await?.filter();
     let base = event.base.unwrap_or(EventId::ORIGIN);
     // The results of the front end's own tools are among the messages too.

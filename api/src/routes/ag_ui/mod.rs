@@ -17,9 +17,10 @@ use axum::{
 };
 use holdfast_shared::{
     agent::StreamMode,
-    conversation::Handle,
+    conversation::{Conversation, Handle},
     event_id::EventId,
     idempotency::IdempotencyKey,
+    message::Role,
     run::{Run, RunStatus},
     storage::{MessageInput, Target},
 };
@@ -147,7 +148,8 @@ pub async fn follow_run(
     if method == Method::HEAD {
         return Ok(event_stream(run.id, unsent()));
     }
-    let thread_id = query.thread_id.clone().unwrap_or_else(|| run.conversation_id.to_string());
+    let thread_id = query.thread_id.clone().filter(|id| is_name(id));
+    let thread_id = thread_id.unwrap_or_else(|| run.conversation_id.to_string());
     let view =
         AgUiView { detail: detail_of(&app, &run, query.stream_mode, false).await?, thread_id, run_id: id, after: None };
     follow(&app, &caller, AgUiStream::after(seen, &app, &caller.owner, &run, view), &run).await
@@ -174,7 +176,7 @@ pub async fn follow_thread(
     let Some(conversation) = find_thread(&app, &caller, &id).await? else {
         return Ok(StatusCode::NO_CONTENT.into_response());
     };
-    let Some(run) = app.storage().last_run(&caller.owner, conversation.id).await? else {
+    let Some(run) = current_run(&app, &caller, &conversation).await? else {
         return Ok(StatusCode::NO_CONTENT.into_response());
     };
     if method == Method::HEAD {
@@ -200,7 +202,8 @@ async fn ended_thread(
     view: &AgUiView,
     seen: FrameId,
 ) -> Result<Response, Problem> {
-    if seen.event >= run.last_event_id {
+    let had = if seen.event == run.last_event_id { seen.number.saturating_add(1).min(3) } else { 0 };
+    if had == 3 {
         return Ok((StatusCode::NO_CONTENT, [run_header(run.id)]).into_response());
     }
     let messages = history::stored(app, &caller.owner, run.conversation_id, None).await?;
@@ -212,8 +215,9 @@ async fn ended_thread(
         _ => view.finished(AgUiOutcome::Success { pending_tool_call_ids: Vec::new() }),
     };
     let mut frames = Vec::new();
-    let first = FrameId { event: run.last_event_id, number: 0 };
-    write_frames(&mut frames, first, &[view.started(), AgUiEvent::MessagesSnapshot { messages }, end]);
+    let first = FrameId { event: run.last_event_id, number: had };
+    let all = [view.started(), AgUiEvent::MessagesSnapshot { messages }, end];
+    write_frames(&mut frames, first, &all[had as usize..]);
     Ok(event_stream(run.id, frames.into()))
 }
 
@@ -253,11 +257,20 @@ async fn posting(
         None => IdempotencyKey::new(key_of(&body.run_id), &fingerprint),
     };
     let conversation = find_thread(app, caller, &body.thread_id).await?;
+    // A client runs its last message again after a failure, under another name of the run.
+    let earlier = match (&conversation, &message_id) {
+        (Some(conversation), Some(id)) => app.storage().message_called(&caller.owner, conversation.id, id).await?,
+        _ => None,
+    };
+    let input = match earlier.filter(|message| message.role == Role::User) {
+        Some(message) => MessageInput::Edit { content, replace_from: message.id },
+        None => MessageInput::New(content),
+    };
     let target = match conversation {
         Some(conversation) if extract::id(&body.thread_id) == Ok(conversation.id) => Target::Existing(conversation.id),
         _ => Target::Named { handle: Handle::Chat(body.thread_id.clone()), agent_id },
     };
-    let posting = Posting::new(target, MessageInput::New(content));
+    let posting = Posting::new(target, input);
     Ok(Posting { client_message_id: message_id, mode: body.mode(), options, key: Some(key), ..posting })
 }
 
@@ -273,9 +286,12 @@ async fn ask(
     let (committed, subscriber) = app.post_and_follow(caller, posting, EventId::ORIGIN).await?;
     let run = Arc::new(committed.run);
     let mut subscriber = subscriber.ok_or_else(|| Problem::events_gone(run.id))?;
-    app.await_output(&run, Some(&mut subscriber)).await?;
+    if seen == FrameId::START {
+        app.await_output(&run, Some(&mut subscriber)).await?;
+    }
     // A repeated request finds the pause that the run has passed; a new run has none.
-    let passed = if run.attempt == 0 { None } else { Outline::read(app, run.id).await?.pauses.first().copied() };
+    let pauses = if run.attempt == 0 { Vec::new() } else { Outline::read(app, run.id).await?.pauses };
+    let passed = pauses.into_iter().find(|pause| *pause >= seen.event);
     let view = view(app, &run, query, body, None).await?;
     let stream = AgUiStream::after(seen, app, &caller.owner, &run, view).until(passed);
     Ok(stream.into_response(subscriber))
@@ -292,7 +308,7 @@ async fn answer(
 ) -> Result<Response, Problem> {
     let conversation = find_thread(app, caller, &body.thread_id).await?;
     let conversation = conversation.ok_or_else(|| Problem::conversation_not_found(truncated_id(&body.thread_id)))?;
-    let run = app.storage().last_run(&caller.owner, conversation.id).await?;
+    let run = current_run(app, caller, &conversation).await?;
     let run = Arc::new(run.ok_or_else(|| Problem::conversation_not_found(truncated_id(&body.thread_id)))?);
     let outline = Outline::read(app, run.id).await?;
     let questions: Vec<String> = answers.iter().map(PartAnswer::question).collect();
@@ -301,10 +317,21 @@ async fn answer(
     let permit = app.streams().open(caller)?;
     answer_questions(app, caller, &run, answers).await?;
     let view = view(app, &run, query, body, Some(outline.pauses[pauses_before - 1])).await?;
-    let stream =
-        AgUiStream::after(seen, app, &caller.owner, &run, view).until(outline.pauses.get(pauses_before).copied());
+    // A stream that has gone on after a pause, because another client has answered there, does not end at it.
+    let next = outline.pauses[pauses_before..].iter().copied().find(|pause| *pause >= seen.event);
+    let stream = AgUiStream::after(seen, app, &caller.owner, &run, view).until(next);
     let subscriber = app.relay().open(&caller.owner, &run, EventId::ORIGIN, permit).await?;
     Ok(stream.into_response(subscriber.ok_or_else(|| Problem::events_gone(run.id))?))
+}
+
+/// Returns the run that a thread waits for: the first unfinished one, else the newest.
+async fn current_run(app: &App, caller: &Caller, conversation: &Conversation) -> Result<Option<Run>, Problem> {
+    if let Some(live) = conversation.live_run_id
+        && let Some(run) = app.storage().run_without_answer(&caller.owner, live).await?
+    {
+        return Ok(Some(run));
+    }
+    Ok(app.storage().last_run(&caller.owner, conversation.id).await?)
 }
 
 async fn follow(app: &Arc<App>, caller: &Caller, stream: AgUiStream, run: &Arc<Run>) -> Result<Response, Problem> {

@@ -1,6 +1,6 @@
 //! The body of a request, `RunAgentInput`: finds the requested action from its newest message and its answers.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use holdfast_shared::{
     context::AgentContext,
@@ -18,6 +18,9 @@ use crate::{
     problem::Problem,
     routes::thread::{PartAnswer, UiPart},
 };
+
+/// Most answers of one request.
+const MAX_ANSWERS: usize = 256;
 
 /// The route ignores unknown fields.
 #[derive(Deserialize, utoipa::ToSchema)]
@@ -147,13 +150,17 @@ impl RunAgentInput {
                 return Err(Problem::invalid_body(format!("{field} has 1 to {MAX_NAME_CHARS} characters.")));
             }
         }
+        let newest = self.messages.last().map(|message| read(message)).transpose()?;
         if let Some(entries) = self.resume.as_ref().filter(|entries| !entries.is_empty()) {
-            return entries.iter().map(ResumeEntry::answer).collect::<Result<_, _>>().map(AgUiAction::Answer);
+            let mut answers = answers_of(entries)?;
+            if newest.is_some_and(|newest| newest.role == "tool") {
+                answers.extend(self.results()?);
+            }
+            return Ok(AgUiAction::Answer(answers));
         }
-        let Some(newest) = self.messages.last() else {
+        let Some(newest) = newest else {
             return Err(Problem::invalid_body("messages has no message, and resume has no answer."));
         };
-        let newest = read(newest)?;
         match newest.role.as_str() {
             "user" => {
                 let message_id = newest.id.filter(|id| is_name(id));
@@ -179,9 +186,26 @@ impl RunAgentInput {
                 return Err(Problem::invalid_content());
             }
             results.entry(call_id).or_insert(result);
+            if results.len() > MAX_ANSWERS {
+                return Err(too_many_answers());
+            }
         }
         Ok(results.into_iter().map(|(call_id, result)| PartAnswer::Result { call_id, result }).collect())
     }
+}
+
+/// Returns the answers to interrupts, the first one to each.
+fn answers_of(entries: &[ResumeEntry]) -> Result<Vec<PartAnswer>, Problem> {
+    if entries.len() > MAX_ANSWERS {
+        return Err(too_many_answers());
+    }
+    let mut known = HashSet::new();
+    let first = entries.iter().filter(|entry| known.insert(entry.interrupt_id.as_str()));
+    first.map(ResumeEntry::answer).collect()
+}
+
+fn too_many_answers() -> Problem {
+    Problem::invalid_body(format!("A request answers at most {MAX_ANSWERS} interrupts and calls."))
 }
 
 impl ResumeEntry {

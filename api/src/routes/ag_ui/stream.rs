@@ -23,7 +23,7 @@ pub struct AgUiStream {
     app: Arc<App>,
     owner: String,
     run: Arc<Run>,
-    view: AgUiView,
+    view: Arc<AgUiView>,
     fold: AgUiFold,
     /// The last frame that the client has.
     seen: FrameId,
@@ -36,6 +36,7 @@ pub struct AgUiStream {
 impl AgUiStream {
     /// Begins the stream of a client that has the frame `seen` and all before it.
     pub fn after(seen: FrameId, app: &Arc<App>, owner: &str, run: &Arc<Run>, view: AgUiView) -> Self {
+        let view = Arc::new(view);
         let fold = AgUiFold::of_answer(run.output_message_id);
         Self {
             app: Arc::clone(app),
@@ -61,7 +62,7 @@ impl AgUiStream {
 
     /// Returns whether the client has all frames of an ended run.
     pub fn has_all(&self, run: &Run) -> bool {
-        self.seen.event >= run.last_event_id && self.seen != FrameId::START
+        self.seen == FrameId { event: run.last_event_id, number: u32::MAX }
     }
 
     /// Returns the response. The subscriber must be at the log's start.
@@ -86,13 +87,24 @@ impl AgUiStream {
         let first = FrameId { event: event.id, number: 0 };
         // The client may have events that the log has lost with their worker.
         let has_lost = event.base.is_some() && self.seen.event > self.fold.last() && self.seen.event < event.id;
+        let has_begun = self.view.after.is_none_or(|pause| event.id > pause);
         let frames = if has_lost || self.fold.is_superseded_by(&self.view, event) {
-            let base = history::base_of(&self.app, &self.owner, &self.run, &self.view, event).await?;
-            self.fold.restart(&self.view, base, event)
+            // The number of its frames depends on what was open, so a client that is among them gets all of them again.
+            if self.seen.event == event.id {
+                self.seen = FrameId { event: self.fold.last(), number: u32::MAX };
+            }
+            let is_wanted = has_begun && event.id > self.seen.event;
+            let (fold, mut messages) = history::base_of(&self.app, &self.run, &self.view, event).await?;
+            if is_wanted {
+                let (owner, conversation) = (&self.owner, self.run.conversation_id);
+                let stored = history::stored(&self.app, owner, conversation, Some(&self.run)).await?;
+                messages.splice(0..0, stored);
+            }
+            self.fold.restart(&self.view, (fold, messages), event)
         } else {
             self.fold.push(&self.view, event)
         };
-        if self.view.after.is_none_or(|pause| event.id > pause) {
+        if has_begun {
             self.write(buffer, first, &frames);
         }
         if let Some(messages) = self.history.take() {
@@ -104,6 +116,11 @@ impl AgUiStream {
             self.write(buffer, id, &[self.view.started()]);
             // The stream before the pause has ended what was open.
             self.fold.closing();
+        }
+        // A client whose cursor is beyond the end waits for an end.
+        if event.is_terminal() && self.seen > self.fold.next_frame() {
+            self.seen = FrameId::START;
+            self.write(buffer, first, &frames[frames.len().saturating_sub(1)..]);
         }
         if self.until == Some(event.id) {
             self.write(buffer, self.fold.next_frame(), &self.fold.pause(&self.view));

@@ -3,7 +3,7 @@
 //! Its clients refuse what begins twice or does not end, so the fold knows what is open. It starts at the log's start. Two folds
 //! of one view are equal after equal events.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, sync::Arc};
 
 use holdfast_shared::{
     event::{
@@ -17,6 +17,7 @@ use uuid::Uuid;
 
 use super::{
     AgUiView, FrameId,
+    calls::{ShownCallState, ShownCalls},
     event::{AgUiEvent, AgUiOutcome, StatePatch},
     interrupt::AgUiInterrupt,
     message::{AgUiMessage, MessageIds, result_id},
@@ -34,9 +35,9 @@ pub struct AgUiFold {
     open: OpenText,
     /// The step that is open.
     step: Option<u32>,
-    calls: Vec<FoldedCall>,
+    calls: ShownCalls,
     /// The questions that wait for a human.
-    interrupts: Vec<AgUiInterrupt>,
+    interrupts: Arc<Vec<AgUiInterrupt>>,
 }
 
 /// The text that is open.
@@ -47,38 +48,17 @@ enum OpenText {
     Reasoning,
 }
 
-/// A call that the stream has shown.
-#[derive(Debug, Clone, PartialEq)]
-struct FoldedCall {
-    id: String,
-    /// The event with which the stream began to show it.
-    since: EventId,
-    state: ShownCallState,
-}
-
-/// The state of a shown call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum ShownCallState {
-    /// Its arguments are incomplete.
-    Open,
-    /// A worker executes it, or it waits for a human.
-    Shown,
-    /// The front end executes it.
-    OfClient,
-    Ended,
-}
-
 impl AgUiFold {
     /// Returns the state before the log of the run whose answer has this id.
-    pub const fn of_answer(answer: Uuid) -> Self {
+    pub fn of_answer(answer: Uuid) -> Self {
         Self {
             last: EventId::ORIGIN,
             frames: 0,
             ids: MessageIds::of_answer(answer),
             open: OpenText::None,
             step: None,
-            calls: Vec::new(),
-            interrupts: Vec::new(),
+            calls: ShownCalls::default(),
+            interrupts: Arc::default(),
         }
     }
 
@@ -101,8 +81,9 @@ impl AgUiFold {
             messages.push(AgUiMessage::reasoning(base.ids.clone().for_reasoning()));
         }
         events.push(AgUiEvent::MessagesSnapshot { messages });
-        // A step that was open begins again with an event of its own.
-        *self = Self { step: None, open: OpenText::None, ..base };
+        *self = base;
+        // The parts that are open there have ended on this stream.
+        self.closing();
         events.extend(self.push(view, event));
         self.frames = events.len() as u32;
         events
@@ -121,10 +102,8 @@ impl AgUiFold {
     /// Returns the events that end what is open.
     pub fn closing(&mut self) -> Vec<AgUiEvent<'static>> {
         let mut events = self.end_text();
-        for call in self.calls.iter_mut().filter(|call| call.state == ShownCallState::Open) {
-            call.state = ShownCallState::Shown;
-            events.push(AgUiEvent::ToolCallEnd { tool_call_id: call.id.clone().into() });
-        }
+        let open = self.calls.close();
+        events.extend(open.into_iter().map(|id| AgUiEvent::ToolCallEnd { tool_call_id: id.into() }));
         let step = self.step.take();
         events.extend(step.map(|step| AgUiEvent::StepFinished { step_name: step_name(step) }));
         events
@@ -134,11 +113,10 @@ impl AgUiFold {
     pub fn pause(&self, view: &AgUiView) -> Vec<AgUiEvent<'static>> {
         let mut closed = self.clone();
         let mut events = closed.closing();
-        let of_client = closed.calls.iter().filter(|call| call.state == ShownCallState::OfClient);
         let outcome = if closed.interrupts.is_empty() {
-            AgUiOutcome::Success { pending_tool_call_ids: of_client.map(|call| call.id.clone()).collect() }
+            AgUiOutcome::Success { pending_tool_call_ids: closed.calls.of_client() }
         } else {
-            AgUiOutcome::Interrupt { interrupts: closed.interrupts }
+            AgUiOutcome::Interrupt { interrupts: closed.interrupts.to_vec() }
         };
         events.push(view.finished(outcome));
         events
@@ -147,7 +125,11 @@ impl AgUiFold {
     /// Applies the next event, and returns what a client gets for it.
     pub fn push<'a>(&mut self, view: &AgUiView, event: &'a Event) -> Vec<AgUiEvent<'a>> {
         self.last = event.id;
-        let events = if view.shows(event.kind()) { self.events_of(view, event) } else { Vec::new() };
+        // Each attempt begins with nothing open, also for a client that has not seen the end of the one before.
+        let mut events: Vec<AgUiEvent<'a>> = if event.base.is_some() { self.closing() } else { Vec::new() };
+        if view.shows(event.kind()) {
+            events.extend(self.events_of(view, event));
+        }
         self.frames = events.len() as u32;
         events
     }
@@ -170,10 +152,10 @@ impl AgUiFold {
             }
             EventBody::ReasoningDelta(delta) => self.reasoning(delta.text),
             EventBody::ToolCallDelta(delta) => self.arguments(delta),
-            EventBody::ToolCallStarted(call) => self.call_started(call),
+            EventBody::ToolCallStarted(call) => self.call_started(view, call),
             EventBody::ApprovalRequested(request) => self.asked(request, event),
             EventBody::ApprovalResolved(resolved) => {
-                self.interrupts.retain(|interrupt| interrupt.id != resolved.approval_id);
+                Arc::make_mut(&mut self.interrupts).retain(|interrupt| interrupt.id != resolved.approval_id);
                 vec![custom(event)]
             }
             EventBody::ToolCallCompleted(call) => self.call_completed(view, call, event),
@@ -265,7 +247,7 @@ impl AgUiFold {
         if let Some(name) = delta.name {
             events.extend(self.begin_call(delta.call_id.clone(), name));
         }
-        if !delta.text.is_empty() && self.state_of(&delta.call_id) == Some(ShownCallState::Open) {
+        if !delta.text.is_empty() && self.calls.state_of(&delta.call_id) == Some(ShownCallState::Open) {
             events.push(AgUiEvent::ToolCallArgs { tool_call_id: delta.call_id, delta: delta.text });
         }
         events
@@ -273,11 +255,11 @@ impl AgUiFold {
 
     /// Begins a call, unless the stream has shown it.
     fn begin_call<'a>(&mut self, id: Cow<'a, str>, name: Cow<'a, str>) -> Vec<AgUiEvent<'a>> {
-        if self.state_of(&id).is_some() {
+        if self.calls.state_of(&id).is_some() {
             return Vec::new();
         }
         let mut events: Vec<AgUiEvent<'a>> = self.end_text();
-        self.calls.push(FoldedCall { id: id.to_string(), since: self.last, state: ShownCallState::Open });
+        self.calls.begin(&id, self.last);
         let parent_message_id = self.ids.for_call();
         events.push(AgUiEvent::ToolCallStart { tool_call_id: id, tool_call_name: name, parent_message_id });
         events
@@ -289,24 +271,27 @@ impl AgUiFold {
         if !events.is_empty() {
             events.push(AgUiEvent::ToolCallArgs { tool_call_id: id.clone(), delta: input.into_text() });
         }
-        if self.state_of(id) == Some(ShownCallState::Open) {
-            self.set_state(id, ShownCallState::Shown);
+        if self.calls.state_of(id) == Some(ShownCallState::Open) {
+            self.calls.set(id, ShownCallState::Shown);
             events.push(AgUiEvent::ToolCallEnd { tool_call_id: id.clone() });
         }
         events
     }
 
-    fn call_started<'a>(&mut self, call: ToolCallStarted<'a>) -> Vec<AgUiEvent<'a>> {
+    fn call_started<'a>(&mut self, view: &AgUiView, call: ToolCallStarted<'a>) -> Vec<AgUiEvent<'a>> {
+        if view.detail == Detail::Messages && call.by != ExecutedBy::Client {
+            return Vec::new();
+        }
         let events = self.show_call(&call.call_id, call.name, call.input);
         if call.by == ExecutedBy::Client {
-            self.set_state(&call.call_id, ShownCallState::OfClient);
+            self.calls.set(&call.call_id, ShownCallState::OfClient);
         }
         events
     }
 
     fn asked<'a>(&mut self, request: ApprovalRequested<'a>, event: &Event) -> Vec<AgUiEvent<'a>> {
         let is_own = request.child_run_id.is_none();
-        self.interrupts.push(AgUiInterrupt::of(&request));
+        Arc::make_mut(&mut self.interrupts).push(AgUiInterrupt::of(&request));
         let mut events = Vec::new();
         if is_own {
             events = self.show_call(&request.call_id, request.name, request.input);
@@ -322,14 +307,16 @@ impl AgUiFold {
         call: ToolCallCompleted<'a>,
         event: &Event,
     ) -> Vec<AgUiEvent<'a>> {
+        // Of whole messages, a client gets the calls that it must answer.
+        if view.detail == Detail::Messages && self.calls.state_of(&call.call_id).is_none() {
+            return Vec::new();
+        }
         let mut events = match call.input {
             Some(input) => self.show_call(&call.call_id, call.name, input),
             None => Vec::new(),
         };
-        let of_client = |known: &&FoldedCall| known.id == call.call_id && known.state == ShownCallState::OfClient;
-        let has_sent = |known: &FoldedCall| view.after.is_some_and(|pause| known.since <= pause && event.id > pause);
-        let is_sent = self.calls.iter().find(of_client).is_some_and(has_sent);
-        self.set_state(&call.call_id, ShownCallState::Ended);
+        let is_sent = view.after.is_some_and(|pause| event.id > pause && self.calls.waited_at(&call.call_id, pause));
+        self.calls.set(&call.call_id, ShownCallState::Ended);
         if !is_sent {
             let error = call.error.map(|error| Cow::Owned(error.message));
             events.push(AgUiEvent::ToolCallResult {
@@ -343,14 +330,6 @@ impl AgUiFold {
             events.push(custom(event));
         }
         events
-    }
-
-    fn state_of(&self, id: &str) -> Option<ShownCallState> {
-        self.calls.iter().rev().find(|call| call.id == id).map(|call| call.state)
-    }
-
-    fn set_state(&mut self, id: &str, state: ShownCallState) {
-        self.calls.iter_mut().filter(|call| call.id == id).for_each(|call| call.state = state);
     }
 }
 
@@ -379,7 +358,14 @@ impl AgUiView {
                 self.detail == Detail::All
             }
             EventKind::MessageCompleted => self.detail != Detail::All,
-            EventKind::RunQueued | EventKind::RunCompleted | EventKind::RunFailed | EventKind::RunCancelled => true,
+            EventKind::RunQueued
+            | EventKind::ApprovalRequested
+            | EventKind::ApprovalResolved
+            | EventKind::ToolCallStarted
+            | EventKind::ToolCallCompleted
+            | EventKind::RunCompleted
+            | EventKind::RunFailed
+            | EventKind::RunCancelled => true,
             _ => self.detail != Detail::Messages,
         }
     }
