@@ -1,5 +1,7 @@
 //! The messages of a thread: those that are stored, and those of a run that has not ended.
 
+use std::collections::VecDeque;
+
 use holdfast_shared::{event::Event, event_id::EventId, message::Content, run::Run, storage::HistoryMessage};
 use uuid::Uuid;
 
@@ -21,9 +23,14 @@ pub async fn stored(
     conversation_id: Uuid,
     before: Option<&Run>,
 ) -> Result<Vec<AgUiMessage>, Problem> {
-    let newest = app.storage().history(owner, conversation_id, history_size(app)).await?;
-    let mut messages = Vec::new();
-    for HistoryMessage { message, answer } in newest.into_iter().rev() {
+    let size = history_size(app);
+    let newest = app.storage().history(owner, conversation_id, size).await?;
+    let (mut messages, mut bytes) = (VecDeque::new(), 0);
+    // A message of an older run may be longer than the query could know, so the newest come first until the page is full.
+    for HistoryMessage { message, answer } in newest {
+        if bytes >= size.bytes {
+            break;
+        }
         // Messages that wait for their turn come after the answer.
         if before.is_some_and(|run| message.id == run.output_message_id || message.run_id.is_some_and(|id| id > run.id))
         {
@@ -35,12 +42,12 @@ pub async fn stored(
             }
             _ => None,
         };
-        match parts {
-            Some(of_run) => messages.extend(of_run),
-            None => messages.push(of_stored(&message, FILES)),
+        for message in parts.unwrap_or_else(|| vec![of_stored(&message, FILES)]).into_iter().rev() {
+            bytes += message.bytes();
+            messages.push_front(message);
         }
     }
-    Ok(messages)
+    Ok(messages.into())
 }
 
 /// Returns the state of a stream and the messages of its run at the base of an event that supersedes others.

@@ -294,7 +294,7 @@ async fn ask(
     let passed = pauses.into_iter().find(|pause| *pause >= seen.event);
     let view = view(app, &run, query, body, None).await?;
     let stream = AgUiStream::after(seen, app, &caller.owner, &run, view).until(passed);
-    Ok(stream.into_response(subscriber))
+    stream.into_response(subscriber).await
 }
 
 /// Answers the open questions of the thread's newest run, and streams the run from the pause at which it has asked them.
@@ -321,7 +321,7 @@ async fn answer(
     let next = outline.pauses[pauses_before..].iter().copied().find(|pause| *pause >= seen.event);
     let stream = AgUiStream::after(seen, app, &caller.owner, &run, view).until(next);
     let subscriber = app.relay().open(&caller.owner, &run, EventId::ORIGIN, permit).await?;
-    Ok(stream.into_response(subscriber.ok_or_else(|| Problem::events_gone(run.id))?))
+    stream.into_response(subscriber.ok_or_else(|| Problem::events_gone(run.id))?).await
 }
 
 /// Returns the run that a thread waits for: the first unfinished one, else the newest.
@@ -336,11 +336,8 @@ async fn current_run(app: &App, caller: &Caller, conversation: &Conversation) ->
 
 async fn follow(app: &Arc<App>, caller: &Caller, stream: AgUiStream, run: &Arc<Run>) -> Result<Response, Problem> {
     let permit = app.streams().open(caller)?;
-    if run.status.is_terminal() && stream.has_all(run) {
-        return Ok((StatusCode::NO_CONTENT, [run_header(run.id)]).into_response());
-    }
     let subscriber = app.relay().resume(&caller.owner, run, EventId::ORIGIN, permit).await?;
-    Ok(stream.into_response(subscriber.ok_or_else(|| Problem::events_gone(run.id))?))
+    stream.into_response(subscriber.ok_or_else(|| Problem::events_gone(run.id))?).await
 }
 
 async fn view(

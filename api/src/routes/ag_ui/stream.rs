@@ -2,7 +2,11 @@
 
 use std::sync::Arc;
 
-use axum::{body::Body, response::Response};
+use axum::{
+    body::Body,
+    http::StatusCode,
+    response::{IntoResponse, Response},
+};
 use bytes::Bytes;
 use holdfast_shared::{event::Event, event_id::EventId, run::Run};
 
@@ -11,7 +15,7 @@ use crate::{
     app::App,
     problem::Problem,
     relay::{Encode, Slice, Subscriber, TruncatedStream},
-    routes::events::event_stream,
+    routes::events::{event_stream, run_header},
     wire::{
         Block, LogPosition,
         ag_ui::{AgUiEvent, AgUiFold, AgUiMessage, AgUiView, FrameId, write_frames},
@@ -60,15 +64,27 @@ impl AgUiStream {
         Self { until: pause, ..self }
     }
 
-    /// Returns whether the client has all frames of an ended run.
-    pub fn has_all(&self, run: &Run) -> bool {
-        self.seen == FrameId { event: run.last_event_id, number: u32::MAX }
+    /// Returns whether the run has ended and the client has its last frame.
+    async fn has_all(&self) -> Result<bool, Problem> {
+        if !self.run.status.is_terminal() || self.seen.event != self.run.last_event_id {
+            return Ok(false);
+        }
+        // The end has more frames if parts are open there, so only a fold of the log has the number of its last frame.
+        let mut fold = AgUiFold::of_answer(self.run.output_message_id);
+        let mut log = self.app.relay().pages(self.run.id, EventId::ORIGIN);
+        while let Some(events) = log.next().await? {
+            events.iter().for_each(|event| drop(fold.push(&self.view, event)));
+        }
+        Ok(self.seen.number >= fold.next_frame().number.saturating_sub(1))
     }
 
-    /// Returns the response. The subscriber must be at the log's start.
-    pub fn into_response(self, subscriber: Subscriber) -> Response {
+    /// Returns the response, which is 204 for a client that has the end of the run. The subscriber must be at the log's start.
+    pub async fn into_response(self, subscriber: Subscriber) -> Result<Response, Problem> {
         let run_id = self.run.id;
-        event_stream(run_id, Body::from_stream(subscriber.into_frames(Vec::new(), self)))
+        if self.has_all().await? {
+            return Ok((StatusCode::NO_CONTENT, [run_header(run_id)]).into_response());
+        }
+        Ok(event_stream(run_id, Body::from_stream(subscriber.into_frames(Vec::new(), self))))
     }
 
     /// Returns whether the client gets the frames that all clients with its view share.

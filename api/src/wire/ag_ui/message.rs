@@ -54,6 +54,15 @@ impl AgUiMessage {
         self.role == REASONING
     }
 
+    /// Returns about how many bytes the message takes.
+    pub fn bytes(&self) -> usize {
+        let content = match &self.content {
+            AgUiContent::Text(text) => text.len(),
+            AgUiContent::Parts(parts) => parts.iter().map(|part| part.to_string().len()).sum(),
+        };
+        content + self.tool_calls.iter().map(|call| call.function.arguments.len()).sum::<usize>()
+    }
+
     fn of_tool(call_id: &str, result: impl Into<String>) -> Self {
         Self { tool_call_id: Some(call_id.to_owned()), ..Self::new(TOOL, result_id(call_id), result) }
     }
@@ -183,7 +192,7 @@ fn message_of<'a>(messages: &'a mut Vec<AgUiMessage>, id: &str, role: &'static s
     &mut messages[place]
 }
 
-/// Inserts a result behind the message of its call and the results that are there.
+/// Inserts a result after the message of its call and the results that are there.
 fn insert_result(messages: &mut Vec<AgUiMessage>, call_id: &str, result: &str) {
     let has_call = |message: &AgUiMessage| message.tool_calls.iter().any(|call| call.id == call_id);
     let place = messages.iter().rposition(has_call).map_or(messages.len(), |owner| {

@@ -1,7 +1,7 @@
 //! AG-UI: the protocol of front ends such as CopilotKit's.
 //!
 //! Unlike the other wires, this one is a fold with a state (`fold`): its clients refuse a text, a call or a step that begins
-//! twice or does not end. Each frame has an id, `<event id>.<number>`, so a stream may be cut behind any frame. `calls` has the
+//! twice or does not end. Each frame has an id, `<event id>.<number>`, so a stream may be cut after any frame. `calls` has the
 //! calls that a stream has shown, `event` the events of the protocol, `message` its messages, and `interrupt` its questions.
 
 mod calls;
