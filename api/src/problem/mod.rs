@@ -4,6 +4,7 @@
 
 mod answers;
 mod files;
+pub mod form;
 mod in_flight;
 mod knowledge;
 mod memories;
@@ -11,6 +12,8 @@ mod messages;
 mod plans;
 mod quotas;
 mod workspace;
+
+use std::sync::Arc;
 
 use axum::{
     Json,
@@ -381,7 +384,7 @@ impl From<storage::Error> for Problem {
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         let (status, retry_after) = (self.status, self.retry_after.unwrap_or(1));
-        let mut response = (status, Json(self)).into_response();
+        let mut response = (status, Json(&self)).into_response();
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
         if matches!(status, StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS) {
@@ -390,6 +393,8 @@ impl IntoResponse for Problem {
         if let Some(challenge) = auth::challenge(status) {
             headers.insert(header::WWW_AUTHENTICATE, challenge);
         }
+        // A wire with its own form of errors replaces the body.
+        response.extensions_mut().insert(Arc::new(self));
         response
     }
 }

@@ -12,10 +12,7 @@ use std::{
 use bytes::Bytes;
 use holdfast_shared::{event::Event, event_id::EventId};
 
-use crate::wire::{
-    LogPosition, Projector, View,
-    ag_ui::{AgUiFold, AgUiView},
-};
+use crate::wire::{Fold, LogPosition, Projector, View};
 
 /// Bytes of frames that one client's socket receives at a time.
 pub const SLICE_BYTES: usize = 32 * 1024;
@@ -28,8 +25,8 @@ pub struct Batch {
     /// The position before the first event, where each encoding starts.
     start: LogPosition,
     events: Vec<Event>,
-    projections: Encodings<View, ()>,
-    folds: Encodings<Arc<AgUiView>, AgUiFold>,
+    projections: Mutex<Vec<(View, Projection)>>,
+    folds: Folds,
     /// About how many bytes the frames of the events take.
     frame_bytes: usize,
     /// Bytes of memory that the batch takes, encodings included.
@@ -41,13 +38,21 @@ pub struct Batch {
 #[derive(Clone, Default)]
 pub struct MemoryUse(Arc<AtomicUsize>);
 
-/// One encoding per view. The first subscriber with a view encodes the batch, and all subscribers with that view share the
-/// frames. `S` is the state of a fold.
-struct Encodings<V, S>(Mutex<Vec<(V, SharedEncoding<S>)>>);
+/// The encoding of a batch by a projector, which its first reader makes.
+type Projection = Arc<OnceLock<Encoding<()>>>;
 
-/// The encoding of a batch, which its first reader makes.
-type SharedEncoding<S> = Arc<OnceLock<Encoding<S>>>;
+/// One encoding per view of each wire with a state. The first subscriber with a view encodes the batch, and all subscribers with
+/// that view share the frames.
+#[derive(Default)]
+struct Folds(Mutex<Vec<Arc<dyn Any + Send + Sync>>>);
 
+/// The encoding of a batch by a fold, which its first reader makes.
+struct Folded<F: Fold> {
+    view: Arc<F::View>,
+    encoding: OnceLock<Encoding<F>>,
+}
+
+/// The frames of a batch. `S` is the state of a fold.
 struct Encoding<S> {
     frames: Bytes,
     /// For each event, the offset at which its frames end.
@@ -108,8 +113,8 @@ impl Batch {
         let batch = Self {
             start,
             events,
-            projections: Encodings::new(),
-            folds: Encodings::new(),
+            projections: Mutex::default(),
+            folds: Folds::default(),
             frame_bytes,
             bytes: AtomicUsize::new(0),
             memory,
@@ -146,7 +151,7 @@ impl Batch {
 
     /// Returns the frames of the events after the first `skip`, and encodes the batch if the view is new.
     fn frames(&self, view: &View, skip: usize) -> Bytes {
-        let encoding = self.projections.of(view);
+        let encoding = self.projection(view);
         let encoding = encoding.get_or_init(|| {
             let mut projector = Projector::after(self.start, view.clone());
             let usual = self.events.len() * view.typical_event_bytes();
@@ -155,18 +160,28 @@ impl Batch {
         encoding.frames_after(skip)
     }
 
+    fn projection(&self, view: &View) -> Projection {
+        let mut projections = self.projections.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = projections.iter().find(|(known, _)| known == view).map(|(_, encoding)| Arc::clone(encoding));
+        known.unwrap_or_else(|| {
+            let encoding = Arc::default();
+            projections.push((view.clone(), Arc::clone(&encoding)));
+            encoding
+        })
+    }
+
     /// Returns the frames of the events after the first `skip`. The fold has all events before these, and moves past them.
-    fn folded(&self, view: &Arc<AgUiView>, fold: &mut AgUiFold, skip: usize) -> Bytes {
-        let encoding = self.folds.of(view);
-        if skip > 0 && encoding.get().is_none() {
+    fn folded<F: Fold>(&self, view: &Arc<F::View>, fold: &mut F, skip: usize) -> Bytes {
+        let folded = self.folds.of::<F>(view);
+        if skip > 0 && folded.encoding.get().is_none() {
             // The state before the batch is gone, so no other subscriber can use these frames.
             let mut frames = Vec::new();
-            self.events[skip..].iter().for_each(|event| view.frame(&mut frames, fold, event));
+            self.events[skip..].iter().for_each(|event| fold.frame(view, &mut frames, event));
             return frames.into();
         }
-        let encoding = encoding.get_or_init(|| {
+        let encoding = folded.encoding.get_or_init(|| {
             let mut end = fold.clone();
-            let frames = Encoding::new(0, &self.events, |frames, event| view.frame(frames, &mut end, event));
+            let frames = Encoding::new(0, &self.events, |frames, event| end.frame(view, frames, event));
             self.counted(frames.with_end(end))
         });
         fold.clone_from(&encoding.end);
@@ -185,18 +200,17 @@ impl Drop for Batch {
     }
 }
 
-impl<V: Clone + PartialEq, S> Encodings<V, S> {
-    const fn new() -> Self {
-        Self(Mutex::new(Vec::new()))
-    }
-
-    fn of(&self, view: &V) -> SharedEncoding<S> {
-        let mut encodings = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = encodings.iter().find(|(known, _)| known == view).map(|(_, encoding)| Arc::clone(encoding));
+impl Folds {
+    fn of<F: Fold>(&self, view: &Arc<F::View>) -> Arc<Folded<F>> {
+        let mut folds = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = folds.iter().find_map(|known| {
+            let known = Arc::clone(known).downcast::<Folded<F>>().ok()?;
+            (known.view == *view).then_some(known)
+        });
         known.unwrap_or_else(|| {
-            let encoding = Arc::new(OnceLock::new());
-            encodings.push((view.clone(), Arc::clone(&encoding)));
-            encoding
+            let folded = Arc::new(Folded { view: Arc::clone(view), encoding: OnceLock::new() });
+            folds.push(Arc::clone(&folded) as Arc<dyn Any + Send + Sync>);
+            folded
         })
     }
 }
@@ -280,7 +294,7 @@ impl Slice {
     }
 
     /// Returns the frames of the events, which may be empty. The fold has all events before these, and moves past them.
-    pub fn folded(&self, view: &Arc<AgUiView>, fold: &mut AgUiFold) -> Bytes {
+    pub fn folded<F: Fold>(&self, view: &Arc<F::View>, fold: &mut F) -> Bytes {
         self.joined(|batch, skip| batch.folded(view, fold, skip))
     }
 

@@ -67,7 +67,7 @@ use crate::{
     extract::{BodyLimit, idempotency_key},
     guard::guarded,
     metrics::measure,
-    problem::Problem,
+    problem::{Problem, form},
     reserve, spans, unread_answers,
 };
 
@@ -93,7 +93,8 @@ pub fn router(app: Arc<App>) -> Router {
         .layer(DefaultBodyLimit::max(max_body_bytes))
         .layer(middleware::from_fn_with_state(limits_app, anonymous_limits::count_refused))
         .layer(middleware::from_fn(reserve::keep))
-        .layer(middleware::from_fn_with_state(auth, auth::authenticate));
+        .layer(middleware::from_fn_with_state(auth, auth::authenticate))
+        .layer(middleware::from_fn(form::of_wire));
     let router = match cors {
         Some(cors) => router.layer(cors),
         None => router,

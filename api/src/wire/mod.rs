@@ -2,7 +2,8 @@
 //!
 //! A wire is a pure projection. The frames of an event depend only on the view, the event and the position before it.
 //! So they are equal on every connection, and the relay encodes them once for all subscribers with one view. `reader`
-//! is for the wires that show text to a reader. `ag_ui` is a fold with a state, and `durable` is no projection.
+//! is for the wires that show text to a reader. `fold` is for
+//! wires with a state, and `durable` is no projection.
 
 pub mod ag_ui;
 mod agent;
@@ -10,6 +11,7 @@ mod agent_file;
 pub mod ai_sdk;
 mod chat;
 pub mod durable;
+mod fold;
 pub mod native;
 mod plan;
 mod reader;
@@ -29,7 +31,10 @@ use holdfast_shared::{
 use serde::Deserialize;
 use uuid::Uuid;
 
-pub use self::plan::UiPlan;
+pub use self::{
+    fold::{Fold, FrameId},
+    plan::UiPlan,
+};
 
 /// The open plan of an earlier run of a conversation, if there is one.
 pub type EarlierPlan = Option<Arc<UiPlan>>;

@@ -37,7 +37,10 @@ use crate::{
     auth::{Caller, is_name},
     extract::{self, JsonBody, Query, idempotency_key},
     problem::Problem,
-    wire::ag_ui::{AgUiEvent, AgUiOutcome, AgUiView, FrameId, write_frames},
+    wire::{
+        FrameId,
+        ag_ui::{AgUiEvent, AgUiOutcome, AgUiView, write_frames},
+    },
 };
 use request::{AgUiAction, RunAgentInput};
 use stream::AgUiStream;

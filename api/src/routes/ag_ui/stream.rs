@@ -17,8 +17,8 @@ use crate::{
     relay::{Encode, Slice, Subscriber, TruncatedStream},
     routes::events::{event_stream, run_header},
     wire::{
-        Block, LogPosition,
-        ag_ui::{AgUiEvent, AgUiFold, AgUiMessage, AgUiView, FrameId, write_frames},
+        Block, FrameId, LogPosition,
+        ag_ui::{AgUiEvent, AgUiFold, AgUiMessage, AgUiView, write_frames},
     },
 };
 

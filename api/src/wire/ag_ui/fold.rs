@@ -16,13 +16,13 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::{
-    AgUiView, FrameId,
+    AgUiView,
     calls::{ShownCallState, ShownCalls},
     event::{AgUiEvent, AgUiOutcome, StatePatch},
     interrupt::AgUiInterrupt,
     message::{AgUiMessage, MessageIds, result_id},
 };
-use crate::wire::{Detail, plan::UiPlan};
+use crate::wire::{Detail, FrameId, plan::UiPlan};
 
 /// The state of a stream after some events of a run's log.
 #[derive(Debug, Clone, PartialEq)]

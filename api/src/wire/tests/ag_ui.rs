@@ -3,7 +3,10 @@
 use holdfast_shared::event::{ReasoningDelta, StepCompleted};
 
 use super::*;
-use crate::wire::ag_ui::{AgUiFold, AgUiView, FrameId};
+use crate::wire::{
+    Fold, FrameId,
+    ag_ui::{AgUiFold, AgUiView},
+};
 
 fn view(detail: Detail) -> AgUiView {
     AgUiView { detail, thread_id: "t".into(), run_id: "r".into(), after: None }
@@ -38,7 +41,7 @@ fn log() -> Vec<Event> {
 /// Returns each frame's id with the type of its event, and the name of what it is about.
 fn lines(detail: Detail) -> Vec<String> {
     let (view, mut fold, mut buffer) = (view(detail), AgUiFold::of_answer(Uuid::nil()), Vec::new());
-    log().iter().for_each(|event| view.frame(&mut buffer, &mut fold, event));
+    log().iter().for_each(|event| fold.frame(&view, &mut buffer, event));
     let text = String::from_utf8(buffer).unwrap();
     let line = |frame: &str| {
         let (id, data) = frame.strip_prefix("id: ").unwrap().split_once("\ndata: ").unwrap();

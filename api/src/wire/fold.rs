@@ -1,0 +1,55 @@
+//! Wires with a state. Each of their frames has an id, `<event id>.<number>`, so a stream may be cut after any frame.
+
+use std::{fmt, str::FromStr};
+
+use holdfast_shared::{
+    event::Event,
+    event_id::{EventId, MalformedEventId},
+};
+
+/// The state of a stream after some events of a run's log. It starts at the log's start. Two folds of one view are equal after equal
+/// events, so the clients of a view share its frames.
+pub trait Fold: Clone + Send + Sync + 'static {
+    /// The part of a run that a client sees.
+    type View: PartialEq + Send + Sync;
+
+    /// Applies the next event of the log, and appends its frames.
+    fn frame(&mut self, view: &Self::View, buffer: &mut Vec<u8>, event: &Event);
+}
+
+/// A frame of a stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct FrameId {
+    /// The event that the frame belongs to.
+    pub event: EventId,
+    /// Its number among the frames of the event, from 0.
+    pub number: u32,
+}
+
+impl FrameId {
+    /// The cursor of a client that has no frame.
+    pub const START: Self = Self { event: EventId::ORIGIN, number: 0 };
+}
+
+impl fmt::Display for FrameId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.event, self.number)
+    }
+}
+
+/// The id of an event stands for its last frame.
+impl FromStr for FrameId {
+    type Err = MalformedEventId;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let Some((event, number)) = text.split_once('.') else {
+            return Ok(Self { event: text.parse()?, number: u32::MAX });
+        };
+        let is_plain = number.bytes().all(|byte| byte.is_ascii_digit());
+        match number.parse() {
+            Ok(number) if is_plain => Ok(Self { event: event.parse()?, number }),
+            // The text is no event id either, so its error is the right one.
+            _ => Ok(Self { event: text.parse()?, number: 0 }),
+        }
+    }
+}
