@@ -4,12 +4,14 @@
 //! in this process share and which has the newest events in a `replay_buffer`. Without them it reads the log or else the
 //! archive (`log_reader`), and clients at one position use one `shared_read`. Both hold events in a `batch`, which is
 //! encoded once per view. `follows` proves at every step that no event is missing, so a lost push costs time and never
-//! an event. `frame_stream` sends a subscriber's events as frames.
+//! an event. `frame_stream` sends a subscriber's events as frames, and `fold_stream` encodes them
+//! for wires with a state.
 //!
 //! Invariant: no import points back. The order is `batch`, `replay_buffer`, `log_reader`, `shared_read`, `topic`,
-//! `subscriber`, `frame_stream`, and this file.
+//! `subscriber`, `frame_stream`, `fold_stream`, and this file.
 
 mod batch;
+mod fold_stream;
 mod frame_stream;
 mod log_reader;
 mod replay_buffer;
@@ -42,6 +44,7 @@ use crate::{
     wire::{Block, EarlierPlan, LogPosition, UiPlan},
 };
 pub use batch::Slice;
+pub use fold_stream::{FoldStream, SeenFrames};
 pub use frame_stream::{Encode, StreamGauge, TruncatedStream};
 use log_reader::LogReader;
 pub use log_reader::{LogPages, Next, ReadError};

@@ -13,8 +13,14 @@ pub trait Fold: Clone + Send + Sync + 'static {
     /// The part of a run that a client sees.
     type View: PartialEq + Send + Sync;
 
+    /// Whether the wire's usual clients reconnect by themselves to a truncated stream.
+    const RECONNECTS: bool;
+
     /// Applies the next event of the log, and appends its frames.
     fn frame(&mut self, view: &Self::View, buffer: &mut Vec<u8>, event: &Event);
+
+    /// Appends the last frames of a stream that ends after the last event because the run waits for the client's answer.
+    fn pause(&self, view: &Self::View, buffer: &mut Vec<u8>);
 }
 
 /// A frame of a stream.

@@ -128,7 +128,7 @@ impl AgUiStream {
         }
         if self.view.after == Some(event.id) {
             let mut id = self.fold.next_frame();
-            id.number += self.fold.pause(&self.view).len() as u32;
+            id.number += self.fold.end_at_pause(&self.view).len() as u32;
             self.write(buffer, id, &[self.view.started()]);
             // The stream before the pause has ended what was open.
             self.fold.closing();
@@ -139,7 +139,7 @@ impl AgUiStream {
             self.write(buffer, first, &frames[frames.len().saturating_sub(1)..]);
         }
         if self.until == Some(event.id) {
-            self.write(buffer, self.fold.next_frame(), &self.fold.pause(&self.view));
+            self.write(buffer, self.fold.next_frame(), &self.fold.end_at_pause(&self.view));
         }
         Ok(self.until == Some(event.id))
     }
@@ -190,7 +190,7 @@ impl Encode for AgUiStream {
             return None;
         }
         let mut buffer = Vec::new();
-        self.write(&mut buffer, self.fold.next_frame(), &self.fold.pause(&self.view));
+        self.write(&mut buffer, self.fold.next_frame(), &self.fold.end_at_pause(&self.view));
         Some(buffer.into())
     }
 }

@@ -110,7 +110,7 @@ impl AgUiFold {
     }
 
     /// Returns the last events of a stream that ends because the run waits.
-    pub fn pause(&self, view: &AgUiView) -> Vec<AgUiEvent<'static>> {
+    pub fn end_at_pause(&self, view: &AgUiView) -> Vec<AgUiEvent<'static>> {
         let mut closed = self.clone();
         let mut events = closed.closing();
         let outcome = if closed.interrupts.is_empty() {

@@ -47,8 +47,14 @@ impl AgUiView {
 impl Fold for AgUiFold {
     type View = AgUiView;
 
+    const RECONNECTS: bool = false;
+
     fn frame(&mut self, view: &AgUiView, buffer: &mut Vec<u8>, event: &Event) {
         write_frames(buffer, FrameId { event: event.id, number: 0 }, &self.push(view, event));
+    }
+
+    fn pause(&self, view: &AgUiView, buffer: &mut Vec<u8>) {
+        write_frames(buffer, self.next_frame(), &self.end_at_pause(view));
     }
 }
 

@@ -1,0 +1,156 @@
+//! One client's stream on a wire with a state: a fold of the run's log from its start, of which the client gets the frames that it
+//! has not got yet.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use holdfast_shared::{event::Event, event_id::EventId};
+
+use super::{
+    batch::Slice,
+    frame_stream::{Encode, TruncatedStream},
+};
+use crate::wire::{Block, Fold, FrameId, LogPosition};
+
+/// The stream of a client. Its subscriber starts at the log's start.
+pub struct FoldStream<F: Fold> {
+    view: Arc<F::View>,
+    fold: F,
+    /// The last event of the fold.
+    last: EventId,
+    seen: SeenFrames,
+    /// The pause at which the stream ends, if the run has continued after it.
+    until: Option<EventId>,
+    /// Whether the fold has superseded events, which the log may have lost. Another client's fold may lack them.
+    is_alone: bool,
+}
+
+/// The frames that the client has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SeenFrames {
+    /// This frame, and all before it.
+    UpTo(FrameId),
+    /// So many frames from the start.
+    First(u64),
+}
+
+impl SeenFrames {
+    /// A client without any frame.
+    pub const NONE: Self = Self::First(0);
+}
+
+impl<F: Fold> FoldStream<F> {
+    /// Begins a stream with the state before the log.
+    pub fn new(view: F::View, fold: F) -> Self {
+        let (last, seen) = (EventId::ORIGIN, SeenFrames::NONE);
+        Self { view: Arc::new(view), fold, last, seen, until: None, is_alone: false }
+    }
+
+    /// Leaves out the frames that the client has.
+    pub fn after(self, seen: SeenFrames) -> Self {
+        Self { seen, ..self }
+    }
+
+    /// Ends the stream at a pause that the run has passed.
+    pub fn until(self, pause: Option<EventId>) -> Self {
+        Self { until: pause, ..self }
+    }
+
+    /// Returns whether the client gets all frames of these events, and the same as others with its view.
+    fn shares(&self, slice: &Slice) -> bool {
+        let has_none = match self.seen {
+            SeenFrames::UpTo(frame) => self.last >= frame.event,
+            SeenFrames::First(frames) => frames == 0,
+        };
+        let mut last = self.last;
+        let mut continues = |event: &Event| {
+            let before = std::mem::replace(&mut last, event.id);
+            event.base.is_none_or(|base| base >= before) && self.until != Some(event.id)
+        };
+        !self.is_alone && has_none && slice.events().all(&mut continues)
+    }
+
+    /// Appends the frames of an event that the client has not got yet. Returns whether the stream ends with them.
+    fn push(&mut self, buffer: &mut Vec<u8>, event: &Event) -> bool {
+        self.is_alone |= event.base.is_some_and(|base| base < self.last);
+        let mut frames = Vec::new();
+        self.fold.frame(&self.view, &mut frames, event);
+        self.last = event.id;
+        self.write(buffer, &frames);
+        let ends = self.until == Some(event.id);
+        if ends {
+            self.pause(buffer);
+        }
+        ends
+    }
+
+    fn pause(&mut self, buffer: &mut Vec<u8>) {
+        let mut frames = Vec::new();
+        self.fold.pause(&self.view, &mut frames);
+        self.write(buffer, &frames);
+    }
+
+    /// Appends those of some frames that the client has not got yet.
+    fn write(&mut self, buffer: &mut Vec<u8>, mut frames: &[u8]) {
+        while let Some(length) = frames.windows(2).position(|bytes| bytes == b"\n\n") {
+            let (frame, rest) = frames.split_at(length + 2);
+            if !self.has(frame) {
+                buffer.extend_from_slice(frame);
+            }
+            frames = rest;
+        }
+    }
+
+    fn has(&mut self, frame: &[u8]) -> bool {
+        match &mut self.seen {
+            SeenFrames::UpTo(seen) => id_of(frame).is_some_and(|id| id <= *seen),
+            SeenFrames::First(0) => false,
+            SeenFrames::First(frames) => {
+                *frames -= 1;
+                true
+            }
+        }
+    }
+}
+
+/// Returns the id of a frame, which is its first line.
+fn id_of(frame: &[u8]) -> Option<FrameId> {
+    let line = frame.strip_prefix(b"id: ")?.split(|byte| *byte == b'\n').next()?;
+    std::str::from_utf8(line).ok()?.parse().ok()
+}
+
+impl<F: Fold> Encode for FoldStream<F> {
+    /// A block that has only `retry:` is an event for some clients.
+    fn first_bytes(&self) -> &'static [u8] {
+        b""
+    }
+
+    fn reconnects(&self) -> bool {
+        F::RECONNECTS
+    }
+
+    async fn encode(&mut self, slice: &Slice) -> Result<(Bytes, bool), TruncatedStream> {
+        let is_last = slice.last().is_terminal();
+        if self.shares(slice) {
+            self.last = slice.last().id;
+            return Ok((slice.folded(&self.view, &mut self.fold), is_last));
+        }
+        let mut buffer = Vec::new();
+        for event in slice.events() {
+            if self.push(&mut buffer, event) {
+                return Ok((buffer.into(), true));
+            }
+        }
+        Ok((buffer.into(), is_last))
+    }
+
+    fn end_at_wait(&self, position: LogPosition) -> Option<Bytes> {
+        if position.block != Block::Waiting {
+            return None;
+        }
+        let mut ended = Self { view: Arc::clone(&self.view), fold: self.fold.clone(), ..*self };
+        let mut buffer = Vec::new();
+        ended.pause(&mut buffer);
+        Some(buffer.into())
+    }
+}
