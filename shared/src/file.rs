@@ -156,7 +156,7 @@ pub fn has_extract(media_type: &str) -> bool {
 }
 
 /// A user's text, with files in it.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UserContent {
     /// The text. A blank line is between what stood before and after a file.
     pub text: String,

@@ -37,6 +37,7 @@ mod lenient;
 pub mod media_type;
 pub mod memory;
 pub mod message;
+pub mod overrides;
 pub mod page;
 pub mod parts;
 pub mod plan;

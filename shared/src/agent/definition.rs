@@ -304,6 +304,12 @@ impl ModelSettings {
             reasoning_effort: self.reasoning_effort,
         }
     }
+
+    /// Returns the settings with these options.
+    pub fn with_options(self, options: ModelOptions) -> Self {
+        let ModelOptions { temperature, top_p, max_tokens, stop, reasoning_effort } = options;
+        Self { temperature, top_p, max_tokens, stop, reasoning_effort, ..self }
+    }
 }
 
 /// Fails with the known providers if the name is none of them.

@@ -43,7 +43,7 @@ impl ModelOptions {
     }
 
     /// Fails if an option is out of its range. `at` is the path of the options.
-    pub(super) fn check(&self, at: &str) -> Result<(), InvalidDefinition> {
+    pub fn check(&self, at: &str) -> Result<(), InvalidDefinition> {
         let invalid = |field: &str, problem: &str| Err(InvalidDefinition::new(format!("{at}.{field}"), problem));
         if self.temperature.is_some_and(|temperature| !(0.0..=2.0).contains(&temperature)) {
             return invalid("temperature", "a number from 0 to 2");

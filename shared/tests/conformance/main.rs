@@ -12,6 +12,7 @@ mod forwarded;
 mod groups;
 mod history;
 mod memories;
+mod overrides;
 mod owners;
 mod pages;
 mod plan_edits;

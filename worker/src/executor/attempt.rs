@@ -3,9 +3,10 @@
 use std::{error::Error, future::Future, pin::Pin, sync::Arc, time::Duration};
 
 use holdfast_shared::{
-    agent::{AgentDefinition, Profiles},
+    agent::{AgentDefinition, ModelSettings, Profiles},
     config::{Provider, RunConfig},
     event::{EventBody, WarningRaised},
+    overrides::RunOverrides,
     run::RunError,
     storable::storable,
     storage::{self, Answer, BeginResult, Claim, NewCheckpoint, Progress, Window},
@@ -88,7 +89,16 @@ impl<'a> Attempt<'a> {
             }
         };
         let mut planner = Planner::of_run(shared, claim, (lease, recorder), &definition).await?;
-        let names_profile = definition.model.as_ref().is_some_and(|model| model.profile.is_some());
+        let of_run = match &planner {
+            None => Arc::clone(&definition),
+            Some(planner) => Arc::new(planner.adapt(&definition, &worker.planner)),
+        };
+        let window = window(&of_run, &worker.config);
+        let result = retry_query(lease, recorder, || worker.storage.begin(claim, window)).await?;
+        let BeginResult::Executing(mut start) = result else { return Err(Stop::Fenced) };
+        let overrides = std::mem::take(&mut start.overrides);
+        let names_profile =
+            overrides.profile.is_some() || definition.model.as_ref().is_some_and(|model| model.profile.is_some());
         let profiles = if names_profile || planner.is_some() {
             retry_query(lease, recorder, || worker.storage.profiles()).await?
         } else {
@@ -101,18 +111,13 @@ impl<'a> Attempt<'a> {
         if let Some(planner) = &mut planner {
             planner.set_synthesizer(&worker.models, &definition, &profiles);
         }
-        let definition = match &planner {
-            None => definition,
-            Some(planner) => Arc::new(planner.adapt(&definition, &worker.planner)),
-        };
+        let settings = overridden(settings, &overrides);
+        let definition = of_run;
         let chosen_model = worker.models.get(settings.as_ref(), &profiles).map_err(|error| {
             tracing::warn!(error = &error as &dyn Error, "failed to set up the model of the run's agent");
             Stop::Failed(RunError::new("model_not_configured", "the agent's model is not set up on this server"))
         })?;
         let model = chosen_model.choice().path();
-        let window = window(&definition, &worker.config);
-        let result = retry_query(lease, recorder, || worker.storage.begin(claim, window)).await?;
-        let BeginResult::Executing(mut start) = result else { return Err(Stop::Fenced) };
         if let Some(planner) = planner.as_mut().filter(|_| claim.is_fresh()) {
             let budget = definition.context_tokens.unwrap_or(worker.config.context_tokens);
             recorder.note_for_next_flush(planner.own_role(claim, &model, budget));
@@ -124,7 +129,7 @@ impl<'a> Attempt<'a> {
         let of_planner = planner.as_ref().map(|_| Planner::limits(&worker.planner)).unwrap_or_default();
         let limits = RunLimits::of(definition.limits.or(claim.limits).or(of_planner).or(worker.tools.limits()));
         let deadline = Box::pin(tokio::time::sleep(limits.duration.saturating_sub(claim.worked)));
-        let memory = Memory::of(*start);
+        let memory = Memory::of(*start, overrides);
         recorder.continue_from(Answer {
             text: memory.text(),
             usage: memory.usage,
@@ -312,6 +317,20 @@ impl<'a> Attempt<'a> {
         let messages = self.memory.trace.clone();
         self.checkpoint(Node::Input, Progress { messages, ..Progress::default() });
     }
+}
+
+/// Returns the settings of the run's model: those of the agent, but for what the client overrides.
+fn overridden(settings: Option<ModelSettings>, overrides: &RunOverrides) -> Option<ModelSettings> {
+    let RunOverrides { profile, options, .. } = overrides;
+    if profile.is_none() && options.is_default() {
+        return settings;
+    }
+    let own = settings.unwrap_or_default();
+    let base = match profile {
+        Some(profile) => ModelSettings { profile: Some(profile.clone()), ..ModelSettings::default() },
+        None => own.clone(),
+    };
+    Some(base.with_options(options.or(&own.options())))
 }
 
 /// Returns how much of its conversation a run of the agent reads.

@@ -31,9 +31,9 @@ pub fn request(
     let mut sent = BTreeSet::new();
     let mut turns = conversation(memory, definition.language, passages, &mut sent);
     turns.extend(turns_so_far(memory, &mut sent));
-    let prompt = definition.system_prompt.clone();
+    let prompt = definition.system_prompt.iter().chain(&memory.instructions).cloned();
     let notice = limit.map(|limit| format!("{limit}. Call no more tools: answer now, with what you have."));
-    let system: Vec<String> = prompt.into_iter().chain(briefing).chain(notice).collect();
+    let system: Vec<String> = prompt.chain(briefing).chain(notice).collect();
     Request { system: (!system.is_empty()).then(|| system.join("\n\n")), turns, tools, ..Request::default() }
 }
 
@@ -45,6 +45,7 @@ fn conversation(memory: &Memory, language: Language, passages: Option<String>, s
     }
     turns.extend(passages.map(Turn::user));
     turns.extend(turn_of_message(&memory.input, language, &memory.files, sent));
+    turns.extend(turn_of_results(&memory.given_results));
     turns
 }
 
@@ -149,6 +150,7 @@ mod tests {
         briefing::BriefingCard,
         file::ToolFile,
         message::{Content, MessageStatus},
+        overrides::RunOverrides,
         storage::{CallState, EarlierMessage, History, Start},
     };
     use serde_json::json;
@@ -176,7 +178,7 @@ mod tests {
     }
 
     fn memory(earlier: Vec<Message>) -> Memory {
-        Memory::of(Start {
+        let start = Start {
             history: History {
                 summary: None,
                 earlier: earlier
@@ -189,11 +191,13 @@ mod tests {
             calls: Vec::new(),
             approvals: Vec::new(),
             client_tools: Vec::new(),
+            overrides: RunOverrides::default(),
             metadata: json!({}),
             inherited: None,
             finish_reason: None,
             plan: None,
-        })
+        };
+        Memory::of(start, RunOverrides::default())
     }
 
     fn assistant(text: &str) -> Turn {

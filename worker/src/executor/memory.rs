@@ -1,20 +1,22 @@
 //! An attempt's state of its run: the trace so far, the calls of the current step, and their totals.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use holdfast_knowledge::FoundPassage;
 use holdfast_shared::{
     approval::{Approval, ApprovalKind},
     file::ToolFile,
     finish_reason::FinishReason,
-    message::Message,
+    message::{Content, Message},
+    overrides::{GivenHistory, GivenMessage, JsonFormat, RunOverrides},
     plan::{self, Plan, PlanStatus},
-    storage::{CallState, EarlierMessage, NewTraceMessage, Start, Summary},
+    storage::{CallState, EarlierMessage, EarlierResult, NewTraceMessage, Start, Summary},
     tool::{ToolCall, ToolCallStatus},
     trace::{RequestedCall, TraceMessage, TraceRole},
     usage::Usage,
 };
 use serde_json::Value;
+use uuid::Uuid;
 
 use super::{
     NextNode,
@@ -61,6 +63,12 @@ pub struct Memory {
     pub told: Told,
     /// The results that name memories and passages, as the model reads them.
     pub referred: ReferredTexts,
+    /// Instructions of the client, after those of the agent.
+    pub instructions: Option<String>,
+    /// The form of the answer that the client asks for.
+    pub format: Option<Arc<JsonFormat>>,
+    /// Results of the client's tools after the input, which another run has asked for.
+    pub given_results: Vec<EarlierResult>,
     /// That metadata before a fresh run; `None` for the first run of a conversation.
     pub inherited: Option<Value>,
 }
@@ -85,9 +93,29 @@ impl StepCall {
     }
 }
 
+/// Returns messages that the client has given, as if they were earlier ones of the run's conversation. Their turns are before all
+/// of those.
+fn earlier_of(given: Vec<GivenMessage>, input: &Message) -> Vec<EarlierMessage> {
+    let first = -(given.len() as i64);
+    let messages = (first..).zip(given).map(|(turn, GivenMessage { role, content, results })| {
+        let (text, attachments) = (Content::Text(content.text), content.attachments);
+        let message = Message {
+            id: Uuid::nil(),
+            client_id: None,
+            run_id: None,
+            role,
+            content: text,
+            attachments,
+            ..input.clone()
+        };
+        EarlierMessage { turn, message, results }
+    });
+    messages.collect()
+}
+
 impl Memory {
     /// Restores the state that earlier attempts have stored, or starts a fresh run.
-    pub fn of(start: Start) -> Self {
+    pub fn of(start: Start, overrides: RunOverrides) -> Self {
         let Start { history, trace, calls, approvals, metadata, inherited, finish_reason, plan, .. } = start;
         let trace: Vec<NewTraceMessage> = trace.into_iter().map(new_trace_message).collect();
         let step = trace.iter().map(|message| message.step).max().unwrap_or(0);
@@ -101,11 +129,15 @@ impl Memory {
             let approval = approvals.iter().rev().find(|approval| approval.call_id == call.call_id).cloned();
             StepCall { state: state_of(call, position), approval }
         });
-        let mut earlier = history.earlier;
+        let RunOverrides { instructions, format, history: given, .. } = overrides;
+        let (summary, mut earlier, given_results) = match given {
+            None => (history.summary, history.earlier, Vec::new()),
+            Some(GivenHistory { before, results }) => (None, earlier_of(before, &history.input), results),
+        };
         earlier.iter_mut().for_each(|earlier| earlier.results.retain(|result| !is_reference(result)));
         let usage = trace.iter().filter_map(|message| message.usage).sum();
         Self {
-            summary: history.summary,
+            summary,
             earlier,
             input: history.input,
             calls: calls.collect(),
@@ -124,6 +156,9 @@ impl Memory {
             retrieved: Vec::new(),
             told: Told::default(),
             referred: ReferredTexts::default(),
+            instructions,
+            format: format.map(Arc::new),
+            given_results,
             inherited,
         }
     }

@@ -13,7 +13,9 @@ use futures::{
 };
 use genai::{
     ServiceTarget,
-    chat::{ChatOptions, ChatRequest, ChatStream, ChatStreamEvent, StreamEnd, ToolChoice},
+    chat::{
+        ChatOptions, ChatRequest, ChatResponseFormat, ChatStream, ChatStreamEvent, JsonSpec, StreamEnd, ToolChoice,
+    },
 };
 use holdfast_shared::{
     config::{ModelConfig, Provider},
@@ -22,7 +24,7 @@ use holdfast_shared::{
 };
 
 use super::{
-    AnswerDelta, Error, Request,
+    AnswerDelta, AnswerForm, Error, Request,
     google::GoogleTokens,
     subject::Subject,
     upstream::{Upstream, UpstreamItem, UpstreamStream},
@@ -79,6 +81,7 @@ impl Gateway {
 
     fn call(&self, request: &Request) -> GatewayCall {
         let mut options = self.dialect.options(&self.options, &request.options);
+        options.response_format = response_format(&request.form);
         let mut chat = conversation::translate(request, self.dialect);
         if self.dialect == Dialect::Anthropic
             && let Some(tools) = conversation::tools_of_the_past(request)
@@ -220,4 +223,13 @@ fn usage(end: StreamEnd) -> Usage {
         cached_tokens: tokens(cached),
         reasoning_tokens: tokens(reasoning),
     }
+}
+
+/// Returns the field for an answer in JSON.
+fn response_format(form: &AnswerForm) -> Option<ChatResponseFormat> {
+    let AnswerForm::Json(format) = form else { return None };
+    Some(match &format.schema {
+        Some(schema) => JsonSpec::new(format.name.clone(), schema.clone()).into(),
+        None => ChatResponseFormat::JsonMode,
+    })
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use holdfast_shared::{agent::ModelOptions, file::PICTURES};
+use holdfast_shared::{agent::ModelOptions, file::PICTURES, overrides::JsonFormat};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -22,13 +22,15 @@ pub struct Request {
 }
 
 /// The form of an answer.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub enum AnswerForm {
     /// Text for a reader.
     #[default]
     Text,
     /// A reviewer's verdict, as JSON.
     Verdict,
+    /// JSON for the client of the run.
+    Json(Arc<JsonFormat>),
 }
 
 /// One part of the conversation.

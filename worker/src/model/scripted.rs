@@ -55,9 +55,10 @@ impl Model for ScriptedModel {
             Some((_, [Turn::User(parts), since @ ..])) => (text_of(parts), since),
             _ => (String::new(), request.turns.as_slice()),
         };
-        let step = match request.form {
+        let step = match &request.form {
             AnswerForm::Text => ScriptedStep::next(Script::read(&text), &request.turns, since, &request.tools),
             AnswerForm::Verdict => ScriptedStep::verdict(&text),
+            AnswerForm::Json(format) => ScriptedStep::json(format.schema.as_ref()),
         };
         let read = count_words(request.system.as_deref().unwrap_or_default())
             + request.turns.iter().map(words_of).sum::<u64>();

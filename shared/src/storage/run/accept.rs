@@ -23,6 +23,9 @@ const FILES: i64 = 3;
 /// The ability to ingest documents.
 const INGESTION: i64 = 5;
 
+/// The ability to ask a model with the client's overrides.
+const OVERRIDES: i64 = 6;
+
 /// An accepted message before the write.
 pub struct Acceptance<'a> {
     pub owner: &'a str,
@@ -213,7 +216,7 @@ impl<'a> Acceptance<'a> {
             key,
             fingerprint,
             options.stream,
-            (!options.client_tools.is_empty()).then(|| json!(options.client_tools)),
+            options.client_parts(),
             options.metadata.clone(),
             options.max_duration.map(|limit| limit.as_millis() as i64),
             new.traceparent.map(|parent| parent.to_string()),
@@ -227,14 +230,16 @@ impl<'a> Acceptance<'a> {
     }
 
     /// Returns the ability that the run needs from its worker, whatever its agent is; 0 for none. A worker of an earlier version
-    /// would answer without the files, or would answer the name of a document.
+    /// would answer without the files, would answer the name of a document, or could not read the overrides.
     fn least_ability(&self) -> i64 {
         let has_files = match &self.input {
             RunInput::New(content) => !content.attachments.is_empty(),
             RunInput::Earlier(message) => !message.attachments.is_empty(),
         };
-        match (self.new.options.ingests, has_files) {
+        let options = &self.new.options;
+        match (options.ingests, has_files) {
             (true, _) => INGESTION,
+            _ if !options.overrides.is_default() => OVERRIDES,
             (false, true) => FILES,
             (false, false) => 0,
         }

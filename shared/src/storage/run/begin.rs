@@ -1,6 +1,6 @@
 //! BEGIN: the start of an attempt's work reads the state that the run resumes from. CLAIM has marked the run as executing.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sqlx::{FromRow, types::Json};
 
@@ -14,6 +14,7 @@ use crate::{
     approval::Approval,
     finish_reason::FinishReason,
     message::Message,
+    overrides::{RunOverrides, StoredClientParts},
     plan::Plan,
     tool::{ClientTool, ToolCall},
     trace::TraceMessage,
@@ -41,6 +42,8 @@ pub struct Start {
     pub approvals: Vec<Approval>,
     /// Tools that the client declared with the message.
     pub client_tools: Vec<ClientTool>,
+    /// Parts of the model's requests that the client brought with the message.
+    pub overrides: RunOverrides,
     /// The conversation's metadata, merged with the message's own.
     pub metadata: Value,
     /// The conversation's metadata as earlier runs have left it; `None` for the first run.
@@ -74,7 +77,7 @@ pub struct EarlierMessage {
 }
 
 /// The beginning of a tool's input and output.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EarlierResult {
     /// Name of the tool, as the model knows it.
     pub name: String,
@@ -121,7 +124,7 @@ struct HistoryRow {
     message: MessageRow,
     up_to: Option<i64>,
     summary: Option<String>,
-    client_tools: Option<Json<Vec<ClientTool>>>,
+    client_tools: Option<Json<StoredClientParts>>,
     metadata: Option<Json<Value>>,
     inherited: Option<Json<Value>>,
     run_finish_reason: Option<String>,
@@ -244,6 +247,7 @@ impl Storage {
                 calls: Vec::new(),
                 approvals: Vec::new(),
                 client_tools: Vec::new(),
+                overrides: RunOverrides::default(),
                 metadata: merged(None, metadata.clone()),
                 inherited: None,
                 finish_reason: None,
@@ -263,12 +267,15 @@ impl Storage {
         earlier.reverse();
         let inherited = own.inherited.map(|json| json.0);
         let summary = own.up_to.zip(own.summary).map(|(up_to, content)| Summary { up_to, content });
+        let parts = own.client_tools.map(|parts| parts.0.into_parts());
+        let (client_tools, overrides) = parts.unwrap_or_default();
         let mut start = Start {
             history: History { summary, earlier, input: own.message.into() },
             trace: Vec::new(),
             calls: Vec::new(),
             approvals: Vec::new(),
-            client_tools: own.client_tools.map(|tools| tools.0).unwrap_or_default(),
+            client_tools,
+            overrides,
             metadata: merged(inherited.clone(), own.metadata.map(|json| json.0)),
             inherited,
             finish_reason: own.run_finish_reason.map(FinishReason::from),

@@ -197,7 +197,7 @@ impl ClaimTerms {
 
 /// Claims the candidates that `$cte` selects. `archived_to` becomes `<attempt>-1`.
 ///
-/// A worker of this version has the abilities 5 ([`super::needs`]). It leaves runs that need more to workers of a later one.
+/// A worker of this version has the abilities 6 ([`super::needs`]). It leaves runs that need more to workers of a later one.
 ///
 /// - `$1` holder, `$2` lease in ms, `$3` limit
 /// - `$4` the crashes at which a run fails, `$5` the crashes from which it is a suspect
@@ -215,7 +215,7 @@ macro_rules! take {
         set status = 'running',
             attempt = attempt + 1,
             archived_to = (attempt + 1) * 4294967296 + 1,
-            claimed_with = (attempt + 1) * 100 + 5,
+            claimed_with = (attempt + 1) * 100 + 6,
             holder = $1,
             lease_until = {after:$2},
             executing = true,
@@ -282,7 +282,7 @@ statements! {
           and r.cancel_requested_at is null
           and r.crashes < $5
           and r.crashes < $4
-          and r.needs <= 5
+          and r.needs <= 6
         order by r.lease_until
     "),
     /// Archives the first event of each attempt.

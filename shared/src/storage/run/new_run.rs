@@ -13,6 +13,7 @@ use crate::{
     file::UserContent,
     idempotency::IdempotencyKey,
     message::Message,
+    overrides::{RunOverrides, StoredClientParts},
     run::{Run, SubmitMode},
     telemetry::Traceparent,
     tool::ClientTool,
@@ -46,11 +47,10 @@ pub struct NewRun {
 impl NewRun {
     /// Returns the bytes that count for the quota, roughly.
     pub fn bytes(&self) -> usize {
-        let RunOptions { client_tools, metadata, .. } = &self.options;
-        let tools = if client_tools.is_empty() { 0 } else { serde_json::json!(client_tools).to_string().len() };
+        let parts = self.options.client_parts();
         ROWS + self.input.content().map_or(0, UserContent::stored_bytes)
-            + tools
-            + metadata.as_ref().map_or(0, |own| own.to_string().len())
+            + parts.map_or(0, |parts| parts.to_string().len())
+            + self.options.metadata.as_ref().map_or(0, |own| own.to_string().len())
     }
 }
 
@@ -61,6 +61,10 @@ pub struct RunOptions {
     pub stream: bool,
     /// Tools that the client executes.
     pub client_tools: Vec<ClientTool>,
+    /// Parts of the model's requests that the client brings.
+    pub overrides: RunOverrides,
+    /// True if no list shows the conversation that the message creates. It is removed with the run's events.
+    pub hides_conversation: bool,
     /// A JSON object for the run and its checkpoints. Later runs of the conversation inherit it.
     pub metadata: Option<Value>,
     /// Time limit of the run if its agent sets none; else the deployment's.
@@ -71,7 +75,22 @@ pub struct RunOptions {
 
 impl Default for RunOptions {
     fn default() -> Self {
-        Self { stream: true, client_tools: Vec::new(), metadata: None, max_duration: None, ingests: false }
+        Self {
+            stream: true,
+            client_tools: Vec::new(),
+            overrides: RunOverrides::default(),
+            hides_conversation: false,
+            metadata: None,
+            max_duration: None,
+            ingests: false,
+        }
+    }
+}
+
+impl RunOptions {
+    /// Returns the client's tools and overrides, as the run's row has them.
+    pub fn client_parts(&self) -> Option<Value> {
+        StoredClientParts::row(&self.client_tools, &self.overrides)
     }
 }
 

@@ -52,7 +52,8 @@ impl Opening {
     /// files, or if it is too large for a group.
     pub fn of(acceptance: &Acceptance<'_>, share: Share) -> Option<Self> {
         let (new, RunInput::New(content)) = (acceptance.new, &acceptance.input) else { return None };
-        if share.brings > MAX_BYTES || !content.attachments.is_empty() {
+        // The statement knows no ability that a worker needs for the message itself.
+        if share.brings > MAX_BYTES || !content.attachments.is_empty() || !new.options.overrides.is_default() {
             return None;
         }
         let options = &new.options;
@@ -68,7 +69,7 @@ impl Opening {
             client_id: new.client_message_id.clone(),
             content: content.text.clone(),
             stream: options.stream,
-            client_tools: (!options.client_tools.is_empty()).then(|| json!(options.client_tools)),
+            client_tools: options.client_parts(),
             metadata: options.metadata.clone(),
             max_duration_ms: options.max_duration.map(|limit| limit.as_millis() as i64),
             traceparent: new.traceparent.map(|parent| parent.to_string()),

@@ -43,7 +43,7 @@ statements! {
     TAKE_QUEUED = take!(concat!("
         with answers as materialized (
             select *
-            from (", first!("< 5"), "
+            from (", first!("<> 5 and r.needs <= 6"), "
             ) longest
             limit $3 * 4 + 64
         ),

@@ -42,6 +42,19 @@ statements! {
         delete from run_events
         where run_id {in:$1}
     ",
+    /// Marks conversations as deleted whose requests brought their own history.
+    EXPIRE = "
+        update chat_conversations
+        set deleted_at = {now}
+        where id in (
+            select id
+            from chat_conversations
+            where expires and deleted_at is null and activity_at < {before:$1}
+            order by activity_at
+            limit $2
+            {skip locked}
+        )
+    ",
     /// Locks deleted conversations whose runs have all ended, after the conversations below them are hidden.
     LOCK_DELETED_CONVERSATIONS = "
         select c.id
@@ -125,6 +138,7 @@ impl Storage {
         };
         // Order matters: conversations are locked before runs, so they cannot be in the transaction above.
         let retire_conversations = async |tx: &mut Tx| {
+            tx.execute(EXPIRE, args![retention, BATCH]).await?;
             let conversations = tx.fetch_all::<(Uuid,)>(LOCK_DELETED_CONVERSATIONS, args![BATCH]);
             let conversations: Vec<Uuid> = conversations.await?.into_iter().map(|row| row.0).collect();
             let (removed, mut runs) = (conversations.len(), Vec::new());

@@ -52,6 +52,12 @@ statements! {
         from agent_runs
         where owner_id = $1 and idempotency_key = $2
     ",
+    /// Hides a conversation from lists, and has it removed with the events of its run.
+    HIDE = "
+        update chat_conversations
+        set hidden = true, expires = true
+        where id = $1
+    ",
     /// Returns a message.
     MESSAGE = concat!("
         select ", message_columns!(), "
@@ -96,7 +102,9 @@ impl Storage {
 
     async fn try_submit(&self, owner: &str, quotas: &Quotas, new: &NewRun) -> Result<SubmitOutcome, Error> {
         // A key may be known already. Without one, only the agent and the quotas can refuse a new conversation.
-        if let (Target::New { agent_id }, MessageInput::New(content), None) = (&new.target, &new.input, &new.key) {
+        if let (Target::New { agent_id }, MessageInput::New(content), None, false) =
+            (&new.target, &new.input, &new.key, new.options.hides_conversation)
+        {
             // If this returns nothing, the transaction finds out which of them refused.
             if let Some(accepted) = self.open_conversation(owner, quotas, new, (*agent_id, content)).await? {
                 return Ok(accepted);
@@ -193,9 +201,13 @@ pub async fn store(tx: &mut Tx, owner: &str, quotas: &Quotas, new: &NewRun) -> R
     };
     // An edit or another answer begins a branch, whose id is the run's.
     let branch = if new.input.replace_from().is_some() { Some(new.run_id) } else { locked.branch };
+    let is_first = locked.is_first();
     let LockedConversation { mut conversation, position, .. } = locked;
     let still_live = |live: &Uuid| !ended.iter().any(|ended| ended.run_id == *live);
     conversation.live_run_id = conversation.live_run_id.filter(still_live);
+    if is_first && new.options.hides_conversation {
+        tx.execute(HIDE, args![conversation.id]).await?;
+    }
     let acceptance = Acceptance::new(owner, new, (conversation.id, conversation.agent_id), position, input)
         .in_branch(branch, version_of);
     let written = tx.write_fenced::<(DateTime<Utc>,)>(acceptance.in_place()).await?;

@@ -175,7 +175,7 @@ impl Attempt<'_> {
     pub fn answer_form(&self) -> AnswerForm {
         match self.planner.as_ref().map(|planner| planner.role) {
             Some(ModelRole::Reviewer) => AnswerForm::Verdict,
-            _ => AnswerForm::Text,
+            _ => self.memory.format.clone().map_or(AnswerForm::Text, AnswerForm::Json),
         }
     }
 

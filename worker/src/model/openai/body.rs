@@ -1,10 +1,10 @@
 //! The body of a request for a streamed chat completion.
 
-use holdfast_shared::agent::ReasoningEffort;
+use holdfast_shared::{agent::ReasoningEffort, overrides::JsonFormat};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::model::{Request, ToolRequest, ToolSpec, Turn, UserPart};
+use crate::model::{AnswerForm, Request, ToolRequest, ToolSpec, Turn, UserPart};
 
 #[derive(Serialize)]
 pub(super) struct CompletionRequest<'a> {
@@ -24,6 +24,34 @@ pub(super) struct CompletionRequest<'a> {
     stop: &'a [String],
     #[serde(skip_serializing_if = "Option::is_none")]
     reasoning_effort: Option<ReasoningEffort>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    response_format: Option<ResponseFormat<'a>>,
+}
+
+/// The form of an answer in JSON.
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum ResponseFormat<'a> {
+    JsonObject,
+    JsonSchema { json_schema: NamedSchema<'a> },
+}
+
+#[derive(Serialize)]
+struct NamedSchema<'a> {
+    name: &'a str,
+    schema: &'a Value,
+    strict: bool,
+}
+
+impl<'a> ResponseFormat<'a> {
+    fn of(form: &'a AnswerForm) -> Option<Self> {
+        let AnswerForm::Json(format) = form else { return None };
+        let JsonFormat { name, schema, strict } = format.as_ref();
+        Some(match schema {
+            Some(schema) => Self::JsonSchema { json_schema: NamedSchema { name, schema, strict: *strict } },
+            None => Self::JsonObject,
+        })
+    }
 }
 
 /// OpenAI has renamed the limit, and its newer models refuse the old name; other servers may know only the old one.
@@ -139,6 +167,7 @@ impl<'a> CompletionRequest<'a> {
             top_p: options.top_p,
             stop: &options.stop,
             reasoning_effort: options.reasoning_effort,
+            response_format: ResponseFormat::of(&request.form),
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use holdfast_shared::finish_reason::FinishReason;
+use serde_json::{Map, Value, json};
 
 use super::{
     THOUGHTS,
@@ -52,9 +53,17 @@ impl ScriptedStep {
     /// Returns a reviewer's verdict on the plan in the text, whose steps have directives of their own.
     pub fn verdict(text: &str) -> Self {
         let verdict = if text.contains("[review=changes]") { "changes_requested" } else { "approved" };
+        Self::saying(format!("{{\"verdict\": \"{verdict}\", \"notes\": \"scripted\"}}"))
+    }
+
+    /// Returns an answer of this schema.
+    pub fn json(schema: Option<&Value>) -> Self {
+        Self::saying(schema.map_or_else(|| json!({}), example_of).to_string())
+    }
+
+    fn saying(text: String) -> Self {
         let script = Script { tokens: 0, delay: Duration::ZERO, ..Script::read("") };
-        let lead = vec![AnswerDelta::Text(format!("{{\"verdict\": \"{verdict}\", \"notes\": \"scripted\"}}"))];
-        Self { lead, ..Self::answering(&script, &[], false) }
+        Self { lead: vec![AnswerDelta::Text(text)], ..Self::answering(&script, &[], false) }
     }
 
     fn answering(script: &Script, outcomes: &[&Turn], fails: bool) -> Self {
@@ -114,4 +123,26 @@ fn quote(turn: &Turn) -> Option<String> {
     let Turn::Tool { name, text, .. } = turn else { return None };
     let text = text.chars().take(QUOTED_CHARS).map(|c| if c.is_control() { ' ' } else { c });
     Some(format!("{name}: {}\n", text.collect::<String>()))
+}
+
+/// Returns a value of a schema of objects, lists, texts, numbers and booleans.
+fn example_of(schema: &Value) -> Value {
+    let first = |name: &str| schema[name].as_array().and_then(|options| options.first());
+    if let Some(value) = schema.get("const").or_else(|| first("enum")) {
+        return value.clone();
+    }
+    if let Some(option) = first("anyOf") {
+        return example_of(option);
+    }
+    match schema["type"].as_str() {
+        Some("object") => {
+            let properties = schema["properties"].as_object().into_iter().flatten();
+            properties.map(|(name, schema)| (name.clone(), example_of(schema))).collect::<Map<_, _>>().into()
+        }
+        Some("array") => json!([example_of(&schema["items"])]),
+        Some("integer" | "number") => json!(1),
+        Some("boolean") => json!(true),
+        Some("string") => json!("scripted"),
+        _ => Value::Null,
+    }
 }

@@ -1,12 +1,18 @@
 //! Requests with tools: declarations, calls, outcomes and options, in the format of each provider.
 
-use holdfast_shared::agent::{ModelOptions, ReasoningEffort};
+use std::sync::Arc;
+
+use holdfast_shared::{
+    agent::{ModelOptions, ReasoningEffort},
+    overrides::JsonFormat,
+};
 use serde_json::{Value, json};
 
 use super::{
     Request, ToolRequest, ToolSpec, Turn, ask_with, user, wires,
     wires::{ProviderWire, anthropic, gemini, ollama, openai, vertex_claude, vertex_gemini},
 };
+use crate::model::AnswerForm;
 
 fn call(id: &str, name: &str, input: Value, signature: Option<Value>) -> ToolRequest {
     ToolRequest { id: id.to_owned(), name: name.to_owned(), input, signature }
@@ -73,6 +79,24 @@ async fn openai_gets_tool_calls_and_tool_messages() {
     assert_eq!(body["messages"], messages);
     let function = json!({"name": "kb__count", "description": "Counts.", "parameters": schema()});
     assert_eq!(body["tools"], json!([{"type": "function", "function": function}]));
+}
+
+#[tokio::test]
+async fn an_answer_of_a_schema_is_asked_for_in_the_field_of_the_provider() {
+    let format =
+        |schema: Option<Value>| AnswerForm::Json(Arc::new(JsonFormat { name: "person".into(), schema, strict: true }));
+    let asked = |schema| Request { turns: vec![Turn::user("Who?")], form: format(schema), ..Request::default() };
+    let body = sent(&asked(Some(schema())), &openai()).await;
+    let expected =
+        json!({"type": "json_schema", "json_schema": {"name": "person", "schema": schema(), "strict": true}});
+    assert_eq!(body["response_format"], expected);
+    assert_eq!(sent(&asked(None), &openai()).await["response_format"], json!({"type": "json_object"}));
+    let body = sent(&asked(Some(schema())), &gemini()).await;
+    assert_eq!(body["generationConfig"]["responseMimeType"], "application/json", "{body}");
+    assert!(
+        body["generationConfig"].get("responseSchema").or(body["generationConfig"].get("responseJsonSchema")).is_some(),
+        "{body}"
+    );
 }
 
 #[tokio::test]

@@ -1,0 +1,104 @@
+//! Overrides: parts of the requests to the model that the client of a run brings with its message.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{agent::ModelOptions, file::UserContent, message::Role, storage::EarlierResult, tool::ClientTool};
+
+/// Parts of the model's requests. They hold for one run, and not for the runs below it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RunOverrides {
+    /// Instructions after those of the agent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub instructions: Option<String>,
+    /// The profile of models that replaces the agent's model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub profile: Option<String>,
+    /// Options that replace those of the agent's model.
+    #[serde(skip_serializing_if = "ModelOptions::is_default")]
+    pub options: ModelOptions,
+    /// The form of the answer; a text without it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub format: Option<JsonFormat>,
+    /// Messages that replace those of the conversation before the run's input.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub history: Option<GivenHistory>,
+}
+
+/// The form of an answer in JSON.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct JsonFormat {
+    /// The client's name for it.
+    pub name: String,
+    /// The schema of the answer; any object without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schema: Option<Value>,
+    /// True if the model must follow the schema exactly.
+    #[serde(default)]
+    pub strict: bool,
+}
+
+/// The messages around the run's input, as the client has them.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct GivenHistory {
+    /// Messages before the input, oldest first.
+    pub before: Vec<GivenMessage>,
+    /// Results of tools after the input.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub results: Vec<EarlierResult>,
+}
+
+/// A message before the run's input.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct GivenMessage {
+    /// Its author.
+    pub role: Role,
+    /// Its text and its files.
+    pub content: UserContent,
+    /// Results of tools that led to it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub results: Vec<EarlierResult>,
+}
+
+impl RunOverrides {
+    /// Returns whether the client brings nothing.
+    pub fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// The tools and the overrides of a run as its row has them. Rows of earlier versions have the tools alone.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum StoredClientParts {
+    /// The tools alone.
+    Tools(Vec<ClientTool>),
+    /// Tools and overrides.
+    All {
+        /// Tools that the client executes.
+        client_tools: Vec<ClientTool>,
+        /// Parts of the model's requests.
+        overrides: Box<RunOverrides>,
+    },
+}
+
+impl StoredClientParts {
+    /// Returns the JSON of a run's row; `None` if the client brings neither.
+    pub fn row(client_tools: &[ClientTool], overrides: &RunOverrides) -> Option<Value> {
+        let parts = match (client_tools, overrides.is_default()) {
+            ([], true) => return None,
+            (tools, true) => Self::Tools(tools.to_vec()),
+            (tools, false) => Self::All { client_tools: tools.to_vec(), overrides: Box::new(overrides.clone()) },
+        };
+        Some(serde_json::json!(parts))
+    }
+
+    /// Returns the tools and the overrides.
+    pub fn into_parts(self) -> (Vec<ClientTool>, RunOverrides) {
+        match self {
+            Self::Tools(tools) => (tools, RunOverrides::default()),
+            Self::All { client_tools, overrides } => (client_tools, *overrides),
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! What the client of a run overrides, and the conversations that no list shows.
+
+use std::time::Duration;
+
+use holdfast_shared::{
+    ending::Ending,
+    message::Role,
+    overrides::{GivenHistory, GivenMessage, JsonFormat, RunOverrides},
+    storage::{Answer, BeginResult, EarlierResult, NewRun, RunOptions, Target, Window},
+    tool::{ClientTool, any_object},
+};
+use serde_json::json;
+
+use crate::{
+    backends::{TestBackends, new_run},
+    conversations::{claim_of, submitted},
+    on_each_backend,
+};
+
+on_each_backend!(a_run_keeps_the_overrides_of_its_client, a_hidden_conversation_is_removed_with_the_events_of_its_run,);
+
+const NEW: Target = Target::New { agent_id: None };
+const WINDOW: Window = Window { usual: 10, standing: 10, result_chars: 10 };
+
+fn overrides() -> RunOverrides {
+    let result = EarlierResult { name: "look".into(), input: "{}".into(), output: Some("3".into()), error: None };
+    let earlier = GivenMessage { role: Role::Assistant, content: "an answer".to_owned().into(), results: vec![result] };
+    RunOverrides {
+        instructions: Some("Be brief.".into()),
+        profile: Some("quick".into()),
+        format: Some(JsonFormat { name: "person".into(), schema: Some(json!({"type": "object"})), strict: true }),
+        history: Some(GivenHistory { before: vec![earlier], results: Vec::new() }),
+        ..RunOverrides::default()
+    }
+}
+
+async fn a_run_keeps_the_overrides_of_its_client(backends: TestBackends) {
+    let tool = ClientTool { name: "ask".into(), description: String::new(), input_schema: any_object() };
+    for tools in [Vec::new(), vec![tool]] {
+        let options = RunOptions { overrides: overrides(), client_tools: tools.clone(), ..RunOptions::default() };
+        let new = NewRun { options, ..new_run(NEW, "hi") };
+        let claim = claim_of(&backends, submitted(&backends, new).await.run.id).await;
+        let BeginResult::Executing(start) = backends.storage.begin(&claim, WINDOW).await.unwrap() else {
+            panic!("the claim is valid")
+        };
+        assert_eq!((start.overrides, start.client_tools), (overrides(), tools));
+    }
+}
+
+async fn a_hidden_conversation_is_removed_with_the_events_of_its_run(backends: TestBackends) {
+    let options = RunOptions { hides_conversation: true, ..RunOptions::default() };
+    let hidden = submitted(&backends, NewRun { options, ..new_run(NEW, "hi") }).await;
+    let shown = submitted(&backends, new_run(NEW, "hi")).await.conversation.id;
+    let page = backends.storage.conversations("ann", 10, None, None).await.unwrap().unwrap();
+    assert_eq!(page.items.iter().map(|conversation| conversation.id).collect::<Vec<_>>(), [shown]);
+    let claim = claim_of(&backends, hidden.run.id).await;
+    backends.storage.finish(&claim, None, claim.started.id, &Answer::default(), &Ending::Completed).await.unwrap();
+    let day = Duration::from_secs(86_400);
+    assert_eq!(backends.storage.retire(day, Duration::ZERO).await.unwrap().conversations, 0);
+    // Times are in whole milliseconds.
+    let mut removed = Vec::new();
+    while removed.is_empty() {
+        removed = backends.storage.retire(Duration::from_millis(1), Duration::ZERO).await.unwrap().removed_runs;
+    }
+    assert_eq!(removed, [hidden.run.id]);
+    assert!(backends.storage.conversation("ann", shown).await.unwrap().is_some());
+}
