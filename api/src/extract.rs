@@ -273,8 +273,11 @@ pub fn idempotency_key(
         return Err(invalid());
     }
     // Default options add nothing, so the fingerprint equals that of versions without options.
-    let extra = (*options != RunOptions::default())
-        .then(|| json!([options.stream, options.client_tools, options.metadata]).to_string());
+    let extra = (*options != RunOptions::default()).then(|| {
+        let mut extra = vec![json!(options.stream), json!(options.client_tools), json!(options.metadata)];
+        extra.extend((!options.overrides.is_default()).then(|| json!(options.overrides)));
+        json!(extra).to_string()
+    });
     let parts: Vec<&str> = fingerprint.iter().copied().chain(extra.as_deref()).collect();
     Ok(Some(IdempotencyKey::new(key.to_owned(), &parts)))
 }

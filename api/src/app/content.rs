@@ -89,6 +89,19 @@ impl App {
         }
     }
 
+    /// Returns the deployment's own model, as `provider/name`; `None` if this process cannot know it.
+    pub async fn own_model_name(&self) -> Result<Option<String>, Problem> {
+        Ok(self.own_model().await?.map(|own| own.path()))
+    }
+
+    async fn own_model(&self) -> Result<Option<ModelChoice>, Problem> {
+        if let Some(own) = &self.model {
+            return Ok(Some(own.clone()));
+        }
+        let noted = self.storage.noted_model().await?;
+        Ok(noted.and_then(|(provider, name)| ModelChoice::named(&provider, &name)))
+    }
+
     /// Returns the model that answers first; `None` if this process cannot know it.
     async fn model_of(&self, caller: &Caller, target: &Target) -> Result<Option<ModelChoice>, Problem> {
         let agent = match target {
@@ -113,10 +126,7 @@ impl App {
             let first = self.storage.profiles().await?.models(profile).and_then(|models| models.into_iter().next());
             return Ok(first.and_then(|first| ModelChoice::named(&first.provider, &first.model)));
         }
-        let own = match &self.model {
-            Some(own) => Some(own.clone()),
-            None => self.storage.noted_model().await?.and_then(|(provider, name)| ModelChoice::named(&provider, &name)),
-        };
+        let own = self.own_model().await?;
         let ModelSettings { provider, name, .. } = settings;
         Ok(match (provider, name) {
             (Some(provider), Some(name)) => ModelChoice::named(&provider, &name),

@@ -1,4 +1,4 @@
-//! Errors in the form of the protocol that the path belongs to.
+//! Errors in the form of the protocol that the path belongs to. The response of a problem has the problem among its extensions.
 
 use std::sync::Arc;
 

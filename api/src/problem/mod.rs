@@ -9,6 +9,7 @@ mod in_flight;
 mod knowledge;
 mod memories;
 mod messages;
+mod openai;
 mod plans;
 mod quotas;
 mod workspace;
@@ -393,7 +394,6 @@ impl IntoResponse for Problem {
         if let Some(challenge) = auth::challenge(status) {
             headers.insert(header::WWW_AUTHENTICATE, challenge);
         }
-        // A wire with its own form of errors replaces the body.
         response.extensions_mut().insert(Arc::new(self));
         response
     }

@@ -12,7 +12,7 @@ use std::{
 use bytes::Bytes;
 use holdfast_shared::{event::Event, event_id::EventId};
 
-use crate::wire::{Fold, LogPosition, Projector, View};
+use crate::wire::{LogPosition, Projector, View, WireFold};
 
 /// Bytes of frames that one client's socket receives at a time.
 pub const SLICE_BYTES: usize = 32 * 1024;
@@ -47,7 +47,7 @@ type Projection = Arc<OnceLock<Encoding<()>>>;
 struct Folds(Mutex<Vec<Arc<dyn Any + Send + Sync>>>);
 
 /// The encoding of a batch by a fold, which its first reader makes.
-struct Folded<F: Fold> {
+struct Folded<F: WireFold> {
     view: Arc<F::View>,
     encoding: OnceLock<Encoding<F>>,
 }
@@ -171,7 +171,7 @@ impl Batch {
     }
 
     /// Returns the frames of the events after the first `skip`. The fold has all events before these, and moves past them.
-    fn folded<F: Fold>(&self, view: &Arc<F::View>, fold: &mut F, skip: usize) -> Bytes {
+    fn folded<F: WireFold>(&self, view: &Arc<F::View>, fold: &mut F, skip: usize) -> Bytes {
         let folded = self.folds.of::<F>(view);
         if skip > 0 && folded.encoding.get().is_none() {
             // The state before the batch is gone, so no other subscriber can use these frames.
@@ -201,7 +201,7 @@ impl Drop for Batch {
 }
 
 impl Folds {
-    fn of<F: Fold>(&self, view: &Arc<F::View>) -> Arc<Folded<F>> {
+    fn of<F: WireFold>(&self, view: &Arc<F::View>) -> Arc<Folded<F>> {
         let mut folds = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let known = folds.iter().find_map(|known| {
             let known = Arc::clone(known).downcast::<Folded<F>>().ok()?;
@@ -294,7 +294,7 @@ impl Slice {
     }
 
     /// Returns the frames of the events, which may be empty. The fold has all events before these, and moves past them.
-    pub fn folded<F: Fold>(&self, view: &Arc<F::View>, fold: &mut F) -> Bytes {
+    pub fn folded<F: WireFold>(&self, view: &Arc<F::View>, fold: &mut F) -> Bytes {
         self.joined(|batch, skip| batch.folded(view, fold, skip))
     }
 

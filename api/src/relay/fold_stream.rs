@@ -10,10 +10,10 @@ use super::{
     batch::Slice,
     frame_stream::{Encode, TruncatedStream},
 };
-use crate::wire::{Block, Fold, FrameId, LogPosition};
+use crate::wire::{Block, FrameId, LogPosition, WireFold};
 
 /// The stream of a client. Its subscriber starts at the log's start.
-pub struct FoldStream<F: Fold> {
+pub struct FoldStream<F: WireFold> {
     view: Arc<F::View>,
     fold: F,
     /// The last event of the fold.
@@ -39,7 +39,7 @@ impl SeenFrames {
     pub const NONE: Self = Self::First(0);
 }
 
-impl<F: Fold> FoldStream<F> {
+impl<F: WireFold> FoldStream<F> {
     /// Begins a stream with the state before the log.
     pub fn new(view: F::View, fold: F) -> Self {
         let (last, seen) = (EventId::ORIGIN, SeenFrames::NONE);
@@ -119,7 +119,7 @@ fn id_of(frame: &[u8]) -> Option<FrameId> {
     std::str::from_utf8(line).ok()?.parse().ok()
 }
 
-impl<F: Fold> Encode for FoldStream<F> {
+impl<F: WireFold> Encode for FoldStream<F> {
     /// A block that has only `retry:` is an event for some clients.
     fn first_bytes(&self) -> &'static [u8] {
         b""
@@ -145,7 +145,7 @@ impl<F: Fold> Encode for FoldStream<F> {
     }
 
     fn end_at_wait(&self, position: LogPosition) -> Option<Bytes> {
-        if position.block != Block::Waiting {
+        if position.block != Block::Waiting || !self.fold.ends_at_pause() {
             return None;
         }
         let mut ended = Self { view: Arc::clone(&self.view), fold: self.fold.clone(), ..*self };

@@ -27,7 +27,7 @@ use crate::{auth::MAX_NAME_CHARS, problem::Problem, wire::Wire};
 struct ApiDocument;
 
 /// The tags, in the order of the document.
-const TAGS: [(&str, &str); 17] = [
+const TAGS: [(&str, &str); 18] = [
     ("conversations", "Conversations, their checkpoints and forks."),
     ("messages", "Messages of a conversation."),
     ("sessions", "Conversations that a client finds by name."),
@@ -42,6 +42,7 @@ const TAGS: [(&str, &str); 17] = [
     ("memories", "Facts that agents remember of the caller."),
     ("ai-sdk", "The protocol of the AI SDK."),
     ("ag-ui", "The protocol AG-UI."),
+    ("openai", "The protocols of OpenAI: responses and chat completions."),
     ("wires", "Other streams of a run."),
     ("server", "The server's version, model and storage."),
     ("operations", "Probes and metrics."),

@@ -20,6 +20,7 @@ mod knowledge;
 mod mcp;
 mod memories;
 mod messages;
+mod openai;
 mod page;
 mod plans;
 mod profiles;
@@ -110,6 +111,8 @@ fn routes(max_chat_body: usize) -> OpenApiRouter<Arc<App>> {
         .routes(routes!(ai_chat::post))
         .routes(routes!(ag_ui::post))
         .routes(routes!(ag_ui::post_to_agent))
+        .routes(routes!(openai::responses::create))
+        .routes(routes!(openai::completions::create))
         .layer(DefaultBodyLimit::max(max_chat_body))
         .layer(Extension(BodyLimit(max_chat_body)));
     OpenApiRouter::<Arc<App>>::with_openapi(document::base())
@@ -172,6 +175,14 @@ fn routes(max_chat_body: usize) -> OpenApiRouter<Arc<App>> {
         .routes(routes!(agent_stream::post))
         .routes(routes!(ag_ui::follow_run))
         .routes(routes!(ag_ui::follow_thread))
+        .routes(routes!(openai::responses::read, openai::responses::delete))
+        .routes(routes!(openai::responses::cancel))
+        .routes(routes!(openai::responses::input_items))
+        .routes(routes!(openai::conversations::create))
+        .routes(routes!(openai::conversations::read, openai::conversations::delete))
+        .routes(routes!(openai::conversations::items))
+        .routes(routes!(openai::catalog::list))
+        .routes(routes!(openai::catalog::read))
         .routes(routes!(ai_chat::stream))
         .routes(routes!(ai_chat::stop))
         .routes(routes!(ai_chat::messages))
@@ -267,8 +278,7 @@ fn checked_options(
         stream: stream.unwrap_or(true),
         client_tools,
         metadata: metadata.map(storable_json),
-        max_duration: None,
-        ingests: false,
+        ..RunOptions::default()
     })
 }
 

@@ -9,7 +9,7 @@ use holdfast_shared::{
 
 /// The state of a stream after some events of a run's log. It starts at the log's start. Two folds of one view are equal after equal
 /// events, so the clients of a view share its frames.
-pub trait Fold: Clone + Send + Sync + 'static {
+pub trait WireFold: Clone + Send + Sync + 'static {
     /// The part of a run that a client sees.
     type View: PartialEq + Send + Sync;
 
@@ -18,6 +18,11 @@ pub trait Fold: Clone + Send + Sync + 'static {
 
     /// Applies the next event of the log, and appends its frames.
     fn frame(&mut self, view: &Self::View, buffer: &mut Vec<u8>, event: &Event);
+
+    /// Returns whether the stream ends where the run waits now.
+    fn ends_at_pause(&self) -> bool {
+        true
+    }
 
     /// Appends the last frames of a stream that ends after the last event because the run waits for the client's answer.
     fn pause(&self, view: &Self::View, buffer: &mut Vec<u8>);

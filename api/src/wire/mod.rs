@@ -13,6 +13,7 @@ mod chat;
 pub mod durable;
 mod fold;
 pub mod native;
+pub mod openai;
 mod plan;
 mod reader;
 mod text;
@@ -32,7 +33,7 @@ use serde::Deserialize;
 use uuid::Uuid;
 
 pub use self::{
-    fold::{Fold, FrameId},
+    fold::{FrameId, WireFold},
     plan::UiPlan,
 };
 

@@ -30,7 +30,7 @@ use uuid::Uuid;
 use super::{
     checked_options,
     events::{detail_of, event_stream, run_header, unsent},
-    thread::{Outline, PartAnswer, UiPart, answer_questions, content_of, find_thread, truncated_id},
+    thread::{Outline, PartAnswer, UiPart, answer_questions, content_of, find_thread, last_frame, truncated_id},
 };
 use crate::{
     app::{App, Posting, fingerprint},
@@ -140,7 +140,7 @@ pub async fn follow_run(
     headers: HeaderMap,
     Query(query): Query<AgUiQuery>,
 ) -> Result<Response, Problem> {
-    let seen = cursor(&headers, &query)?;
+    let seen = last_frame(&headers, query.after.as_deref())?.unwrap_or(FrameId::START);
     let unknown = || Problem::run_not_found(truncated_id(&id));
     if !is_name(&id) {
         return Err(unknown());
@@ -175,7 +175,7 @@ pub async fn follow_thread(
     headers: HeaderMap,
     Query(query): Query<AgUiQuery>,
 ) -> Result<Response, Problem> {
-    let seen = cursor(&headers, &query)?;
+    let seen = last_frame(&headers, query.after.as_deref())?.unwrap_or(FrameId::START);
     let Some(conversation) = find_thread(&app, &caller, &id).await? else {
         return Ok(StatusCode::NO_CONTENT.into_response());
     };
@@ -232,7 +232,7 @@ async fn run(
     body: &RunAgentInput,
     agent_id: Option<Uuid>,
 ) -> Result<Response, Problem> {
-    let (action, seen) = (body.action()?, cursor(headers, query)?);
+    let (action, seen) = (body.action()?, last_frame(headers, query.after.as_deref())?.unwrap_or(FrameId::START));
     match action {
         AgUiAction::Ask { message_id, parts } => {
             let posting = posting(app, caller, headers, body, agent_id, message_id, parts).await?;
@@ -357,11 +357,4 @@ async fn view(
 /// Returns the idempotency key of a run by the client's name for it.
 fn key_of(run_id: &str) -> String {
     format!("ag-ui:{run_id}")
-}
-
-/// Returns the last frame that the client has. Fails if it is no id of a frame.
-fn cursor(headers: &HeaderMap, query: &AgUiQuery) -> Result<FrameId, Problem> {
-    let header = headers.get("last-event-id").map(|value| value.to_str().unwrap_or("not text"));
-    let cursor = header.map(str::trim).filter(|text| !text.is_empty()).or(query.after.as_deref());
-    cursor.map_or(Ok(FrameId::START), str::parse).map_err(|error| Problem::malformed_event_id(&error))
 }

@@ -6,6 +6,7 @@ mod files;
 mod outline;
 mod parts;
 
+use axum::http::HeaderMap;
 use holdfast_shared::conversation::{Conversation, Handle};
 
 use crate::{
@@ -13,6 +14,7 @@ use crate::{
     auth::{Caller, is_name},
     extract,
     problem::Problem,
+    wire::FrameId,
 };
 pub use answers::{PartAnswer, answer_questions};
 pub use files::{FILES, UiPart, content_of};
@@ -30,6 +32,13 @@ pub async fn find_thread(app: &App, caller: &Caller, id: &str) -> Result<Option<
         return Ok(None);
     }
     Ok(app.storage().find_conversation(&caller.owner, &Handle::Chat(id.to_owned())).await?)
+}
+
+/// Returns the last frame that a client has, by `Last-Event-ID`, else by its query. Fails if it is no id of a frame.
+pub fn last_frame(headers: &HeaderMap, after: Option<&str>) -> Result<Option<FrameId>, Problem> {
+    let header = headers.get("last-event-id").map(|value| value.to_str().unwrap_or("not text"));
+    let cursor = header.map(str::trim).filter(|text| !text.is_empty()).or(after);
+    cursor.map(str::parse).transpose().map_err(|error| Problem::malformed_event_id(&error))
 }
 
 /// Returns the beginning of an id, for error texts.

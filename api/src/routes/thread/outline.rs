@@ -31,13 +31,22 @@ impl LogFilter {
     }
 }
 
+/// A question of a run.
+#[derive(Debug)]
+struct AskedQuestion {
+    id: String,
+    pauses_before: usize,
+    is_call: bool,
+}
+
 /// The facts of a log that the routes of front ends need before they stream it.
 #[derive(Debug, Default)]
 pub struct Outline {
     /// The events after which the run waited, or waits.
     pub pauses: Vec<EventId>,
-    /// The ids of approvals and client calls that the run has asked for, each with the number of pauses before it.
-    questions: Vec<(String, usize)>,
+    /// The ids of approvals and client calls that the run has asked for, each with the number of pauses before it, and whether it
+    /// is a call.
+    questions: Vec<AskedQuestion>,
     /// The superseded events: those after the first and before the second of each pair.
     pub superseded: Vec<(EventId, EventId)>,
     /// The events after which another worker took the run over. The lost worker may have shown more events than the log
@@ -65,12 +74,20 @@ impl Outline {
 
     /// Returns the number of pauses up to the newest one at which the run asked any of the questions.
     pub fn pauses_up_to(&self, questions: &[String]) -> Option<usize> {
-        let asked_question = self.questions.iter().rev().find(|(question, _)| questions.contains(question));
-        asked_question.map(|(_, pauses)| pauses + 1).filter(|pauses| *pauses <= self.pauses.len())
+        let asked_question = self.questions.iter().rev().find(|question| questions.contains(&question.id));
+        asked_question.map(|question| question.pauses_before + 1).filter(|pauses| *pauses <= self.pauses.len())
+    }
+
+    /// Returns the pauses at which the client owed the result of a call.
+    pub fn pauses_of_client(&self) -> Vec<EventId> {
+        let has_call = |at: usize| self.questions.iter().any(|asked| asked.is_call && asked.pauses_before == at);
+        self.pauses.iter().enumerate().filter(|(at, _)| has_call(*at)).map(|(_, pause)| *pause).collect()
     }
 
     fn push(&mut self, event: &Event) {
-        self.questions.extend(question_of(event).map(|question| (question, self.pauses.len())));
+        let pauses_before = self.pauses.len();
+        let is_call = event.kind() == EventKind::ToolCallStarted;
+        self.questions.extend(question_of(event).map(|id| AskedQuestion { id, pauses_before, is_call }));
         if let Some(base) = event.base.filter(|base| *base < self.last) {
             self.superseded.push((base, event.id));
         }

@@ -17,7 +17,7 @@ pub use event::{AgUiEvent, AgUiOutcome};
 pub use fold::AgUiFold;
 pub use message::{AgUiMessage, apply, of_answer, of_stored};
 
-use super::{Detail, Fold, FrameId};
+use super::{Detail, FrameId, WireFold};
 
 /// The part of a run that a client sees. Clients with equal views receive equal bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,7 +44,7 @@ impl AgUiView {
     }
 }
 
-impl Fold for AgUiFold {
+impl WireFold for AgUiFold {
     type View = AgUiView;
 
     const RECONNECTS: bool = false;

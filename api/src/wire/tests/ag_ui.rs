@@ -4,7 +4,7 @@ use holdfast_shared::event::{ReasoningDelta, StepCompleted};
 
 use super::*;
 use crate::wire::{
-    Fold, FrameId,
+    FrameId, WireFold,
     ag_ui::{AgUiFold, AgUiView},
 };
 

@@ -1,0 +1,83 @@
+//! The models of this wire: the default one, the agents, and the profiles of models.
+
+use std::sync::Arc;
+
+use axum::{
+    Json,
+    extract::{Path, State},
+};
+use holdfast_shared::page::PageSize;
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use crate::{app::App, auth::Caller, problem::Problem};
+
+/// The name of the deployment's own model.
+pub const DEFAULT: &str = "default";
+
+/// Most agents in the list.
+const MAX_AGENTS: usize = 500;
+
+/// The agent or the profile that the name of a model stands for.
+#[derive(Default)]
+pub struct ModelTarget {
+    pub agent_id: Option<Uuid>,
+    pub profile: Option<String>,
+}
+
+/// List the models: `default`, the agents by their names, and the profiles.
+#[utoipa::path(get, path = "/openai/v1/models", operation_id = "list_models", tag = "openai", responses(
+    (status = 200, body = Object, description = "The list, as OpenAI has it.")
+))]
+pub async fn list(State(app): State<Arc<App>>, _caller: Caller) -> Result<Json<Value>, Problem> {
+    let size = PageSize { items: MAX_AGENTS, bytes: app.config().max_page_bytes };
+    let agents = app.storage().agents(size, None).await?.map(|page| page.items).unwrap_or_default();
+    let profiles = app.storage().profiles().await?;
+    let agents = agents.into_iter().map(|agent| model(&agent.definition.name, agent.created_at.timestamp()));
+    let profiles = profiles.profiles.keys().map(|name| model(name, 0));
+    let data: Vec<Value> = std::iter::once(model(DEFAULT, 0)).chain(agents).chain(profiles).collect();
+    Ok(Json(json!({"object": "list", "data": data})))
+}
+
+/// Read a model.
+#[utoipa::path(get, path = "/openai/v1/models/{name}", operation_id = "read_model", tag = "openai",
+    params(("name" = String, Path, description = "`default`, or the name of an agent or of a profile.")),
+    responses(
+        (status = 200, body = Object, description = "The model, as OpenAI has it."),
+        (status = 404, body = Object, description = "model_not_found")
+    )
+)]
+pub async fn read(
+    State(app): State<Arc<App>>,
+    _caller: Caller,
+    Path(name): Path<String>,
+) -> Result<Json<Value>, Problem> {
+    model_named(&app, Some(&name)).await?;
+    Ok(Json(model(&name, 0)))
+}
+
+/// Returns the agent or the profile of this name. The name of the deployment's own model stands for that. Fails for an unknown name.
+pub async fn model_named(app: &App, name: Option<&str>) -> Result<ModelTarget, Problem> {
+    let Some(name) = name.filter(|name| *name != DEFAULT) else { return Ok(ModelTarget::default()) };
+    let unknown = || Problem::model_not_found(name.chars().take(64).collect());
+    if name.contains('\0') || name.len() > 256 {
+        return Err(unknown());
+    }
+    let found = app.storage().agents_named(&[name.to_owned()]).await?;
+    if let Some(agent) = found.get(name) {
+        return Ok(ModelTarget { agent_id: Some(agent.id), profile: None });
+    }
+    if app.storage().profiles().await?.profiles.contains_key(name) {
+        return Ok(ModelTarget { agent_id: None, profile: Some(name.to_owned()) });
+    }
+    match app.own_model_name().await? {
+        Some(own) if own == name || own.split_once('/').is_some_and(|(_, model)| model == name) => {
+            Ok(ModelTarget::default())
+        }
+        _ => Err(unknown()),
+    }
+}
+
+fn model(name: &str, created: i64) -> Value {
+    json!({"id": name, "object": "model", "created": created, "owned_by": "holdfast"})
+}

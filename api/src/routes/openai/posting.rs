@@ -1,0 +1,144 @@
+//! Makes a message of a question: its conversation, its history, and what the request overrides.
+
+use std::sync::Arc;
+
+use axum::http::HeaderMap;
+use holdfast_shared::{
+    message::Role,
+    overrides::{JsonFormat, RunOverrides},
+    run::Run,
+    storable::has_nul,
+    storage::{MessageInput, RunOptions, Target},
+    tool::ClientTool,
+};
+use serde_json::{Map, Value, json};
+use uuid::Uuid;
+
+use super::{
+    catalog::{ModelTarget, model_named},
+    turns::Question,
+};
+use crate::{
+    app::{App, Posting, fingerprint},
+    auth::Caller,
+    extract::idempotency_key,
+    problem::Problem,
+    routes::{checked_options, history_size, thread::content_of},
+};
+
+/// Most texts in the metadata of a request, and most characters of each.
+const MAX_METADATA: (usize, usize) = (16, 512);
+
+/// The fields of a request beside its question.
+pub struct RequestFields {
+    pub model: Option<String>,
+    pub instructions: Option<String>,
+    pub client_tools: Vec<ClientTool>,
+    pub options: holdfast_shared::agent::ModelOptions,
+    pub format: Option<JsonFormat>,
+    /// The fields that the response repeats.
+    pub repeated: Map<String, Value>,
+    /// The conversation that the request names.
+    pub conversation: Option<Uuid>,
+    /// The run whose response the request continues.
+    pub after: Option<Uuid>,
+    /// Whether no list shows a conversation that the request creates.
+    pub hides: bool,
+}
+
+/// The member of a run's metadata that has the fields which its response repeats.
+pub const REPEATED: &str = "openai";
+
+/// Returns the message that a question posts.
+pub async fn posting(
+    app: &Arc<App>,
+    caller: &Caller,
+    headers: &HeaderMap,
+    question: Question,
+    fields: RequestFields,
+) -> Result<Posting, Problem> {
+    fields.options.check("the request").map_err(|error| Problem::invalid_body(error.to_string()))?;
+    let metadata = json!({ REPEATED: fields.repeated });
+    let mut options = checked_options(app, None, fields.client_tools, Some(metadata), None)?;
+    let ModelTarget { agent_id, profile } = model_named(app, fields.model.as_deref()).await?;
+    let mut instructions = question.instructions.clone();
+    instructions.splice(0..0, fields.instructions);
+    let (known, (parts, before, results)) = (question.after, question.into_parts());
+    let content = content_of(app, caller, parts).await?;
+    let history = Question::history(app, caller, before, results).await?;
+    let instructions = (!instructions.is_empty()).then(|| instructions.join("\n\n"));
+    let format = fields.format;
+    options.overrides = RunOverrides { instructions, profile, options: fields.options, format, history };
+    check_overrides(app, &options)?;
+    options.hides_conversation = fields.hides;
+    let (target, replace_from) = match (fields.conversation, fields.after.or(known)) {
+        (Some(id), _) => (Target::Existing(id), None),
+        (None, Some(run_id)) => continued(app, caller, run_id).await?,
+        (None, None) => (Target::New { agent_id }, None),
+    };
+    let target_name = crate::app::conversation_label(&target);
+    let key = idempotency_key(headers, &["openai", &target_name, &fingerprint(&content)], &options)?;
+    let input = match replace_from {
+        Some(replace_from) => MessageInput::Edit { content, replace_from },
+        None => MessageInput::New(content),
+    };
+    Ok(Posting { options, key, ..Posting::new(target, input) })
+}
+
+/// Fails for texts that no database takes, and for a schema that is too large.
+fn check_overrides(app: &App, options: &RunOptions) -> Result<(), Problem> {
+    let overrides = json!(options.overrides);
+    if has_nul(&overrides) {
+        return Err(Problem::invalid_content());
+    }
+    let format = options.overrides.format.as_ref().map_or(0, |format| json!(format).to_string().len());
+    let max = app.config().max_metadata_bytes;
+    if format > max {
+        return Err(Problem::invalid_body(format!("The schema of the answer has at most {max} bytes.")));
+    }
+    Ok(())
+}
+
+/// Returns the conversation that a message after a run's answer belongs to. If the conversation has continued since, the message
+/// replaces what follows the answer.
+async fn continued(app: &App, caller: &Caller, run_id: Uuid) -> Result<(Target, Option<Uuid>), Problem> {
+    let run = app.storage().run_without_answer(&caller.owner, run_id).await?;
+    let run = run.ok_or_else(|| Problem::run_not_found(run_id))?;
+    let target = Target::Existing(run.conversation_id);
+    let newest = app.storage().last_run(&caller.owner, run.conversation_id).await?;
+    if newest.is_none_or(|newest| newest.id == run.id) {
+        return Ok((target, None));
+    }
+    let replace_from = question_after(app, caller, &run).await?;
+    Ok((target, replace_from))
+}
+
+/// Returns the user's message after a run's answer. Fails if the answer is no longer part of its conversation.
+async fn question_after(app: &App, caller: &Caller, run: &Run) -> Result<Option<Uuid>, Problem> {
+    let newest_first = app.storage().history(&caller.owner, run.conversation_id, history_size(app)).await?;
+    let mut next = None;
+    for message in newest_first.into_iter().map(|history| history.message) {
+        if message.id == run.output_message_id {
+            return Ok(next);
+        }
+        if message.role == Role::User {
+            next = Some(message.id);
+        }
+    }
+    Err(Problem::invalid_body(
+        "The response is not among the newest messages of its conversation: a later request has replaced it, or it is too old.",
+    ))
+}
+
+/// Returns the texts that a client gives a response. Fails for other values, and for too many.
+pub fn checked_metadata(metadata: Option<Map<String, Value>>) -> Result<Map<String, Value>, Problem> {
+    let metadata = metadata.unwrap_or_default();
+    let (texts, chars) = MAX_METADATA;
+    let fits = |value: &Value| value.as_str().is_some_and(|text| text.chars().count() <= chars && !text.contains('\0'));
+    if metadata.len() > texts || !metadata.values().all(fits) || metadata.keys().any(|key| key.len() > chars) {
+        return Err(Problem::invalid_body(format!(
+            "metadata has at most {texts} texts of at most {chars} characters."
+        )));
+    }
+    Ok(metadata)
+}

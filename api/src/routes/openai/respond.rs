@@ -1,0 +1,174 @@
+//! The response of a run: its part of the run's log, as a stream or as a whole.
+
+use std::sync::Arc;
+
+use axum::{body::Body, http::StatusCode, response::Response};
+use futures::StreamExt;
+use holdfast_shared::{
+    agent::StreamMode,
+    event_id::EventId,
+    run::{Run, RunStatus},
+};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::{catalog::DEFAULT, posting::REPEATED, turns::OpenAiAction};
+use crate::{
+    app::App,
+    auth::Caller,
+    problem::Problem,
+    relay::{FoldStream, SeenFrames, Subscriber},
+    routes::{
+        events::{detail_of, event_stream},
+        thread::{Outline, PartAnswer, answer_questions},
+    },
+    wire::{
+        WireFold,
+        openai::{ResponseFold, ResponseHead, ResponseId, ResponseState, ResponseView},
+    },
+};
+
+/// The part of a run that is a response.
+pub struct ResponsePart {
+    pub view: ResponseView,
+    /// The pause at which it ends, if the log has one.
+    pub until: Option<EventId>,
+}
+
+/// A run whose questions a request has answered.
+pub struct Answered {
+    pub run: Arc<Run>,
+    pub subscriber: Subscriber,
+    pub pauses_before: usize,
+    /// The pause at which the run had asked.
+    pub after: EventId,
+    /// The next pause, if the log has it.
+    pub until: Option<EventId>,
+}
+
+/// Returns what a response repeats of its request. A run that another wire has started repeats nothing.
+pub fn head_of(run: &Run, id: ResponseId) -> ResponseHead {
+    let repeated = run.metadata.as_ref().map_or(&Value::Null, |metadata| &metadata[REPEATED]);
+    let text = |field: &str| repeated[field].as_str().map(str::to_owned);
+    let previous = match id.pauses_before {
+        0 => text("previous_response_id"),
+        pauses => Some(ResponseId { pauses_before: pauses - 1, ..id }.to_string()),
+    };
+    ResponseHead {
+        id,
+        conversation_id: run.conversation_id,
+        message_id: run.output_message_id,
+        created_at: run.created_at.timestamp(),
+        model: text("model").unwrap_or_else(|| DEFAULT.to_owned()),
+        previous_response_id: previous,
+        background: repeated["background"] == true,
+        store: repeated["store"] != false,
+        metadata: repeated["metadata"].as_object().cloned().unwrap_or_default(),
+    }
+}
+
+/// Returns the part of the run's log that a response shows. Fails if the run has paused less often.
+pub async fn part_of(app: &App, run: &Run, id: ResponseId, mode: Option<StreamMode>) -> Result<ResponsePart, Problem> {
+    let pauses = if run.attempt == 0 { Vec::new() } else { Outline::read(app, run.id).await?.pauses };
+    let after = match id.pauses_before.checked_sub(1) {
+        None => None,
+        Some(at) => Some(*pauses.get(at).ok_or_else(|| Problem::response_not_found(id.to_string()))?),
+    };
+    let detail = detail_of(app, run, mode, false).await?;
+    let head = Arc::new(head_of(run, id));
+    Ok(ResponsePart { view: ResponseView { detail, head, after }, until: pauses.get(id.pauses_before).copied() })
+}
+
+/// Returns the state of a response, as far as the log goes.
+pub async fn state_of(app: &App, run: &Run, part: &ResponsePart) -> Result<ResponseFold, Problem> {
+    let (mut fold, mut frames) = (ResponseFold::of_run(run.id), Vec::new());
+    let mut log = app.relay().pages(run.id, EventId::ORIGIN);
+    while let Some(events) = log.next().await? {
+        for event in &events {
+            frames.clear();
+            fold.frame(&part.view, &mut frames, event);
+            if part.until == Some(event.id) {
+                return Ok(fold.paused(&part.view));
+            }
+        }
+    }
+    Ok(fold)
+}
+
+/// Returns a response as a whole. Without its events, it has the text of the stored message.
+pub async fn whole(app: &App, caller: &Caller, run: &Run, id: ResponseId) -> Result<Value, Problem> {
+    let _assembled = app.unread_answers().assemble(caller, app.config().max_page_bytes)?;
+    let read = async {
+        let part = part_of(app, run, id, None).await?;
+        Ok::<_, Problem>(state_of(app, run, &part).await?.response(&part.view))
+    };
+    match read.await {
+        Err(problem) if problem.status == StatusCode::GONE => stored(app, caller, run, id).await,
+        response => response,
+    }
+}
+
+async fn stored(app: &App, caller: &Caller, run: &Run, id: ResponseId) -> Result<Value, Problem> {
+    let run = app.storage().run(&caller.owner, run.id).await?.ok_or_else(|| Problem::run_not_found(run.id))?;
+    let text = run.output_message.as_ref().map(|message| message.content.clone().into_stored()).unwrap_or_default();
+    let state = match (run.status, &run.error) {
+        (RunStatus::Failed, Some(error)) => ResponseState::Failed(error.clone()),
+        (RunStatus::Cancelled, _) => ResponseState::Cancelled,
+        _ => ResponseState::Completed,
+    };
+    let content = [json!({"type": "output_text", "text": text, "annotations": [], "logprobs": []})];
+    let message_id = format!("msg_{}", run.output_message_id.simple());
+    let message =
+        json!({"id": message_id, "type": "message", "role": "assistant", "status": "completed", "content": content});
+    let ended_at = run.finished_at.map(|at| at.timestamp());
+    Ok(head_of(&run, id).json(&state, vec![message], run.usage, ended_at))
+}
+
+/// Returns the stream of a response.
+pub fn streamed(part: ResponsePart, subscriber: Subscriber, seen: SeenFrames) -> Response {
+    let run_id = part.view.head.id.run_id;
+    let fold = ResponseFold::of_run(run_id);
+    let stream = FoldStream::new(part.view, fold).after(seen).until(part.until);
+    event_stream(run_id, Body::from_stream(subscriber.into_frames(Vec::new(), stream)))
+}
+
+/// Waits for the end of a stream without sending it. Fails if this process shuts down meanwhile.
+pub async fn ended<F: WireFold>(stream: FoldStream<F>, subscriber: Subscriber, run_id: Uuid) -> Result<(), Problem> {
+    let mut frames = std::pin::pin!(subscriber.into_frames(Vec::new(), stream));
+    while let Some(frame) = frames.next().await {
+        frame.map_err(|_| Problem::wait_interrupted(run_id))?;
+    }
+    Ok(())
+}
+
+/// Gives a run the answers of a request, and follows it.
+pub async fn answer(
+    app: &Arc<App>,
+    caller: &Caller,
+    run_id: Uuid,
+    answers: Vec<PartAnswer>,
+) -> Result<Answered, Problem> {
+    let run = app.run_to_stream(&caller.owner, run_id).await?;
+    let outline = Outline::read(app, run.id).await?;
+    let questions: Vec<String> = answers.iter().map(PartAnswer::question).collect();
+    let pauses_before = outline.pauses_up_to(&questions).ok_or_else(|| Problem::run_not_waiting(run.id))?;
+    // Order matters: the limit on streams refuses the request before the first answer.
+    let permit = app.streams().open(caller)?;
+    answer_questions(app, caller, &run, answers).await?;
+    let subscriber = app.relay().open(&caller.owner, &run, EventId::ORIGIN, permit).await?;
+    let subscriber = subscriber.ok_or_else(|| Problem::events_gone(run.id))?;
+    let (after, until) = (outline.pauses[pauses_before - 1], outline.pauses.get(pauses_before).copied());
+    Ok(Answered { run, subscriber, pauses_before, after, until })
+}
+
+impl OpenAiAction {
+    /// Fails if the request names another run than the one whose questions it answers.
+    pub fn expect_run(&self, previous: Option<ResponseId>) -> Result<(), Problem> {
+        match (self, previous) {
+            (Self::Answer { run_id, .. }, Some(previous)) if previous.run_id != *run_id => {
+                Err(Problem::invalid_body("The answers are for another response than previous_response_id."))
+            }
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,286 @@
+//! `/openai/v1/responses`: create, follow, read, cancel and delete responses.
+
+use std::{sync::Arc, time::Duration};
+
+use axum::{
+    Json,
+    extract::{Path, State},
+    http::HeaderMap,
+    response::{IntoResponse, Response},
+};
+use holdfast_shared::{agent::StreamMode, event_id::EventId, run::Run};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use uuid::Uuid;
+
+use super::{
+    conversations::{item_of_user, list_of},
+    posting::{RequestFields, checked_metadata, posting},
+    request::ResponseRequest,
+    respond::{Answered, ResponsePart, answer, ended, head_of, part_of, state_of, streamed, whole},
+    turns::{OpenAiAction, Question},
+};
+use crate::{
+    app::App,
+    auth::Caller,
+    extract::{JsonBody, Query},
+    problem::Problem,
+    relay::{FoldStream, SeenFrames},
+    routes::{
+        WireQuery,
+        events::detail_of,
+        history_size,
+        thread::{Outline, last_frame},
+    },
+    wire::openai::{ResponseFold, ResponseId, ResponseState, ResponseView, parse_conversation_id},
+};
+
+/// How long the cancel of a response waits for its worker.
+const CANCEL_WAIT: Duration = Duration::from_secs(5);
+
+/// The query of a response, which ignores unknown fields.
+#[derive(Deserialize, utoipa::IntoParams)]
+pub struct ResponseQuery {
+    /// Whether to stream the events.
+    #[serde(default)]
+    stream: Option<bool>,
+    /// The number of the last event that the client has.
+    starting_after: Option<u64>,
+    /// `events` or `messages`; the agent's mode by default.
+    stream_mode: Option<StreamMode>,
+}
+
+/// Create a response: post a message, or answer the calls and the approvals of an earlier response.
+#[utoipa::path(post, path = "/openai/v1/responses", operation_id = "create_response", tag = "openai", request_body = ResponseRequest,
+    params(WireQuery, ("Idempotency-Key" = Option<String>, Header, description = "Up to 255 characters: the same key and request give the same response.")),
+    responses(
+        (status = 200, description = "The response, or with `stream` its events.", content((Object = "application/json"), (String = "text/event-stream"))),
+        (status = 400, body = Object, description = "invalid_body, empty_content, content_too_long, unsupported_part, too_many_attachments, invalid_client_tool, invalid_metadata"),
+        (status = 404, body = Object, description = "model_not_found, response_not_found, conversation_not_found"),
+        (status = 409, body = Object, description = "run_not_waiting: the response waits for no such answer"),
+        (status = 422, body = Object, description = "idempotency_key_reused")
+    )
+)]
+pub async fn create(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    headers: HeaderMap,
+    Query(query): Query<WireQuery>,
+    JsonBody(body): JsonBody<ResponseRequest>,
+) -> Result<Response, Problem> {
+    let previous = body.previous_response_id.as_deref().map(response_id).transpose()?;
+    let action = OpenAiAction::of(body.turns()?)?;
+    action.expect_run(previous)?;
+    match action {
+        OpenAiAction::Ask(question) => ask(&app, &caller, &headers, &query, body, question, previous).await,
+        OpenAiAction::Answer { run_id, answers } => {
+            let Answered { run, subscriber, pauses_before, after, until } =
+                answer(&app, &caller, run_id, answers).await?;
+            let id = ResponseId { run_id, pauses_before };
+            let detail = detail_of(&app, &run, query.stream_mode, false).await?;
+            let view = ResponseView { detail, head: Arc::new(head_of(&run, id)), after: Some(after) };
+            let part = ResponsePart { view, until };
+            if body.stream == Some(true) {
+                return Ok(streamed(part, subscriber, seen_frames(&headers)?));
+            }
+            if body.background != Some(true) {
+                let stream = FoldStream::new(part.view, ResponseFold::of_run(run_id)).until(part.until);
+                ended(stream, subscriber, run_id).await?;
+            }
+            let (run, id) = find(&app, &caller, &id.to_string()).await?;
+            Ok(Json(whole(&app, &caller, &run, id).await?).into_response())
+        }
+    }
+}
+
+/// Posts the message of a request, and responds as the client wishes: with a stream, at once, or at the end.
+async fn ask(
+    app: &Arc<App>,
+    caller: &Caller,
+    headers: &HeaderMap,
+    query: &WireQuery,
+    body: ResponseRequest,
+    question: Question,
+    previous: Option<ResponseId>,
+) -> Result<Response, Problem> {
+    let (streams, in_background) = (body.stream == Some(true), body.background == Some(true));
+    let posting = posting(app, caller, headers, question, fields_of(body, previous)?).await?;
+    if in_background && !streams {
+        let run = app.post(caller, posting).await?.run;
+        return Ok(Json(whole(app, caller, &run, ResponseId::first_of(run.id)).await?).into_response());
+    }
+    let (committed, subscriber) = app.post_and_follow(caller, posting, EventId::ORIGIN).await?;
+    let run = committed.run;
+    let id = ResponseId::first_of(run.id);
+    let subscriber = subscriber.ok_or_else(|| Problem::events_gone(run.id))?;
+    let part = part_of(app, &run, id, query.stream_mode).await?;
+    if streams {
+        return Ok(streamed(part, subscriber, seen_frames(headers)?));
+    }
+    let stream = FoldStream::new(part.view, ResponseFold::of_run(run.id)).until(part.until);
+    ended(stream, subscriber, run.id).await?;
+    let (run, id) = find(app, caller, &id.to_string()).await?;
+    Ok(Json(whole(app, caller, &run, id).await?).into_response())
+}
+
+fn fields_of(body: ResponseRequest, previous: Option<ResponseId>) -> Result<RequestFields, Problem> {
+    let conversation = body.conversation().map(|id| {
+        let label: String = id.chars().take(64).collect();
+        parse_conversation_id(id).ok_or_else(|| Problem::conversation_not_found(label))
+    });
+    let conversation = conversation.transpose()?;
+    if conversation.is_some() && previous.is_some() {
+        return Err(Problem::invalid_body("A request has conversation or previous_response_id, not both."));
+    }
+    let mut repeated = Map::new();
+    repeated.insert("model".into(), json!(body.model));
+    repeated.insert("previous_response_id".into(), json!(previous.map(|id| id.to_string())));
+    repeated.insert("background".into(), json!(body.background == Some(true)));
+    repeated.insert("store".into(), json!(body.store != Some(false)));
+    repeated.insert("metadata".into(), checked_metadata(body.metadata.clone())?.into());
+    Ok(RequestFields {
+        client_tools: body.client_tools(),
+        options: body.options(),
+        format: body.format(),
+        model: body.model,
+        instructions: body.instructions,
+        repeated,
+        conversation,
+        after: previous.map(|id| id.run_id),
+        hides: body.store == Some(false),
+    })
+}
+
+/// Read a response, or follow it with `stream=true`: its events after `starting_after`, then new ones.
+#[utoipa::path(get, path = "/openai/v1/responses/{id}", operation_id = "read_response", tag = "openai",
+    params(("id" = String, Path, description = "The id of a response."), ResponseQuery,
+        ("Last-Event-ID" = Option<String>, Header, description = "The id of the last frame that the client has; it wins over `starting_after`.")),
+    responses(
+        (status = 200, description = "The response, or with `stream` its events.", content((Object = "application/json"), (String = "text/event-stream"))),
+        (status = 404, body = Object, description = "response_not_found"),
+        (status = 409, body = Object, description = "response_taken_over: numbers after a worker's death are not those of the client"),
+        (status = 410, body = Object, description = "events_gone: the events have expired")
+    )
+)]
+pub async fn read(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+    Query(query): Query<ResponseQuery>,
+) -> Result<Response, Problem> {
+    let (run, id) = find(&app, &caller, &id).await?;
+    if query.stream != Some(true) {
+        return Ok(Json(whole(&app, &caller, &run, id).await?).into_response());
+    }
+    let part = part_of(&app, &run, id, query.stream_mode).await?;
+    let seen = match (last_frame(&headers, None)?, query.starting_after) {
+        (Some(frame), _) => SeenFrames::UpTo(frame),
+        (None, last) => SeenFrames::First(last.map_or(0, |last| last.saturating_add(1))),
+    };
+    if let SeenFrames::First(frames @ 1..) = seen {
+        expect_countable(&app, &run, &part, frames).await?;
+    }
+    let permit = app.streams().open(&caller)?;
+    let subscriber = app.relay().resume(&caller.owner, &run, EventId::ORIGIN, permit).await?;
+    let subscriber = subscriber.ok_or_else(|| Problem::events_gone(run.id))?;
+    Ok(streamed(part, subscriber, seen))
+}
+
+/// Fails if the client may have events that the log has lost with a worker, because then it has counted others.
+async fn expect_countable(app: &App, run: &Run, part: &ResponsePart, seen: u64) -> Result<(), Problem> {
+    let Some(first) = Outline::read(app, run.id).await?.takeovers.first().copied() else { return Ok(()) };
+    if part.view.after.is_some_and(|pause| first <= pause) {
+        return Ok(());
+    }
+    let kept = ResponsePart { view: part.view.clone(), until: Some(first) };
+    // The state has the frame that ends a response at a pause too.
+    let frames = state_of(app, run, &kept).await?.frames().saturating_sub(1);
+    if seen <= frames { Ok(()) } else { Err(Problem::response_taken_over(frames.saturating_sub(1))) }
+}
+
+/// Cancel a response. Its output so far stays.
+#[utoipa::path(post, path = "/openai/v1/responses/{id}/cancel", operation_id = "cancel_response", tag = "openai",
+    params(("id" = String, Path, description = "The id of a response.")),
+    responses((status = 200, body = Object, description = "The response."), (status = 404, body = Object, description = "response_not_found"))
+)]
+pub async fn cancel(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path(id): Path<String>,
+) -> Result<Json<Value>, Problem> {
+    let (run, id) = find(&app, &caller, &id).await?;
+    if !run.status.is_terminal() {
+        let permit = app.streams().open(&caller)?;
+        let cancelled = app.cancel(&caller.owner, run.id).await?;
+        let subscriber = app.relay().open(&caller.owner, &run, cancelled.last_event_id, permit).await?;
+        if let Some(subscriber) = subscriber {
+            subscriber.await_end(CANCEL_WAIT).await;
+        }
+    }
+    let (run, id) = find(&app, &caller, &id.to_string()).await?;
+    let mut response = whole(&app, &caller, &run, id).await?;
+    // Its worker may not have noticed yet.
+    if !run.status.is_terminal() {
+        response["status"] = ResponseState::Cancelled.name().into();
+    }
+    Ok(Json(response))
+}
+
+/// Delete a response with its conversation. A response in a conversation with others cannot be deleted alone.
+#[utoipa::path(delete, path = "/openai/v1/responses/{id}", operation_id = "delete_response", tag = "openai",
+    params(("id" = String, Path, description = "The id of a response.")),
+    responses(
+        (status = 200, body = Object, description = "The response is deleted."),
+        (status = 404, body = Object, description = "response_not_found"),
+        (status = 409, body = Object, description = "response_in_conversation: the conversation has other messages")
+    )
+)]
+pub async fn delete(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path(id): Path<String>,
+) -> Result<Json<Value>, Problem> {
+    let (run, id) = find(&app, &caller, &id).await?;
+    let history = app.storage().history(&caller.owner, run.conversation_id, history_size(&app)).await?;
+    let is_other = |message: Uuid| message != run.input_message_id && message != run.output_message_id;
+    if history.iter().any(|history| is_other(history.message.id)) {
+        return Err(Problem::response_in_conversation());
+    }
+    app.delete_conversation(&caller.owner, run.conversation_id).await?;
+    Ok(Json(json!({"id": id.to_string(), "object": "response", "deleted": true})))
+}
+
+/// List the input of a response.
+#[utoipa::path(get, path = "/openai/v1/responses/{id}/input_items", operation_id = "list_input_items", tag = "openai",
+    params(("id" = String, Path, description = "The id of a response.")),
+    responses((status = 200, body = Object, description = "The list of items."), (status = 404, body = Object, description = "response_not_found"))
+)]
+pub async fn input_items(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path(id): Path<String>,
+) -> Result<Json<Value>, Problem> {
+    let (run, _) = find(&app, &caller, &id).await?;
+    let history = app.storage().history(&caller.owner, run.conversation_id, history_size(&app)).await?;
+    let asked = history.into_iter().map(|history| history.message).find(|message| message.id == run.input_message_id);
+    let items: Vec<Value> = asked.iter().map(item_of_user).collect();
+    Ok(Json(list_of(items, false)))
+}
+
+/// Returns the frames that the client of a repeated request has.
+fn seen_frames(headers: &HeaderMap) -> Result<SeenFrames, Problem> {
+    Ok(last_frame(headers, None)?.map_or(SeenFrames::NONE, SeenFrames::UpTo))
+}
+
+/// Returns the run of a response.
+async fn find(app: &App, caller: &Caller, id: &str) -> Result<(Arc<Run>, ResponseId), Problem> {
+    let id = response_id(id)?;
+    let run = app.storage().run_without_answer(&caller.owner, id.run_id).await?;
+    let run = run.ok_or_else(|| Problem::response_not_found(id.to_string()))?;
+    Ok((Arc::new(run), id))
+}
+
+fn response_id(id: &str) -> Result<ResponseId, Problem> {
+    ResponseId::parse(id).ok_or_else(|| Problem::response_not_found(id.chars().take(64).collect()))
+}

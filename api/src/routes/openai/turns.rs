@@ -1,0 +1,213 @@
+//! The turns of a request, whichever of the two APIs it speaks, and the action that they ask for.
+
+use std::collections::HashMap;
+
+use holdfast_shared::{
+    message::Role,
+    overrides::{GivenHistory, GivenMessage},
+    storage::{ClientResult, EarlierResult},
+};
+use uuid::Uuid;
+
+use crate::{
+    app::App,
+    auth::Caller,
+    problem::Problem,
+    routes::thread::{PartAnswer, UiPart, content_of},
+    wire::openai::{parse_approval_id, parse_call_id},
+};
+
+/// Most turns of one request.
+const MAX_TURNS: usize = 4096;
+
+/// Most answers of one request.
+const MAX_ANSWERS: usize = 256;
+
+/// A turn of a request.
+pub enum RequestTurn {
+    Instructions(String),
+    User(Vec<UiPart>),
+    /// An answer of the model, and the run that has given it, if its id names one.
+    Assistant {
+        text: String,
+        run_id: Option<Uuid>,
+    },
+    Call {
+        call_id: String,
+        name: String,
+        arguments: String,
+    },
+    Result {
+        call_id: String,
+        output: String,
+    },
+    Approval {
+        request_id: String,
+        approved: bool,
+        reason: Option<String>,
+    },
+    /// Another item of this run.
+    Item(Uuid),
+}
+
+/// The action that a request asks for.
+pub enum OpenAiAction {
+    Ask(Question),
+    /// Answer the questions of a waiting run.
+    Answer {
+        run_id: Uuid,
+        answers: Vec<PartAnswer>,
+    },
+}
+
+/// A message with the turns around it.
+pub struct Question {
+    pub parts: Vec<UiPart>,
+    /// Instructions among the turns.
+    pub instructions: Vec<String>,
+    /// The run whose conversation the message continues.
+    pub after: Option<Uuid>,
+    /// Turns before the message that this server does not have.
+    before: Vec<RequestTurn>,
+    /// Calls and their results after the message.
+    results: Vec<RequestTurn>,
+}
+
+impl OpenAiAction {
+    /// Returns the action that the turns ask for. Fails if they have no message of a user, and no answer.
+    pub fn of(mut turns: Vec<RequestTurn>) -> Result<Self, Problem> {
+        if turns.len() > MAX_TURNS {
+            return Err(Problem::invalid_body(format!("A request has at most {MAX_TURNS} messages or items.")));
+        }
+        if let Some(answer) = answer_of(&turns)? {
+            return Ok(answer);
+        }
+        let mut instructions = Vec::new();
+        turns.retain_mut(|turn| match turn {
+            RequestTurn::Instructions(text) => {
+                instructions.push(std::mem::take(text));
+                false
+            }
+            _ => true,
+        });
+        let known = turns.iter().rposition(|turn| turn.run_id().is_some());
+        let after = known.and_then(|at| turns[at].run_id());
+        if let Some(at) = known
+            && turns[at + 1..].iter().any(|turn| matches!(turn, RequestTurn::User(_)))
+        {
+            // The server has everything up to that turn.
+            turns.drain(..=at);
+            let parts = turns.into_iter().filter_map(RequestTurn::into_parts).flatten().collect();
+            let (before, results) = (Vec::new(), Vec::new());
+            return Ok(Self::Ask(Question { parts, instructions, after, before, results }));
+        }
+        let asked = turns.iter().rposition(|turn| matches!(turn, RequestTurn::User(_)));
+        let asked = asked.ok_or_else(|| Problem::invalid_body("The request has no message of the role user."))?;
+        let results = turns.split_off(asked + 1);
+        let parts = turns.pop().and_then(RequestTurn::into_parts).unwrap_or_default();
+        Ok(Self::Ask(Question { parts, instructions, after: None, before: turns, results }))
+    }
+}
+
+/// Returns the answers at the end of the turns, if they answer questions of one run.
+fn answer_of(turns: &[RequestTurn]) -> Result<Option<OpenAiAction>, Problem> {
+    let answers: Vec<_> = turns.iter().rev().map_while(RequestTurn::answer).collect();
+    let Some(run_id) = answers.first().map(|(run_id, _)| *run_id) else { return Ok(None) };
+    if answers.iter().any(|(other, _)| *other != run_id) {
+        return Ok(None);
+    }
+    if answers.len() > MAX_ANSWERS {
+        return Err(Problem::invalid_body(format!("A request answers at most {MAX_ANSWERS} calls and approvals.")));
+    }
+    let answers = answers.into_iter().rev().map(|(_, answer)| answer).collect();
+    Ok(Some(OpenAiAction::Answer { run_id, answers }))
+}
+
+impl RequestTurn {
+    fn answer(&self) -> Option<(Uuid, PartAnswer)> {
+        match self {
+            Self::Result { call_id, output } => {
+                let (run_id, call_id) = parse_call_id(call_id)?;
+                Some((run_id, PartAnswer::Result { call_id, result: ClientResult::Output(output.clone()) }))
+            }
+            Self::Approval { request_id, approved, reason } => {
+                let (run_id, id) = parse_approval_id(request_id)?;
+                let (approved, reason) = (*approved, reason.clone());
+                Some((run_id, PartAnswer::Approval { id, approved, reason, edited_input: None }))
+            }
+            _ => None,
+        }
+    }
+
+    fn run_id(&self) -> Option<Uuid> {
+        match self {
+            Self::Assistant { run_id, .. } => *run_id,
+            Self::Item(run_id) => Some(*run_id),
+            _ => None,
+        }
+    }
+
+    fn into_parts(self) -> Option<Vec<UiPart>> {
+        match self {
+            Self::User(parts) => Some(parts),
+            _ => None,
+        }
+    }
+}
+
+impl Question {
+    /// Returns the turns that this server does not have, as a run's history; `None` without any.
+    pub async fn history(
+        app: &std::sync::Arc<App>,
+        caller: &Caller,
+        before: Vec<RequestTurn>,
+        results: Vec<RequestTurn>,
+    ) -> Result<Option<GivenHistory>, Problem> {
+        if before.is_empty() && results.is_empty() {
+            return Ok(None);
+        }
+        let (mut history, mut calls, mut found) = (GivenHistory::default(), HashMap::new(), Vec::new());
+        for turn in before {
+            let (role, content) = match turn {
+                RequestTurn::User(parts) => (Role::User, content_of(app, caller, parts).await?),
+                RequestTurn::Assistant { text, .. } => (Role::Assistant, text.into()),
+                turn => {
+                    note_call(turn, &mut calls, &mut found);
+                    continue;
+                }
+            };
+            history.before.push(GivenMessage { role, content, results: newest_first(&mut found) });
+        }
+        if !found.is_empty() {
+            let (role, content) = (Role::Assistant, String::new().into());
+            history.before.push(GivenMessage { role, content, results: newest_first(&mut found) });
+        }
+        results.into_iter().for_each(|turn| note_call(turn, &mut calls, &mut found));
+        history.results = newest_first(&mut found);
+        Ok(Some(history))
+    }
+
+    /// Returns the parts of the message, and the turns around it.
+    pub fn into_parts(self) -> (Vec<UiPart>, Vec<RequestTurn>, Vec<RequestTurn>) {
+        (self.parts, self.before, self.results)
+    }
+}
+
+fn newest_first(results: &mut Vec<EarlierResult>) -> Vec<EarlierResult> {
+    results.reverse();
+    std::mem::take(results)
+}
+
+/// Notes a call, or the result of one.
+fn note_call(turn: RequestTurn, calls: &mut HashMap<String, (String, String)>, found: &mut Vec<EarlierResult>) {
+    match turn {
+        RequestTurn::Call { call_id, name, arguments } => {
+            calls.insert(call_id, (name, arguments));
+        }
+        RequestTurn::Result { call_id, output } => {
+            let (name, input) = calls.remove(&call_id).unwrap_or_else(|| ("tool".into(), "{}".into()));
+            found.push(EarlierResult { name, input, output: Some(output), error: None });
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,20 @@
+//! OpenAI's protocol: the Responses API (`fold`) and chat completions (`completion`).
+//!
+//! A response is the output of a run up to a pause: a run that waits for its client's answer continues in another response. Events
+//! have a number in their response, and a frame id. `output` has the items of a response, `item` one of them, `response` the whole,
+//! `ids` the protocol's ids, `sender` writes frames, and `shared_text` is a text that many states share.
+
+mod completion;
+mod fold;
+mod ids;
+mod item;
+mod output;
+mod response;
+mod sender;
+mod shared_text;
+
+pub use completion::{CompletionFold, CompletionHead, CompletionView, completion_usage};
+pub use fold::{ResponseFold, ResponseView};
+pub use ids::{ResponseId, conversation_id, parse_approval_id, parse_call_id, parse_conversation_id, run_of_item};
+pub use item::{ItemBody, OutputItem};
+pub use response::{ResponseHead, ResponseState};
