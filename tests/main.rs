@@ -41,6 +41,7 @@ mod knowledge_vectors;
 mod limits;
 mod memory;
 mod model;
+mod openai;
 mod openapi;
 mod operations;
 mod owners;

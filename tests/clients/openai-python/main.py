@@ -1,0 +1,136 @@
+"""Runs OpenAI's clients for Python: main.py BASE PARAMETERS. Each step reports whether it has found what it expected."""
+
+import asyncio
+import json
+import sys
+
+import httpx
+from agents import Agent, OpenAIResponsesModel, Runner, function_tool, set_tracing_disabled
+from openai import AsyncOpenAI, NotFoundError, OpenAI
+from pydantic import BaseModel
+
+BASE = f"{sys.argv[1]}/openai/v1"
+COLOUR = "[clienttool=Which colour?] [tokens=3] x"
+ASK = {"type": "function", "name": "ask", "description": "Asks.", "parameters": {"type": "object"}, "strict": False}
+client = OpenAI(base_url=BASE, api_key="none", max_retries=0)
+steps = []
+
+
+def step(body):
+    name = body.__name__.replace("_", " ")
+    steps.append(name)
+    result = body()
+    if asyncio.iscoroutine(result):
+        asyncio.run(result)
+    print(json.dumps({"got": {"step": name, "ok": True}}), flush=True)
+
+
+@step
+def a_strict_stream_accumulates_the_response():
+    with client.responses.stream(model="default", input='[think] [call=scripted__echo {"text":"hi"}] [tokens=8] x') as stream:
+        kinds = {event.type for event in stream}
+        response = stream.get_final_response()
+    assert "response.output_text.delta" in kinds and "response.mcp_call.completed" in kinds, kinds
+    assert client.responses.retrieve(response.id).output_text == response.output_text
+
+
+@step
+def a_stream_is_resumed_by_its_numbers():
+    numbers, response_id = [], None
+    with client.responses.create(model="default", input="[tokens=30] [delay=5] x", background=True, stream=True) as stream:
+        for event in stream:
+            numbers.append(event.sequence_number)
+            response_id = response_id or event.response.id
+            if len(numbers) == 6:
+                break
+    for event in client.responses.retrieve(response_id, stream=True, starting_after=numbers[-1]):
+        numbers.append(event.sequence_number)
+    assert numbers == list(range(len(numbers))), numbers
+
+
+@step
+def a_strict_stream_of_a_response_starts_after_a_number():
+    first = client.responses.create(model="default", input="[tokens=5] x")
+    with client.responses.stream(response_id=first.id, starting_after=5) as stream:
+        numbers = [event.sequence_number for event in stream]
+        response = stream.get_final_response()
+    assert numbers[0] == 6 and response.output_text == first.output_text, numbers
+
+
+@step
+def a_function_is_called_and_answered():
+    first = client.responses.create(model="default", input=COLOUR, tools=[ASK])
+    call = next(item for item in first.output if item.type == "function_call")
+    output = {"type": "function_call_output", "call_id": call.call_id, "output": "teal"}
+    second = client.responses.create(model="default", input=[output], previous_response_id=first.id, tools=[ASK])
+    assert "teal" in second.output_text
+
+
+@step
+def an_answer_is_parsed():
+    class Person(BaseModel):
+        name: str
+        age: int
+
+    response = client.responses.parse(model="default", input="who?", text_format=Person)
+    assert response.output_parsed == Person(name="scripted", age=1), response
+    completion = client.chat.completions.parse(
+        model="default", messages=[{"role": "user", "content": "who?"}], response_format=Person
+    )
+    assert completion.choices[0].message.parsed == Person(name="scripted", age=1)
+
+
+@step
+def a_completion_streams():
+    messages = [{"role": "user", "content": "[tokens=5] x"}]
+    with client.chat.completions.stream(model="default", messages=messages) as stream:
+        for _ in stream:
+            pass
+        completion = stream.get_final_completion()
+    assert completion.choices[0].finish_reason == "stop"
+
+
+@step
+def an_error_is_the_clients():
+    try:
+        client.responses.create(model="nothing", input="x")
+    except NotFoundError as error:
+        assert error.code == "model_not_found", error
+    else:
+        raise AssertionError("there is no such model")
+
+
+@step
+async def an_agent_of_the_agents_sdk_uses_a_tool():
+    set_tracing_disabled(True)
+
+    @function_tool(strict_mode=False, name_override="ask")
+    def ask(question: str = "") -> str:
+        return "teal"
+
+    model = OpenAIResponsesModel("default", AsyncOpenAI(base_url=BASE, api_key="none", max_retries=0))
+    agent = Agent(name="painter", instructions="Paint.", model=model, tools=[ask])
+    result = await Runner.run(agent, COLOUR)
+    assert "teal" in result.final_output, result.final_output
+    streamed = Runner.run_streamed(agent, result.to_input_list() + [{"role": "user", "content": "[tokens=4] x"}])
+    kinds = {event.type async for event in streamed.stream_events()}
+    assert "raw_response_event" in kinds and streamed.final_output
+
+
+@step
+def a_completion_is_streamed_as_open_webui_asks_for_it():
+    """Open WebUI sends each chat whole, and reads `data:` lines."""
+    messages = [
+        {"role": "user", "content": [{"type": "text", "text": "one"}]},
+        {"role": "assistant", "content": "an answer"},
+        {"role": "user", "content": "[tokens=3] two"},
+    ]
+    body = {"model": "default", "messages": messages, "stream": True, "stream_options": {"include_usage": True}}
+    with httpx.stream("POST", f"{BASE}/chat/completions", json=body) as response:
+        lines = [line for line in response.iter_lines() if line.startswith("data: ")]
+    assert lines[-1] == "data: [DONE]", lines
+    text = "".join(choice["delta"].get("content", "") for line in lines[:-1] for choice in json.loads(line[6:])["choices"])
+    assert text, lines
+
+
+print(json.dumps({"end": steps}), flush=True)
