@@ -3,6 +3,7 @@
 
 mod support;
 
+mod a2a;
 mod access;
 mod ag_ui;
 mod agent_plans;

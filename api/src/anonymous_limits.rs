@@ -28,7 +28,7 @@ pub async fn count_refused(
     let is_write = !matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS);
     let response = next.run(request).await;
     if is_write
-        && response.status() == StatusCode::BAD_REQUEST
+        && (response.status() == StatusCode::BAD_REQUEST || response.extensions().get::<RefusedWrite>().is_some())
         && let Some(caller) = caller.ok().filter(|caller| !caller.admission.was_counted())
     {
         // An empty bucket needs no handling here: it refuses the next run.
@@ -36,6 +36,10 @@ pub async fn count_refused(
     }
     response
 }
+
+/// Marks the answer to a write that is refused as if with 400, on a wire whose refusals have another status.
+#[derive(Debug, Clone, Copy)]
+pub struct RefusedWrite;
 
 pub struct AnonymousLimits {
     buckets: RateLimit,

@@ -30,6 +30,14 @@ impl Handle {
 /// Prefix of the handles of sessions.
 const SESSION: &str = "session:";
 
+/// Prefix of the handles of chats.
+const CHAT: &str = "chat:";
+
+/// Returns the client's name for a chat with this handle; `None` if the handle is no chat's.
+pub fn chat_name(handle: &str) -> Option<&str> {
+    handle.strip_prefix(CHAT)
+}
+
 impl Session {
     /// Returns the conversation as a session, or `None` if its handle is no session's.
     pub fn of(handle: &str, conversation: Conversation) -> Option<Self> {
@@ -49,7 +57,7 @@ impl fmt::Display for Handle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Session(name) => write!(f, "{SESSION}{name}"),
-            Self::Chat(name) => write!(f, "chat:{name}"),
+            Self::Chat(name) => write!(f, "{CHAT}{name}"),
             Self::Agent(id) => write!(f, "agent:{id}"),
         }
     }

@@ -6,7 +6,7 @@ use crate::{
 };
 
 /// The text so far, without superseded parts.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Transcript {
     text: String,
     /// For each delta, the offset in `text` at which it ends.
@@ -33,6 +33,11 @@ impl Transcript {
     }
 
     /// Returns the text so far.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Returns the text so far, without a copy.
     pub fn into_text(self) -> String {
         self.text
     }

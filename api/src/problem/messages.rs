@@ -20,6 +20,11 @@ impl Problem {
         Self::new(StatusCode::CONFLICT, "message_not_restorable", detail)
     }
 
+    pub fn run_begun(id: Uuid) -> Self {
+        let detail = format!("A run has read the message of run {id}; cancel that run to stop its answer.");
+        Self::new(StatusCode::CONFLICT, "run_begun", detail)
+    }
+
     pub fn message_exists(conversation_id: &str) -> Self {
         let detail = format!("Conversation {conversation_id} has another message with this id.");
         Self::new(StatusCode::CONFLICT, "message_exists", detail)

@@ -12,6 +12,7 @@ mod messages;
 mod openai;
 mod plans;
 mod quotas;
+mod tasks;
 mod workspace;
 
 use std::sync::Arc;
@@ -133,11 +134,6 @@ impl Problem {
         let detail =
             "The profiles come from the file that HOLDFAST_AGENTS names; edit that file and restart the server.";
         Self::new(StatusCode::CONFLICT, "profiles_in_file", detail)
-    }
-
-    pub fn run_begun(id: Uuid) -> Self {
-        let detail = format!("A run has read the message of run {id}; cancel that run to stop its answer.");
-        Self::new(StatusCode::CONFLICT, "run_begun", detail)
     }
 
     pub fn stdio_not_allowed() -> Self {

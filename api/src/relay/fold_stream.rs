@@ -1,7 +1,7 @@
 //! One client's stream on a wire with a state: a fold of the run's log from its start, of which the client gets the frames that it
 //! has not got yet.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use holdfast_shared::{event::Event, event_id::EventId};
@@ -127,6 +127,10 @@ impl<F: WireFold> Encode for FoldStream<F> {
 
     fn reconnects(&self) -> bool {
         F::RECONNECTS
+    }
+
+    fn heartbeat(&self, configured: Duration) -> Duration {
+        F::HEARTBEAT.map_or(configured, |longest| longest.min(configured))
     }
 
     async fn encode(&mut self, slice: &Slice) -> Result<(Bytes, bool), TruncatedStream> {

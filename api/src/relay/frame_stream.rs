@@ -1,6 +1,6 @@
 //! A stream of frames: what one client receives of a run, with heartbeats, up to the run's end or a reconnection.
 
-use std::error::Error;
+use std::{error::Error, time::Duration};
 
 use bytes::Bytes;
 use futures::{Stream, stream};
@@ -29,6 +29,11 @@ pub trait Encode: Send + Sync + 'static {
 
     /// Returns whether the usual clients reconnect by themselves to a truncated stream.
     fn reconnects(&self) -> bool;
+
+    /// Returns the longest pause between two frames, if the usual clients do not wait as long as `configured`.
+    fn heartbeat(&self, configured: Duration) -> Duration {
+        configured
+    }
 
     /// Returns the frames of the next events, which may be empty, and whether the stream ends with them. Fails if the stream
     /// cannot continue.
@@ -81,7 +86,7 @@ impl Subscriber {
         encoder: impl Encode,
     ) -> impl Stream<Item = Result<Bytes, TruncatedStream>> + Send {
         let prefix = Bytes::from([encoder.first_bytes(), &prefix].concat());
-        let (ends_at, heartbeat_at) = (self.permit.ends_at(encoder.reconnects()), self.next_heartbeat());
+        let (ends_at, heartbeat_at) = (self.permit.ends_at(encoder.reconnects()), self.heartbeat_of(&encoder));
         let (phase, _gauge) = (StreamPhase::Open, StreamGauge::new());
         let frames = FrameStream { subscriber: self, encoder, phase, ends_at, heartbeat_at, _gauge };
         let rest = stream::unfold(frames, |mut frames| async { Some((frames.next().await?, frames)) });
@@ -91,6 +96,10 @@ impl Subscriber {
     /// Returns when a heartbeat is due after a frame.
     pub fn next_heartbeat(&self) -> Instant {
         Instant::now() + self.context.heartbeat
+    }
+
+    fn heartbeat_of(&self, encoder: &impl Encode) -> Instant {
+        Instant::now() + encoder.heartbeat(self.context.heartbeat)
     }
 }
 
@@ -131,7 +140,7 @@ impl<E: Encode> FrameStream<E> {
                 WakeReason::Changed => {}
                 WakeReason::TimedOut if Instant::now() < self.heartbeat_at => {}
                 WakeReason::TimedOut => {
-                    self.heartbeat_at = self.subscriber.next_heartbeat();
+                    self.heartbeat_at = self.subscriber.heartbeat_of(&self.encoder);
                     return Some(Ok(Bytes::from_static(wire::HEARTBEAT)));
                 }
                 WakeReason::Draining => {
@@ -149,7 +158,7 @@ impl<E: Encode> FrameStream<E> {
             self.phase = StreamPhase::Finished;
         }
         if !frames.is_empty() {
-            self.heartbeat_at = self.subscriber.next_heartbeat();
+            self.heartbeat_at = self.subscriber.heartbeat_of(&self.encoder);
         }
         Ok(frames)
     }

@@ -27,7 +27,7 @@ use crate::{auth::MAX_NAME_CHARS, problem::Problem, wire::Wire};
 struct ApiDocument;
 
 /// The tags, in the order of the document.
-const TAGS: [(&str, &str); 18] = [
+const TAGS: [(&str, &str); 19] = [
     ("conversations", "Conversations, their checkpoints and forks."),
     ("messages", "Messages of a conversation."),
     ("sessions", "Conversations that a client finds by name."),
@@ -43,6 +43,7 @@ const TAGS: [(&str, &str); 18] = [
     ("ai-sdk", "The protocol of the AI SDK."),
     ("ag-ui", "The protocol AG-UI."),
     ("openai", "The protocols of OpenAI: responses and chat completions."),
+    ("a2a", "The protocol A2A, by which agents call agents."),
     ("wires", "Other streams of a run."),
     ("server", "The server's version, model and storage."),
     ("operations", "Probes and metrics."),

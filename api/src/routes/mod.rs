@@ -1,6 +1,7 @@
 //! The whole HTTP surface on one page. Each noun has a file; each handler extracts, calls a use case of `app`, and
 //! responds.
 
+mod a2a;
 mod ag_ui;
 mod agent_stream;
 mod agents;
@@ -113,6 +114,8 @@ fn routes(max_chat_body: usize) -> OpenApiRouter<Arc<App>> {
         .routes(routes!(ag_ui::post_to_agent))
         .routes(routes!(openai::responses::create))
         .routes(routes!(openai::completions::create))
+        .routes(routes!(a2a::post))
+        .routes(routes!(a2a::post_to_agent))
         .layer(DefaultBodyLimit::max(max_chat_body))
         .layer(Extension(BodyLimit(max_chat_body)));
     OpenApiRouter::<Arc<App>>::with_openapi(document::base())
@@ -173,6 +176,8 @@ fn routes(max_chat_body: usize) -> OpenApiRouter<Arc<App>> {
         .routes(routes!(text_stream::post))
         .routes(routes!(chat_stream::post))
         .routes(routes!(agent_stream::post))
+        .routes(routes!(a2a::default_card))
+        .routes(routes!(a2a::agent_card))
         .routes(routes!(ag_ui::follow_run))
         .routes(routes!(ag_ui::follow_thread))
         .routes(routes!(openai::responses::read, openai::responses::delete))

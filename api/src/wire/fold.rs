@@ -1,9 +1,9 @@
 //! Wires with a state. Each of their frames has an id, `<event id>.<number>`, so a stream may be cut after any frame.
 
-use std::{fmt, str::FromStr};
+use std::{fmt, str::FromStr, time::Duration};
 
 use holdfast_shared::{
-    event::Event,
+    event::{AttemptReason, Event, EventBody, EventKind},
     event_id::{EventId, MalformedEventId},
 };
 
@@ -16,6 +16,9 @@ pub trait WireFold: Clone + Send + Sync + 'static {
     /// Whether the wire's usual clients reconnect by themselves to a truncated stream.
     const RECONNECTS: bool;
 
+    /// The longest pause between two frames for which the wire's usual clients wait; `None` if they have no time-out.
+    const HEARTBEAT: Option<Duration> = None;
+
     /// Applies the next event of the log, and appends its frames.
     fn frame(&mut self, view: &Self::View, buffer: &mut Vec<u8>, event: &Event);
 
@@ -26,6 +29,20 @@ pub trait WireFold: Clone + Send + Sync + 'static {
 
     /// Appends the last frames of a stream that ends after the last event because the run waits for the client's answer.
     fn pause(&self, view: &Self::View, buffer: &mut Vec<u8>);
+}
+
+/// Returns whether the worker before this event may have shown events that it had not archived. A run that waits, or that its worker
+/// handed over, is archived completely.
+pub fn is_taken_over(event: &Event) -> bool {
+    match event.kind() {
+        _ if event.base.is_none() => false,
+        EventKind::RunQueued | EventKind::ApprovalResolved | EventKind::ToolCallCompleted => false,
+        EventKind::AttemptStarted => match event.body() {
+            EventBody::AttemptStarted(started) => started.reason == AttemptReason::LeaseExpired,
+            _ => true,
+        },
+        _ => true,
+    }
 }
 
 /// A frame of a stream.

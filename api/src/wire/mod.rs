@@ -5,6 +5,7 @@
 //! is for the wires that show text to a reader. `fold` is for
 //! wires with a state, and `durable` is no projection.
 
+pub mod a2a;
 pub mod ag_ui;
 mod agent;
 mod agent_file;
@@ -33,7 +34,7 @@ use serde::Deserialize;
 use uuid::Uuid;
 
 pub use self::{
-    fold::{FrameId, WireFold},
+    fold::{FrameId, WireFold, is_taken_over},
     plan::UiPlan,
 };
 

@@ -388,6 +388,7 @@ fn wires_skip_events_of_newer_versions_except_the_end() {
     check(r#"1-2 0 run.completed {"used":[]}"#, &[r#"{"type":"done"}"#], &[done, "[DONE]"]);
 }
 
+mod a2a;
 mod ag_ui;
 mod blocks;
 mod files;

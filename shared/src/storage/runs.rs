@@ -33,6 +33,22 @@ macro_rules! from_known_runs {
     };
 }
 
+/// Filters the owner's ($1) runs by conversation ($2) and status ($3).
+macro_rules! filtered_runs {
+    () => {
+        "
+            where r.owner_id = $1
+              and ($2 is null or r.conversation_id = $2)
+              and (
+                  $3 is null
+                  or case
+                      when r.status = 'waiting' and r.awaits = 'children' then 'running'
+                      else r.status
+                  end = $3
+              )"
+    };
+}
+
 /// Selects the owner's ($1) runs.
 macro_rules! select_owned_runs {
     () => {
@@ -144,16 +160,7 @@ statements! {
             select ", bare_run_columns!(), ",
                 coalesce(octet_length(r.error_message), 0)
                 + coalesce(octet_length(cast(r.metadata as text)), 0) + 800 as page_bytes",
-            from_known_runs!(), "
-            where r.owner_id = $1
-              and ($2 is null or r.conversation_id = $2)
-              and (
-                  $3 is null
-                  or case
-                      when r.status = 'waiting' and r.awaits = 'children' then 'running'
-                      else r.status
-                  end = $3
-              )
+            from_known_runs!(), filtered_runs!(), "
               and ($4 is null or r.id < $4)
             order by r.id desc
             limit $5
@@ -161,6 +168,14 @@ statements! {
         "id desc",
         "$6",
     ),
+    /// Counts an owner's runs, up to a number.
+    COUNT_RUNS = concat!("
+        select count(*)
+        from (
+            select r.id", from_known_runs!(), filtered_runs!(), "
+            limit $4
+        ) counted
+    "),
     /// Returns whether a run writes deltas, and its definition.
     STREAM_DEFAULTS = "
         select r.stream, v.definition
@@ -266,6 +281,14 @@ impl Storage {
         let args = args![owner, filter.conversation_id, status, before, size.items + 1, size.bytes];
         let rows = self.database.fetch_all::<PageRow<RunRow>>("list runs", RUNS, args).await?;
         Ok(Some(page_of(rows, size, |last| last.id.simple().to_string())))
+    }
+
+    /// Counts the owner's runs, up to `most`.
+    pub async fn count_runs(&self, owner: &str, filter: RunFilter, most: usize) -> Result<usize, Error> {
+        let status = filter.status.map(|status| status.as_str().to_owned());
+        let args = args![owner, filter.conversation_id, status, most];
+        let count = self.database.fetch_optional::<(i64,)>("count runs", COUNT_RUNS, args).await?;
+        Ok(count.map_or(0, |(count,)| count as usize))
     }
 
     /// Returns the events that the run's streams carry if their client names none.

@@ -1,6 +1,9 @@
 //! Sessions: an owner's conversations with a client's own name.
 
+use std::collections::HashMap;
+
 use sqlx::FromRow;
+use uuid::Uuid;
 
 use super::{
     Error, Storage,
@@ -8,7 +11,10 @@ use super::{
     rows::{ConversationRow, conversation_columns},
     sql::{args, statements},
 };
-use crate::{conversation::Session, page::Page};
+use crate::{
+    conversation::{Session, chat_name},
+    page::Page,
+};
 
 #[derive(FromRow)]
 struct SessionRow {
@@ -29,6 +35,14 @@ statements! {
         order by c.activity_at desc, c.id desc
         limit $4
     "),
+    /// Returns the handles of an owner's conversations that clients have named as chats.
+    CHATS = "
+        select id, handle
+        from chat_conversations
+        where owner_id = $1
+          and id {in:$2}
+          and handle like 'chat:%'
+    ",
 }
 
 impl Storage {
@@ -51,5 +65,16 @@ impl Storage {
         });
         let sessions = page.items.into_iter().filter_map(|row| Session::of(&row.handle, row.conversation.into()));
         Ok(Some(Page { items: sessions.collect(), next: page.next }))
+    }
+
+    /// Returns the names that clients gave to some conversations of the owner, by the ids of those that have one.
+    pub async fn chat_names(&self, owner: &str, ids: Vec<Uuid>) -> Result<HashMap<Uuid, String>, Error> {
+        if ids.is_empty() {
+            return Ok(HashMap::new());
+        }
+        let doing = "read the names of chats";
+        let rows = self.database.fetch_all::<(Uuid, String)>(doing, CHATS, args![owner, ids]).await?;
+        let name = |(id, handle): (Uuid, String)| Some((id, chat_name(&handle)?.to_owned()));
+        Ok(rows.into_iter().filter_map(name).collect())
     }
 }

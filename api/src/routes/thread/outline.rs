@@ -2,12 +2,12 @@
 //! long the log is.
 
 use holdfast_shared::{
-    event::{AttemptReason, Event, EventBody, EventKind, ExecutedBy},
+    event::{Event, EventBody, EventKind, ExecutedBy},
     event_id::EventId,
 };
 use uuid::Uuid;
 
-use crate::{app::App, problem::Problem};
+use crate::{app::App, problem::Problem, wire::is_taken_over};
 
 /// The part of a log that a stream shows.
 #[derive(Debug, Clone, Default)]
@@ -115,24 +115,12 @@ fn question_of(event: &Event) -> Option<String> {
     }
 }
 
-/// Returns whether the worker before this event may have shown events that it had not archived. A run that waits, or
-/// that its worker handed over, is archived completely.
-fn is_taken_over(event: &Event) -> bool {
-    match event.kind() {
-        _ if event.base.is_none() => false,
-        EventKind::RunQueued | EventKind::ApprovalResolved | EventKind::ToolCallCompleted => false,
-        EventKind::AttemptStarted => match event.body() {
-            EventBody::AttemptStarted(started) => started.reason == AttemptReason::LeaseExpired,
-            _ => true,
-        },
-        _ => true,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use chrono::DateTime;
-    use holdfast_shared::event::{AgentState, AgentStateChanged, AttemptStarted, RunQueued, StepStarted};
+    use holdfast_shared::event::{
+        AgentState, AgentStateChanged, AttemptReason, AttemptStarted, RunQueued, StepStarted,
+    };
     use uuid::Uuid;
 
     use super::*;

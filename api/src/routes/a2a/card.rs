@@ -1,0 +1,50 @@
+//! Agent cards: the address and the abilities of an agent, in a form that clients of 1.0 and of 0.3 read.
+
+use std::convert::Infallible;
+
+use axum::{
+    Json,
+    extract::FromRequestParts,
+    http::{header, request::Parts},
+};
+use serde_json::{Value, json};
+
+/// The address of this server as the client has it, without a path.
+pub struct ServerOrigin(pub String);
+
+impl<S: Send + Sync> FromRequestParts<S> for ServerOrigin {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+        let text = |name: &str| parts.headers.get(name).and_then(|value| value.to_str().ok());
+        let host = text(header::HOST.as_str()).or_else(|| parts.uri.authority().map(|host| host.as_str()));
+        // A proxy that ends TLS says so. A client that lies deceives itself only.
+        let scheme = if text("x-forwarded-proto") == Some("https") { "https" } else { "http" };
+        Ok(Self(format!("{scheme}://{}", host.unwrap_or("localhost"))))
+    }
+}
+
+/// The words of a card.
+pub struct CardWords<'a> {
+    pub name: &'a str,
+    pub description: &'a str,
+}
+
+/// Returns the card of an agent at an address.
+pub fn card(words: &CardWords<'_>, url: &str) -> Json<Value> {
+    let interface = |version: &str| json!({"url": url, "protocolBinding": "JSONRPC", "protocolVersion": version});
+    Json(json!({
+        "name": words.name,
+        "description": words.description,
+        "version": env!("CARGO_PKG_VERSION"),
+        "supportedInterfaces": [interface("1.0"), interface("0.3")],
+        "capabilities": {"streaming": true, "pushNotifications": false, "extendedAgentCard": false},
+        "defaultInputModes": ["text/plain", "application/json", "image/*", "application/pdf"],
+        "defaultOutputModes": ["text/plain"],
+        "skills": [{"id": "chat", "name": words.name, "description": words.description, "tags": ["chat"]}],
+        // The fields that only clients of 0.3 read.
+        "protocolVersion": "0.3.0",
+        "url": url,
+        "preferredTransport": "JSONRPC",
+    }))
+}
