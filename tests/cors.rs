@@ -65,7 +65,9 @@ async fn a_listed_origin_reads_every_route_and_no_other_does() {
         assert_eq!(header(&answer, "access-control-allow-origin").as_deref(), Some(FRONT), "{}", answer.url());
         assert_eq!(header(&answer, "access-control-allow-credentials"), None, "the request did not ask for it");
         assert!(lists(&answer, "vary", "origin"), "{}", answer.url());
-        for name in ["location", "retry-after", "x-run-id", "stream-next-offset", "x-workflow-run-id"] {
+        for name in
+            ["content-location", "location", "retry-after", "x-run-id", "stream-next-offset", "x-workflow-run-id"]
+        {
             assert!(lists(&answer, "access-control-expose-headers", name), "{name} of {}", answer.url());
         }
     }

@@ -39,6 +39,7 @@ mod ingestion;
 mod knowledge;
 mod knowledge_answers;
 mod knowledge_vectors;
+mod langgraph;
 mod limits;
 mod memory;
 mod model;

@@ -35,9 +35,10 @@ const SENT: [HeaderName; 16] = [
 ];
 
 /// Headers of answers that a page may read.
-const EXPOSED: [HeaderName; 16] = [
+const EXPOSED: [HeaderName; 17] = [
     header::ACCEPT_RANGES,
     header::CONTENT_DISPOSITION,
+    header::CONTENT_LOCATION,
     header::CONTENT_RANGE,
     header::ETAG,
     header::LOCATION,

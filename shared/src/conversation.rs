@@ -4,7 +4,10 @@ use std::fmt;
 
 use chrono::{DateTime, Utc};
 use serde::Serialize;
+use serde_json::{Map, Value};
 use uuid::Uuid;
+
+use crate::run::RunStatus;
 
 /// A name under which an owner finds a conversation again. An owner has at most one conversation per handle.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -106,6 +109,19 @@ pub struct Conversation {
     /// Only in a search: the newest matching message. Absent where the title alone has all words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub found: Option<SearchHit>,
+}
+
+/// A conversation, as a front end lists it.
+#[derive(Debug, Clone)]
+pub struct Chat {
+    /// The chat id that a client chose, if any.
+    pub name: Option<String>,
+    /// Fields that its client keeps with it.
+    pub metadata: Map<String, Value>,
+    /// The status of its live run, else of its newest one.
+    pub run_status: Option<RunStatus>,
+    /// The conversation.
+    pub conversation: Conversation,
 }
 
 /// The message in which a search found its words.

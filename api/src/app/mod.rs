@@ -26,7 +26,7 @@ use holdfast_shared::{
     message::Message,
     queue::Queue,
     quotas::{FileLimits, KnowledgeLimits, MemoryLimits, Quotas, WorkspaceLimits},
-    run::Run,
+    run::{Run, RunStatus},
     run_log::RunLog,
     schema::SchemaChecks,
     storage::{CancelOutcome, Storage, TakeBackOutcome},
@@ -279,6 +279,23 @@ impl App {
             return Err(Problem::run_not_found(run_id));
         }
         self.storage.run(owner, run_id).await?.ok_or_else(|| Problem::run_not_found(run_id))
+    }
+
+    /// Cancels a run whose client has disconnected, unless it waits for an answer, in a task that no request waits for.
+    pub fn cancel_abandoned(self: &Arc<Self>, owner: String, run_id: Uuid) {
+        let app = Arc::clone(self);
+        self.pending.spawn(async move {
+            let cancelled = async {
+                let run = app.storage.run_without_answer(&owner, run_id).await?;
+                if run.is_some_and(|run| matches!(run.status, RunStatus::Queued | RunStatus::Running)) {
+                    app.cancel(&owner, run_id).await?;
+                }
+                Ok::<(), Problem>(())
+            };
+            if let Err(problem) = cancelled.await {
+                tracing::warn!(run.id = %run_id, problem.code, problem.detail, "failed to cancel a run whose client has disconnected");
+            }
+        });
     }
 
     /// Takes a message back. Fails if a run has begun with it.

@@ -7,6 +7,7 @@ mod files;
 pub mod form;
 mod in_flight;
 mod knowledge;
+mod langgraph;
 mod memories;
 mod messages;
 mod openai;
@@ -296,11 +297,8 @@ impl Problem {
     }
 
     pub fn missing_offset() -> Self {
-        Self::new(
-            StatusCode::BAD_REQUEST,
-            "invalid_offset",
-            "With live, the query must have an offset; -1 is the start.",
-        )
+        let detail = "With live, the query must have an offset; -1 is the start.";
+        Self::new(StatusCode::BAD_REQUEST, "invalid_offset", detail)
     }
 
     pub fn malformed_event_id(error: &event_id::MalformedEventId) -> Self {

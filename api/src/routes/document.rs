@@ -27,7 +27,7 @@ use crate::{auth::MAX_NAME_CHARS, problem::Problem, wire::Wire};
 struct ApiDocument;
 
 /// The tags, in the order of the document.
-const TAGS: [(&str, &str); 19] = [
+const TAGS: [(&str, &str); 20] = [
     ("conversations", "Conversations, their checkpoints and forks."),
     ("messages", "Messages of a conversation."),
     ("sessions", "Conversations that a client finds by name."),
@@ -44,6 +44,7 @@ const TAGS: [(&str, &str); 19] = [
     ("ag-ui", "The protocol AG-UI."),
     ("openai", "The protocols of OpenAI: responses and chat completions."),
     ("a2a", "The protocol A2A, by which agents call agents."),
+    ("langgraph", "The protocol of LangGraph's server."),
     ("wires", "Other streams of a run."),
     ("server", "The server's version, model and storage."),
     ("operations", "Probes and metrics."),
@@ -163,8 +164,7 @@ fn complete_operation(operation: &mut Value) {
     }
     for (status, response) in responses {
         if status.starts_with(['4', '5']) {
-            let problem = json!({"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}});
-            response["content"] = problem;
+            response["content"] = problem_content(&tag);
         }
         // No version of OpenAPI before 3.2 describes the frames of a stream.
         if let Some(stream) = response.pointer_mut("/content/text~1event-stream") {
@@ -172,6 +172,16 @@ fn complete_operation(operation: &mut Value) {
         }
         describe(response);
     }
+}
+
+/// Returns the content of an error, in the form of the protocol that the tag names (`problem/form.rs`).
+fn problem_content(tag: &str) -> Value {
+    let (required, fields) = match tag {
+        "langgraph" => ("detail", json!({"detail": {"type": "string"}, "code": {"type": "string"}})),
+        "openai" | "a2a" => ("error", json!({"error": {"type": "object"}})),
+        _ => return json!({"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}),
+    };
+    json!({"application/json": {"schema": {"type": "object", "required": [required], "properties": fields}}})
 }
 
 /// Adds a description to a response that has none, because linters require one.

@@ -18,6 +18,7 @@ mod events;
 mod files;
 mod health;
 mod knowledge;
+mod langgraph;
 mod mcp;
 mod memories;
 mod messages;
@@ -82,6 +83,7 @@ pub fn router(app: Arc<App>) -> Router {
     let router = router
         .route("/mcp", post(mcp::streamable))
         .route("/mcp/rpc", post(mcp::rpc))
+        .merge(langgraph::absent_routes())
         .route("/openapi.json", get(|| async move { Json(document) }))
         // The page's files are in the executable, so an unread file costs no memory.
         .layer(middleware::from_fn_with_state(Arc::clone(&app), unread_answers::count))
@@ -116,10 +118,18 @@ fn routes(max_chat_body: usize) -> OpenApiRouter<Arc<App>> {
         .routes(routes!(openai::completions::create))
         .routes(routes!(a2a::post))
         .routes(routes!(a2a::post_to_agent))
+        .routes(routes!(langgraph::runs::stream))
+        .routes(routes!(langgraph::runs::wait))
+        .routes(routes!(langgraph::runs::create, langgraph::runs::list))
+        .routes(routes!(langgraph::stateless::stream))
+        .routes(routes!(langgraph::stateless::wait))
+        .routes(routes!(langgraph::stateless::create))
+        .routes(routes!(langgraph::stateless::batch))
         .layer(DefaultBodyLimit::max(max_chat_body))
         .layer(Extension(BodyLimit(max_chat_body)));
     OpenApiRouter::<Arc<App>>::with_openapi(document::base())
         .merge(chat)
+        .merge(langgraph::routes())
         .routes(routes!(conversations::create, conversations::list))
         .routes(routes!(conversations::read, conversations::change, conversations::delete))
         .routes(routes!(messages::list, messages::post))

@@ -13,6 +13,7 @@ pub mod ai_sdk;
 mod chat;
 pub mod durable;
 mod fold;
+pub mod langgraph;
 pub mod native;
 pub mod openai;
 mod plan;

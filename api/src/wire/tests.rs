@@ -393,3 +393,4 @@ mod ag_ui;
 mod blocks;
 mod files;
 mod finish_reasons;
+mod langgraph;

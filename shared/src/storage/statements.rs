@@ -1,9 +1,9 @@
 //! All statements, for the test that prepares them on both databases.
 
 use super::{
-    BackEnd, access, agents, approvals, archive, briefings, checkpoints, conversations, deployment, file_removals,
-    files, history, knowledge_rows, memories, memory_removals, memory_rows, messages, owners, plans, position,
-    profiles, quota, rows, run, runs, sessions,
+    BackEnd, access, agents, approvals, archive, briefings, chats, checkpoints, conversations, deployment,
+    file_removals, files, history, knowledge_rows, memories, memory_removals, memory_rows, messages, owners, plans,
+    position, profiles, quota, rows, run, runs, sessions,
     sql::{self, FencedTexts, Sql},
     trace, user_profiles, versions, workspace_rows,
 };
@@ -16,6 +16,7 @@ const FILES: &[&[Sql]] = &[
     approvals::STATEMENTS,
     archive::STATEMENTS,
     briefings::STATEMENTS,
+    chats::STATEMENTS,
     checkpoints::STATEMENTS,
     conversations::STATEMENTS,
     deployment::STATEMENTS,

@@ -17,7 +17,7 @@ use axum::{
 };
 use holdfast_shared::{
     agent::StreamMode,
-    conversation::{Conversation, Handle},
+    conversation::Handle,
     event_id::EventId,
     idempotency::IdempotencyKey,
     message::Role,
@@ -30,7 +30,9 @@ use uuid::Uuid;
 use super::{
     checked_options,
     events::{detail_of, event_stream, run_header, unsent},
-    thread::{Outline, PartAnswer, UiPart, answer_questions, content_of, find_thread, last_frame, truncated_id},
+    thread::{
+        Outline, PartAnswer, UiPart, answer_questions, content_of, current_run, find_thread, last_frame, truncated_id,
+    },
 };
 use crate::{
     app::{App, Posting, fingerprint},
@@ -325,16 +327,6 @@ async fn answer(
     let stream = AgUiStream::after(seen, app, &caller.owner, &run, view).until(next);
     let subscriber = app.relay().open(&caller.owner, &run, EventId::ORIGIN, permit).await?;
     stream.into_response(subscriber.ok_or_else(|| Problem::events_gone(run.id))?).await
-}
-
-/// Returns the run that a thread waits for: the first unfinished one, else the newest.
-async fn current_run(app: &App, caller: &Caller, conversation: &Conversation) -> Result<Option<Run>, Problem> {
-    if let Some(live) = conversation.live_run_id
-        && let Some(run) = app.storage().run_without_answer(&caller.owner, live).await?
-    {
-        return Ok(Some(run));
-    }
-    Ok(app.storage().last_run(&caller.owner, conversation.id).await?)
 }
 
 async fn follow(app: &Arc<App>, caller: &Caller, stream: AgUiStream, run: &Arc<Run>) -> Result<Response, Problem> {

@@ -1,5 +1,5 @@
-//! The parts that the routes of front ends share: a conversation by the client's name for it, the outline of a run's log, files in
-//! a body, answers to questions, and the parts of an answer.
+//! The parts that the routes of front ends share: a conversation by the client's name for it and its run, the outline of a
+//! run's log, files in a body, answers to questions, and the parts of an answer.
 
 mod answers;
 mod files;
@@ -7,7 +7,10 @@ mod outline;
 mod parts;
 
 use axum::http::HeaderMap;
-use holdfast_shared::conversation::{Conversation, Handle};
+use holdfast_shared::{
+    conversation::{Conversation, Handle},
+    run::Run,
+};
 
 use crate::{
     app::App,
@@ -39,6 +42,16 @@ pub fn last_frame(headers: &HeaderMap, after: Option<&str>) -> Result<Option<Fra
     let header = headers.get("last-event-id").map(|value| value.to_str().unwrap_or("not text"));
     let cursor = header.map(str::trim).filter(|text| !text.is_empty()).or(after);
     cursor.map(str::parse).transpose().map_err(|error| Problem::malformed_event_id(&error))
+}
+
+/// Returns the run that a thread waits for: the first unfinished one, else the newest.
+pub async fn current_run(app: &App, caller: &Caller, conversation: &Conversation) -> Result<Option<Run>, Problem> {
+    if let Some(live) = conversation.live_run_id
+        && let Some(run) = app.storage().run_without_answer(&caller.owner, live).await?
+    {
+        return Ok(Some(run));
+    }
+    Ok(app.storage().last_run(&caller.owner, conversation.id).await?)
 }
 
 /// Returns the beginning of an id, for error texts.

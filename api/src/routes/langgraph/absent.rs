@@ -1,0 +1,53 @@
+//! The routes of the protocol whose function this server does not have, and those about the server.
+
+use axum::Json;
+use serde_json::{Value, json};
+
+use crate::problem::Problem;
+
+/// Check that the server answers.
+#[utoipa::path(get, path = "/langgraph/ok", operation_id = "ok", tag = "langgraph", responses((status = 200, body = Object)))]
+pub async fn ok() -> Json<Value> {
+    Json(json!({"ok": true}))
+}
+
+/// Read the version of the server, and what it has of the protocol.
+#[utoipa::path(get, path = "/langgraph/info", operation_id = "info", tag = "langgraph", responses((status = 200, body = Object)))]
+pub async fn info() -> Json<Value> {
+    let flags = json!({"assistants": true, "crons": false, "langsmith": false, "store": false});
+    Json(json!({"version": env!("CARGO_PKG_VERSION"), "server": "holdfast", "flags": flags}))
+}
+
+/// For writes of a thread's state.
+pub async fn update_state() -> Problem {
+    Problem::not_implemented("Runs alone change a thread: post a message, or begin a run at a checkpoint.")
+}
+
+/// For `/langgraph/store`.
+pub async fn store() -> Problem {
+    Problem::not_implemented(
+        "This server has no store of the protocol; the tools remember and recall keep facts about a user.",
+    )
+}
+
+/// For `/langgraph/runs/crons` and the crons of a thread.
+pub async fn crons() -> Problem {
+    Problem::not_implemented("This server starts no runs by the clock; let a scheduler send the requests.")
+}
+
+/// For writes of assistants.
+pub async fn write_assistants() -> Problem {
+    Problem::not_implemented("Assistants are the agents of this server; POST /v1/agents and its file define them.")
+}
+
+/// For the subgraphs of an assistant, which has none.
+pub async fn subgraphs() -> Json<Value> {
+    Json(json!({}))
+}
+
+/// For the thread-centric protocol of the newest SDKs.
+pub async fn thread_protocol() -> Problem {
+    Problem::not_implemented(
+        "This server has no thread-centric streams; use the runs of the thread (streamProtocol: \"legacy\").",
+    )
+}

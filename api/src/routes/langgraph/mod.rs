@@ -1,0 +1,86 @@
+//! `/langgraph`: the routes for the clients of LangGraph's server (`@langchain/langgraph-sdk`, `langgraph-sdk`, `useStream`).
+//!
+//! A thread is a conversation, and an assistant is an agent. `request` reads the body of a run, and `content` its message. `start`
+//! starts or continues the run, `stream` follows it, and `join` comes later. `segment` finds a run by the ids that clients know.
+//! `history` reads the messages of a thread, and `state` renders them. `absent` has the routes whose function this server lacks.
+
+mod absent;
+mod assistants;
+mod content;
+mod history;
+mod join;
+mod request;
+pub mod runs;
+mod search;
+mod segment;
+mod start;
+mod state;
+pub mod stateless;
+mod states;
+mod stream;
+mod threads;
+
+use std::sync::Arc;
+
+use axum::{
+    Router,
+    routing::{any, get, patch, post},
+};
+use holdfast_shared::conversation::Conversation;
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use super::thread::{find_thread, truncated_id};
+use crate::{app::App, auth::Caller, problem::Problem};
+
+/// Returns the routes whose bodies are small.
+pub fn routes() -> OpenApiRouter<Arc<App>> {
+    OpenApiRouter::new()
+        .routes(routes!(threads::create))
+        .routes(routes!(search::search))
+        .routes(routes!(search::count))
+        .routes(routes!(threads::prune))
+        .routes(routes!(threads::read, threads::change, threads::delete))
+        .routes(routes!(threads::copy))
+        .routes(routes!(states::state))
+        .routes(routes!(states::state_at))
+        .routes(routes!(states::state_of_checkpoint))
+        .routes(routes!(states::history))
+        .routes(routes!(threads::follow))
+        .routes(routes!(runs::read, runs::delete))
+        .routes(routes!(join::follow))
+        .routes(routes!(join::join))
+        .routes(routes!(runs::cancel))
+        .routes(routes!(stateless::follow))
+        .routes(routes!(stateless::cancel))
+        .routes(routes!(assistants::search))
+        .routes(routes!(assistants::count))
+        .routes(routes!(assistants::read))
+        .routes(routes!(assistants::versions))
+        .routes(routes!(assistants::schemas))
+        .routes(routes!(assistants::graph))
+        .routes(routes!(absent::ok))
+        .routes(routes!(absent::info))
+}
+
+/// Returns the routes of the protocol that this server does not have, which say so.
+pub fn absent_routes() -> Router<Arc<App>> {
+    Router::new()
+        .route("/langgraph/threads/{thread_id}/state", post(absent::update_state).patch(absent::update_state))
+        .route("/langgraph/threads/{thread_id}/commands", post(absent::thread_protocol))
+        .route("/langgraph/threads/{thread_id}/stream/events", post(absent::thread_protocol))
+        .route("/langgraph/assistants", post(absent::write_assistants))
+        .route("/langgraph/assistants/{assistant_id}/latest", post(absent::write_assistants))
+        .route("/langgraph/assistants/{assistant_id}/subgraphs", get(absent::subgraphs))
+        .route("/langgraph/assistants/{assistant_id}/subgraphs/{namespace}", get(absent::subgraphs))
+        .route("/langgraph/assistants/{assistant_id}", patch(absent::write_assistants).delete(absent::write_assistants))
+        .route("/langgraph/store/{*rest}", any(absent::store))
+        .route("/langgraph/runs/crons", any(absent::crons))
+        .route("/langgraph/runs/crons/{*rest}", any(absent::crons))
+        .route("/langgraph/threads/{thread_id}/runs/crons", any(absent::crons))
+}
+
+/// Returns the caller's thread of this name or id. Fails if there is none.
+async fn thread_named(app: &App, caller: &Caller, id: &str) -> Result<Conversation, Problem> {
+    let thread = find_thread(app, caller, id).await?;
+    thread.ok_or_else(|| Problem::conversation_not_found(truncated_id(id)))
+}

@@ -1,0 +1,276 @@
+//! The body of a request that starts a run, or continues one that waits. It ignores unknown fields.
+
+use holdfast_shared::{
+    run::SubmitMode,
+    storable::has_nul,
+    storage::ClientResult,
+    tool::{ClientTool, any_object},
+};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::content::parts_of;
+use crate::{
+    auth::is_name,
+    problem::Problem,
+    routes::thread::{PartAnswer, UiPart},
+    wire::langgraph::LangModes,
+};
+
+/// Most results of calls in one request.
+const MAX_RESULTS: usize = 256;
+
+/// The body of a request for a run.
+#[derive(Deserialize, utoipa::ToSchema)]
+#[schema(as = LangGraphRun)]
+pub struct RunRequest {
+    /// The id or the name of an agent; `agent` is the deployment's own.
+    pub assistant_id: String,
+    /// `messages`, of which the server posts the newest; `tools` that the client executes.
+    #[serde(default)]
+    #[schema(value_type = Option<Object>)]
+    pub input: Option<Value>,
+    /// The answers to the interrupts of the thread.
+    #[serde(default)]
+    command: Option<RunCommand>,
+    /// Stored with the run.
+    #[serde(default)]
+    #[schema(value_type = Option<Object>)]
+    pub metadata: Option<Value>,
+    /// One mode or several; `values` by default.
+    #[serde(default)]
+    #[schema(value_type = Value)]
+    stream_mode: Option<Value>,
+    /// `continue` by default; `cancel` ends the run when this stream's client disconnects.
+    #[serde(default)]
+    on_disconnect: Option<String>,
+    /// `keep`, which is the default.
+    #[serde(default)]
+    on_completion: Option<String>,
+    /// The effect on an unfinished run: `enqueue` by default, `reject`, `interrupt` or `rollback`.
+    #[serde(default)]
+    multitask_strategy: Option<SubmitMode>,
+    /// `reject` by default; `create` makes an unknown thread.
+    #[serde(default)]
+    if_not_exists: Option<String>,
+    #[serde(default)]
+    after_seconds: Option<f64>,
+    #[serde(default)]
+    webhook: Option<String>,
+    #[serde(default)]
+    #[schema(value_type = Value)]
+    interrupt_before: Option<Value>,
+    #[serde(default)]
+    #[schema(value_type = Value)]
+    interrupt_after: Option<Value>,
+    #[serde(default)]
+    #[schema(value_type = Option<Object>)]
+    checkpoint: Option<Value>,
+    #[serde(default)]
+    checkpoint_id: Option<String>,
+}
+
+#[derive(Deserialize, utoipa::ToSchema)]
+#[schema(as = LangGraphCommand)]
+struct RunCommand {
+    #[serde(default)]
+    #[schema(value_type = Value)]
+    resume: Option<Value>,
+    #[serde(default)]
+    #[schema(value_type = Option<Object>)]
+    update: Option<Value>,
+    #[serde(default)]
+    #[schema(value_type = Value)]
+    goto: Option<Value>,
+}
+
+/// The action that a request asks for.
+pub enum RunAction {
+    /// Post a user's message.
+    Ask { message_id: Option<String>, parts: Vec<UiPart> },
+    /// Answer the message before a checkpoint again.
+    Again,
+    /// Return the results of calls that the client executes.
+    Results(Vec<PartAnswer>),
+    /// Answer the open interrupts.
+    Resume(Value),
+}
+
+#[derive(Deserialize)]
+struct InputTool {
+    name: String,
+    #[serde(default)]
+    description: String,
+    #[serde(alias = "input_schema")]
+    parameters: Option<Value>,
+}
+
+impl RunRequest {
+    /// Fails for a field whose effect this server does not have.
+    fn check(&self) -> Result<(), Problem> {
+        let refused = |field, advice| Err(Problem::field_not_supported(field, advice));
+        if self.after_seconds.is_some_and(|seconds| seconds > 0.0) {
+            return refused("after_seconds", "a run starts at once; send the request later.");
+        }
+        if self.webhook.is_some() {
+            return refused("webhook", "join the run, or poll it.");
+        }
+        if self.on_completion.as_deref() == Some("delete") {
+            return refused("on_completion \"delete\"", "delete the thread when the run has ended.");
+        }
+        if [&self.interrupt_before, &self.interrupt_after].into_iter().any(|nodes| nodes.as_ref().is_some_and(is_some))
+        {
+            return refused(
+                "interrupt_before and interrupt_after",
+                "the agent's definition says which calls need an approval.",
+            );
+        }
+        let command = self.command.as_ref();
+        if command.is_some_and(|command| [&command.update, &command.goto].into_iter().flatten().any(is_some)) {
+            return refused("command.update and command.goto", "only resume continues a run.");
+        }
+        Ok(())
+    }
+
+    /// Returns the action that the request asks for. Fails if the body is invalid.
+    pub fn action(&self) -> Result<RunAction, Problem> {
+        self.check()?;
+        if let Some(resume) = self.command.as_ref().and_then(|command| command.resume.clone()) {
+            if has_nul(&resume) {
+                return Err(Problem::invalid_content());
+            }
+            return Ok(RunAction::Resume(resume));
+        }
+        let messages = self.messages();
+        let Some(newest) = messages.last() else {
+            return match self.checkpoint_id() {
+                Some(_) => Ok(RunAction::Again),
+                None => Err(Problem::invalid_body("input.messages has no message, and command has no resume.")),
+            };
+        };
+        match role_of(newest) {
+            Some("human" | "user") => {
+                let message_id = newest["id"].as_str().filter(|id| is_name(id)).map(str::to_owned);
+                Ok(RunAction::Ask { message_id, parts: parts_of(content_of(newest))? })
+            }
+            Some("tool") => results_of(&messages).map(RunAction::Results),
+            _ => Err(Problem::invalid_body(
+                "The newest message of input.messages must be a human's, or a tool's with the result of a call.",
+            )),
+        }
+    }
+
+    fn messages(&self) -> Vec<&Value> {
+        match self.input.as_ref().map(|input| &input["messages"]) {
+            Some(Value::Array(messages)) => messages.iter().collect(),
+            Some(Value::Null) | None => Vec::new(),
+            Some(message) => vec![message],
+        }
+    }
+
+    /// Returns the tools that the client executes. Fails if one is none.
+    pub fn client_tools(&self) -> Result<Vec<ClientTool>, Problem> {
+        let Some(Value::Array(tools)) = self.input.as_ref().map(|input| &input["tools"]) else { return Ok(Vec::new()) };
+        let tool = |tool: &Value| {
+            // Also as OpenAI's protocol wraps it.
+            let tool = tool.get("function").unwrap_or(tool);
+            let InputTool { name, description, parameters } = InputTool::deserialize(tool)
+                .map_err(|error| Problem::invalid_body(format!("A tool of input.tools is invalid: {error}.")))?;
+            Ok(ClientTool { name, description, input_schema: parameters.unwrap_or_else(any_object) })
+        };
+        tools.iter().map(tool).collect()
+    }
+
+    /// Returns the modes of the stream. Fails for an unknown one.
+    pub fn modes(&self) -> Result<LangModes, Problem> {
+        let names = match &self.stream_mode {
+            Some(Value::String(name)) => vec![name.as_str()],
+            Some(Value::Array(names)) => names.iter().map(|name| name.as_str().unwrap_or_default()).collect(),
+            _ => Vec::new(),
+        };
+        if names.is_empty() { modes_of(["values"]) } else { modes_of(names) }
+    }
+
+    /// Returns the checkpoint that the run begins at, if the request names one.
+    pub fn checkpoint_id(&self) -> Option<&str> {
+        let checkpoint = self.checkpoint.as_ref().and_then(|checkpoint| checkpoint["checkpoint_id"].as_str());
+        checkpoint.or(self.checkpoint_id.as_deref())
+    }
+
+    pub fn mode(&self) -> SubmitMode {
+        self.multitask_strategy.unwrap_or_default()
+    }
+
+    pub fn creates_thread(&self) -> bool {
+        self.if_not_exists.as_deref() == Some("create")
+    }
+
+    pub fn cancels_on_disconnect(&self) -> bool {
+        self.on_disconnect.as_deref() == Some("cancel")
+    }
+}
+
+/// Returns modes by their names. Fails for an unknown one.
+pub fn modes_of<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<LangModes, Problem> {
+    names.into_iter().try_fold(LangModes::default(), |modes, name| {
+        let unknown = || {
+            let name: String = name.chars().take(64).collect();
+            Problem::field_not_supported(&format!("the stream_mode {name:?}"), "docs/langgraph.md lists the modes.")
+        };
+        modes.with(name).ok_or_else(unknown)
+    })
+}
+
+fn is_some(value: &Value) -> bool {
+    match value {
+        Value::Null => false,
+        Value::Array(items) => !items.is_empty(),
+        Value::Object(fields) => !fields.is_empty(),
+        _ => true,
+    }
+}
+
+/// Returns the author of a message: of a text, a pair of role and content, or an object with `role` or `type`.
+fn role_of(message: &Value) -> Option<&str> {
+    match message {
+        Value::String(_) => Some("human"),
+        Value::Array(pair) => pair.first()?.as_str(),
+        message => message["role"].as_str().or_else(|| message["type"].as_str()),
+    }
+}
+
+fn content_of(message: &Value) -> Value {
+    match message {
+        Value::String(_) => message.clone(),
+        Value::Array(pair) => pair.get(1).cloned().unwrap_or_default(),
+        message => message["content"].clone(),
+    }
+}
+
+/// Returns the results at the end of the messages, each call's newest.
+fn results_of(messages: &[&Value]) -> Result<Vec<PartAnswer>, Problem> {
+    let mut results: Map<String, Value> = Map::new();
+    let of_tools = messages.iter().rev().take_while(|message| role_of(message) == Some("tool"));
+    for message in of_tools {
+        let call_id = message["tool_call_id"].as_str();
+        let call_id = call_id.ok_or_else(|| Problem::invalid_body("A message of a tool has no tool_call_id."))?;
+        results.entry(call_id).or_insert((*message).clone());
+        if results.len() > MAX_RESULTS {
+            return Err(Problem::invalid_body(format!("A request has at most {MAX_RESULTS} results of calls.")));
+        }
+    }
+    let answer = |(call_id, message): (String, Value)| {
+        let result = result_of(&message["content"], message["status"] == "error")?;
+        Ok(PartAnswer::Result { call_id, result })
+    };
+    results.into_iter().map(answer).collect()
+}
+
+/// Returns the result of a call. Fails if no database could store it.
+pub fn result_of(content: &Value, is_error: bool) -> Result<ClientResult, Problem> {
+    if has_nul(content) {
+        return Err(Problem::invalid_content());
+    }
+    let text = content.as_str().map_or_else(|| content.to_string(), str::to_owned);
+    Ok(if is_error { ClientResult::Error(text) } else { ClientResult::Output(text) })
+}

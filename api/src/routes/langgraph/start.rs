@@ -1,0 +1,302 @@
+//! Starts a run, or continues one that waits.
+
+use std::{collections::HashSet, sync::Arc};
+
+use axum::http::HeaderMap;
+use holdfast_shared::{
+    approval::ApprovalStatus,
+    conversation::{Conversation, Handle},
+    event_id::EventId,
+    message::Role,
+    run::{Run, RunStatus},
+    storage::{MessageInput, Target},
+    tool::ToolCallStatus,
+};
+use serde_json::Value;
+use uuid::Uuid;
+
+use super::{
+    assistants::find_assistant,
+    history,
+    request::{RunAction, RunRequest, result_of},
+    segment::RunSegment,
+    thread_named,
+};
+use crate::{
+    app::{App, PostedMessage, Posting, fingerprint},
+    auth::{Caller, is_name},
+    extract::{self, idempotency_key},
+    problem::Problem,
+    relay::Subscriber,
+    routes::{
+        checked_options,
+        thread::{Outline, PartAnswer, UiPart, answer_questions, content_of, current_run, find_thread, truncated_id},
+    },
+};
+
+/// A request for a run, with its thread's id. Requests without a thread get one of their own.
+pub struct RunStart<'a> {
+    pub app: &'a Arc<App>,
+    pub caller: &'a Caller,
+    pub headers: &'a HeaderMap,
+    pub thread_id: Option<&'a str>,
+    pub body: &'a RunRequest,
+}
+
+/// A started run.
+pub struct StartedRun {
+    pub thread: Conversation,
+    /// The client's name for the thread.
+    pub thread_id: String,
+    pub segment: RunSegment,
+    /// The run's events from the start, if the request follows the run.
+    pub subscriber: Option<Subscriber>,
+}
+
+impl RunStart<'_> {
+    /// Starts the run, or continues it, and follows it.
+    pub async fn follow(&self) -> Result<StartedRun, Problem> {
+        match self.body.action()? {
+            RunAction::Resume(value) => self.resume(value, true).await,
+            RunAction::Results(answers) => self.answer(answers, true).await,
+            action => {
+                let posting = self.posting(action).await?;
+                let (posted, subscriber) = self.app.post_and_follow(self.caller, posting, EventId::ORIGIN).await?;
+                let run_id = posted.run.id;
+                let started = self.started(posted).await?;
+                let subscriber = Some(subscriber.ok_or_else(|| Problem::events_gone(run_id))?);
+                Ok(StartedRun { subscriber, ..started })
+            }
+        }
+    }
+
+    /// Starts the run, or continues it.
+    pub async fn post(&self) -> Result<StartedRun, Problem> {
+        match self.body.action()? {
+            RunAction::Resume(value) => self.resume(value, false).await,
+            RunAction::Results(answers) => self.answer(answers, false).await,
+            action => {
+                let posting = self.posting(action).await?;
+                self.started(self.app.post(self.caller, posting).await?).await
+            }
+        }
+    }
+
+    async fn started(&self, posted: PostedMessage) -> Result<StartedRun, Problem> {
+        let PostedMessage { conversation, run, .. } = posted;
+        // A repeated request finds the pauses that the run has passed.
+        let pauses = if run.attempt < 2 { Vec::new() } else { Outline::read(self.app, run.id).await?.pauses };
+        let thread_id = self.thread_id.map_or_else(|| conversation.id.to_string(), str::to_owned);
+        let segment = RunSegment::of(Arc::new(run), 0, &pauses);
+        Ok(StartedRun { thread: conversation, thread_id, segment, subscriber: None })
+    }
+
+    /// Returns the message that the request posts.
+    async fn posting(&self, action: RunAction) -> Result<Posting, Problem> {
+        let (app, caller, body) = (self.app, self.caller, self.body);
+        let options = checked_options(app, None, body.client_tools()?, body.metadata.clone(), None)?;
+        let agent_id = find_assistant(app, caller, &body.assistant_id).await?;
+        let (thread, target) = self.target(agent_id).await?;
+        let (client_message_id, content) = match action {
+            RunAction::Ask { message_id, parts } => (message_id, Some(self.content(parts).await?)),
+            _ => (None, None),
+        };
+        let label = content.as_ref().map(fingerprint).unwrap_or_default();
+        let checkpoint = body.checkpoint_id().unwrap_or_default();
+        let thread_label = self.thread_id.unwrap_or_default();
+        let fingerprint = ["langgraph", thread_label, &body.assistant_id, &label, checkpoint, body.mode().as_str()];
+        let key = idempotency_key(self.headers, &fingerprint, &options)?;
+        let input = match content {
+            Some(content) => match self.replaced(thread.as_ref(), client_message_id.as_deref()).await? {
+                Some(replace_from) => MessageInput::Edit { content, replace_from },
+                None => MessageInput::New(content),
+            },
+            None => MessageInput::Again { replace_from: self.answered(thread.as_ref()).await? },
+        };
+        let posting = Posting::new(target, input);
+        Ok(Posting { client_message_id, mode: body.mode(), options, key, ..posting })
+    }
+
+    async fn content(&self, parts: Vec<UiPart>) -> Result<holdfast_shared::file::UserContent, Problem> {
+        content_of(self.app, self.caller, parts).await
+    }
+
+    /// Returns the thread, if it exists, and the target of its messages. Gives a thread without runs its agent.
+    async fn target(&self, agent_id: Option<Uuid>) -> Result<(Option<Conversation>, Target), Problem> {
+        let Some(thread_id) = self.thread_id else { return Ok((None, Target::New { agent_id })) };
+        let Some(thread) = find_thread(self.app, self.caller, thread_id).await? else {
+            if !self.body.creates_thread() || !is_name(thread_id) {
+                return Err(Problem::conversation_not_found(truncated_id(thread_id)));
+            }
+            return Ok((None, Target::Named { handle: Handle::Chat(thread_id.to_owned()), agent_id }));
+        };
+        if let Some(agent_id) = agent_id.filter(|id| thread.agent_id != Some(*id)) {
+            self.app.admit_write(self.caller).await?;
+            if !self.app.storage().assign_agent(&self.caller.owner, thread.id, agent_id).await? {
+                return Err(Problem::thread_of_another_agent(&truncated_id(thread_id)));
+            }
+        }
+        let target = Target::Existing(thread.id);
+        Ok((Some(thread), target))
+    }
+
+    /// Returns the message that the new one replaces: the first one of a user after the checkpoint, or the one with the same id.
+    async fn replaced(&self, thread: Option<&Conversation>, id: Option<&str>) -> Result<Option<Uuid>, Problem> {
+        let Some(thread) = thread else {
+            return match self.body.checkpoint_id() {
+                Some(id) => Err(Problem::checkpoint_not_found(truncated_id(id))),
+                None => Ok(None),
+            };
+        };
+        if self.body.checkpoint_id().is_some() {
+            let (entries, place) = self.at_checkpoint(thread).await?;
+            let after = entries[place..].iter().find(|entry| entry.role == Role::User);
+            return Ok(after.map(|entry| entry.id));
+        }
+        let Some(id) = id else { return Ok(None) };
+        let earlier = self.app.storage().message_called(&self.caller.owner, thread.id, id).await?;
+        Ok(earlier.filter(|message| message.role == Role::User).map(|message| message.id))
+    }
+
+    /// Returns the message before the checkpoint, which a run answers again.
+    async fn answered(&self, thread: Option<&Conversation>) -> Result<Uuid, Problem> {
+        let thread = thread.ok_or_else(|| Problem::checkpoint_not_found(self.checkpoint_label()))?;
+        let (entries, place) = self.at_checkpoint(thread).await?;
+        let before = entries[..place].iter().rfind(|entry| entry.role == Role::User);
+        before.map(|entry| entry.id).ok_or_else(|| Problem::checkpoint_not_found(self.checkpoint_label()))
+    }
+
+    /// Returns the messages of a thread, and the number of those before the checkpoint.
+    async fn at_checkpoint(&self, thread: &Conversation) -> Result<(Vec<history::ThreadEntry>, usize), Problem> {
+        let unknown = || Problem::checkpoint_not_found(self.checkpoint_label());
+        let id = extract::id(self.body.checkpoint_id().unwrap_or_default()).map_err(|_| unknown())?;
+        let _assembled = self.app.unread_answers().assemble(self.caller, self.app.config().max_page_bytes)?;
+        let entries = history::state_of(self.app, self.caller, thread).await?.entries;
+        let place = match entries.iter().position(|entry| entry.id == id) {
+            Some(before) => before + 1,
+            None if id == thread.id => 0,
+            None => return Err(unknown()),
+        };
+        Ok((entries, place))
+    }
+
+    fn checkpoint_label(&self) -> String {
+        truncated_id(self.body.checkpoint_id().unwrap_or_default())
+    }
+
+    /// Answers the open interrupts of the thread.
+    async fn resume(&self, value: Value, follows: bool) -> Result<StartedRun, Problem> {
+        let (_, run) = self.waiting().await?;
+        let answers = self.answers_of(&run, &value).await?;
+        self.answer(answers, follows).await
+    }
+
+    /// Returns the thread of the request, and its current run.
+    async fn waiting(&self) -> Result<(Conversation, Run), Problem> {
+        let thread_id =
+            self.thread_id.ok_or_else(|| Problem::invalid_body("Only the run of a thread can be continued."))?;
+        let thread = thread_named(self.app, self.caller, thread_id).await?;
+        let run = current_run(self.app, self.caller, &thread).await?;
+        let run = run.ok_or_else(|| Problem::conversation_not_found(truncated_id(thread_id)))?;
+        Ok((thread, run))
+    }
+
+    /// Answers questions, and continues after the pause at which the run has asked them.
+    async fn answer(&self, answers: Vec<PartAnswer>, follows: bool) -> Result<StartedRun, Problem> {
+        let (app, caller) = (self.app, self.caller);
+        let (thread, run) = self.waiting().await?;
+        let outline = Outline::read(app, run.id).await?;
+        let questions: Vec<String> = answers.iter().map(PartAnswer::question).collect();
+        let number = outline.pauses_up_to(&questions).ok_or_else(|| Problem::run_not_waiting(run.id))?;
+        // Order matters: the limit on streams refuses the request before the first answer.
+        let permit = if follows { Some(app.streams().open(caller)?) } else { None };
+        answer_questions(app, caller, &run, answers).await?;
+        let current = app.storage().run_without_answer(&caller.owner, run.id).await?;
+        let run = Arc::new(current.unwrap_or(run));
+        let subscriber = match permit {
+            Some(permit) => app.relay().open(&caller.owner, &run, EventId::ORIGIN, permit).await?,
+            None => None,
+        };
+        if follows && subscriber.is_none() {
+            return Err(Problem::events_gone(run.id));
+        }
+        let thread_id = self.thread_id.unwrap_or_default().to_owned();
+        let segment = RunSegment::of(run, number, &outline.pauses);
+        Ok(StartedRun { thread, thread_id, segment, subscriber })
+    }
+
+    /// Returns the answers that a value of `resume` has: one by one for each id of an interrupt, or one for the only interrupt.
+    async fn answers_of(&self, run: &Run, value: &Value) -> Result<Vec<PartAnswer>, Problem> {
+        let open = open_questions(self.app, run).await?;
+        let by_id = value
+            .as_object()
+            .filter(|fields| !fields.is_empty() && fields.keys().all(|id| open.all.contains(id.as_str())));
+        if let Some(fields) = by_id {
+            return fields.iter().map(|(id, value)| answer_to(id, value)).collect();
+        }
+        if run.status != RunStatus::Waiting || open.open.is_empty() {
+            return Err(Problem::run_not_waiting(run.id));
+        }
+        let decisions = value["decisions"].as_array().filter(|decisions| decisions.len() == open.open.len());
+        match (&open.open[..], decisions) {
+            (ids, Some(decisions)) => ids.iter().zip(decisions).map(|(id, value)| answer_to(id, value)).collect(),
+            ([id], None) => Ok(vec![answer_to(id, value)?]),
+            _ => Err(Problem::invalid_body(
+                "Several interrupts are open; resume has a field for each, whose name is the id of the interrupt.",
+            )),
+        }
+    }
+}
+
+/// The questions of a run, by their ids.
+struct RunQuestions {
+    all: HashSet<String>,
+    /// Those without an answer, in the order in which the run asked them.
+    open: Vec<String>,
+}
+
+async fn open_questions(app: &App, run: &Run) -> Result<RunQuestions, Problem> {
+    let (approvals, calls) = tokio::try_join!(app.storage().approvals(run.id), app.storage().tool_calls(run.id))?;
+    let mut questions = RunQuestions { all: HashSet::new(), open: Vec::new() };
+    for approval in approvals {
+        let id = approval.id.to_string();
+        if approval.status == ApprovalStatus::Pending {
+            questions.open.push(id.clone());
+        }
+        questions.all.insert(id);
+    }
+    for call in calls {
+        if call.status == ToolCallStatus::Client {
+            questions.open.push(call.call_id.clone());
+        }
+        questions.all.insert(call.call_id);
+    }
+    Ok(questions)
+}
+
+/// Returns the answer to a question: to an approval, whose id is a UUID, or the result of a call.
+fn answer_to(id: &str, value: &Value) -> Result<PartAnswer, Problem> {
+    let Ok(approval) = Uuid::try_parse(id) else {
+        // The SDK's headless tools send `{"error": …}` for a failure.
+        let error = value.as_object().filter(|fields| fields.len() == 1).and_then(|fields| fields.get("error"));
+        let result = result_of(error.unwrap_or(value), error.is_some())?;
+        return Ok(PartAnswer::Result { call_id: id.to_owned(), result });
+    };
+    let invalid = || {
+        Problem::invalid_body(
+            "The answer to an interrupt is an object such as {\"approved\": true, \"reason\": \"…\"}, or a boolean.",
+        )
+    };
+    // LangChain's middleware for humans in the loop has a list of decisions for each interrupt.
+    let value = value["decisions"].get(0).unwrap_or(value);
+    let decision = match value["type"].as_str() {
+        Some("approve" | "edit") => Some(true),
+        Some("reject") => Some(false),
+        _ => None,
+    };
+    let approved = value["approved"].as_bool().or_else(|| value.as_bool()).or(decision).ok_or_else(invalid)?;
+    let reason = value["reason"].as_str().or_else(|| value["message"].as_str()).map(str::to_owned);
+    let edited = ["edited_action", "editedAction"].iter().find_map(|name| value[*name].get("args"));
+    let edited_input = value.get("input").or(edited).filter(|input| input.is_object()).cloned();
+    Ok(PartAnswer::Approval { id: approval, approved, reason, edited_input })
+}

@@ -1,0 +1,382 @@
+//! The fold of a run's log into frames of the protocol. It starts at the log's start.
+
+use std::borrow::Cow;
+
+use holdfast_shared::{
+    event::{
+        ApprovalRequested, ApprovalResolved, Event, EventBody, ExecutedBy, ToolCallCompleted, ToolCallDelta,
+        ToolCallStarted,
+    },
+    event_id::EventId,
+};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::{
+    LangView,
+    interrupt::LangInterrupt,
+    journal::{Journal, MessageChange},
+    message::{AnswerMessages, LangMessage, with_reasoning},
+    modes::LangMode,
+    takeover::may_replace,
+    values::LangValues,
+    writer::FrameWriter,
+};
+use crate::wire::FrameId;
+
+/// The node of the protocol's graph that asks the model.
+const AGENT: &str = "agent";
+
+/// The node that makes the calls.
+const TOOLS: &str = "tools";
+
+/// Frames of a stream's end at a pause.
+const PAUSE_FRAMES: u32 = 4;
+
+/// The state of a stream after some events of a run's log.
+#[derive(Debug, Clone)]
+pub struct LangFold {
+    /// The id of the run's answer.
+    answer: Uuid,
+    /// The last event.
+    last: EventId,
+    /// The number of its frames.
+    frames: u32,
+    journal: Journal,
+    /// The id of the message that the model's next output belongs to, without the suffix.
+    ids: MessageCursor,
+    step: u32,
+    /// The calls of the step.
+    calls: Vec<String>,
+    /// Whether the step's calls have been announced as an update.
+    has_announced: bool,
+    /// The attempt after which pieces of messages have other ids, because a lost one may have sent pieces with the usual ones.
+    retried: Option<u32>,
+}
+
+/// The message that the model writes: clients join the pieces that have one id.
+#[derive(Debug, Clone)]
+struct MessageCursor {
+    number: u32,
+    is_between: bool,
+}
+
+impl MessageCursor {
+    const START: Self = Self { number: 0, is_between: true };
+
+    /// Returns the number of the message that a piece belongs to.
+    fn for_piece(&mut self) -> u32 {
+        self.number += u32::from(std::mem::take(&mut self.is_between));
+        self.number
+    }
+}
+
+impl LangFold {
+    /// Returns the state before the log of the run whose answer has this id.
+    pub fn of_answer(answer: Uuid) -> Self {
+        Self {
+            answer,
+            last: EventId::ORIGIN,
+            frames: 0,
+            journal: Journal::default(),
+            ids: MessageCursor::START,
+            step: 0,
+            calls: Vec::new(),
+            has_announced: false,
+            retried: None,
+        }
+    }
+
+    /// Returns the id of the next frame after those of the last event.
+    pub const fn next_frame(&self) -> FrameId {
+        FrameId { event: self.last, number: self.frames }
+    }
+
+    /// Returns the messages of the answer so far.
+    pub fn messages(&self) -> AnswerMessages {
+        self.journal.messages(self.answer)
+    }
+
+    /// Returns the questions that wait for the client.
+    pub fn interrupts(&self) -> Vec<LangInterrupt> {
+        self.journal.interrupts()
+    }
+
+    /// Applies the next event without frames.
+    pub fn absorb(&mut self, event: &Event) {
+        let (view, mut unused) = (LangView::default(), Vec::new());
+        self.push(&mut FrameWriter::new(&view, &mut unused, FrameId { event: event.id, number: 0 }, false), event);
+    }
+
+    /// Applies the next event, and writes its frames.
+    pub fn push(&mut self, writer: &mut FrameWriter<'_>, event: &Event) {
+        let body = event.body();
+        if let Some(base) = event.base.filter(|base| may_replace(&body, *base, self.last)) {
+            self.rewind(base, event.id.attempt);
+            if !event.is_terminal() {
+                writer.metadata(event.id.attempt);
+                self.write_values(writer);
+            }
+        }
+        self.last = event.id;
+        self.push_body(writer, event, body);
+        self.frames = writer.number();
+    }
+
+    /// Takes back the events after the base.
+    fn rewind(&mut self, base: EventId, attempt: u32) {
+        self.journal.supersede_after(base);
+        let messages = self.messages();
+        let number = messages.of_model();
+        self.ids = MessageCursor { number, is_between: messages.is_between() };
+        self.calls.clear();
+        self.has_announced = false;
+        self.retried = Some(attempt);
+    }
+
+    fn push_body(&mut self, writer: &mut FrameWriter<'_>, event: &Event, body: EventBody<'_>) {
+        match body {
+            EventBody::RunQueued(_) => {
+                writer.metadata(1);
+                self.write_values(writer);
+            }
+            EventBody::StepStarted(started) => self.begin_step(started.step),
+            EventBody::StepCompleted(completed) => {
+                if completed.tool_calls > 0 {
+                    self.write_values(writer);
+                }
+            }
+            EventBody::MessageDelta(delta) => self.text(writer, &delta.text),
+            EventBody::ReasoningDelta(delta) => self.reasoning(writer, &delta.text),
+            EventBody::ToolCallDelta(delta) => self.arguments(writer, delta),
+            EventBody::MessageCompleted(completed) => {
+                // A run without deltas has its text here only.
+                if !self.messages().has_text() {
+                    self.text(writer, &completed.message.content.into_stored());
+                }
+            }
+            EventBody::ToolCallStarted(call) => self.call_started(writer, &call),
+            EventBody::ToolCallCompleted(call) => self.call_completed(writer, call),
+            EventBody::ApprovalRequested(request) => self.asked(writer, event, &request),
+            EventBody::ApprovalResolved(resolved) => self.resolved(writer, event, resolved),
+            EventBody::RunCompleted(_) => {
+                self.write_newest(writer);
+                self.write_values(writer);
+                writer.always("end", || Value::Null);
+            }
+            EventBody::RunFailed(end) => {
+                self.write_values(writer);
+                writer.always("error", || json!({"error": end.error.code, "message": end.error.message}));
+            }
+            EventBody::RunCancelled(_) => {
+                self.write_values(writer);
+                writer.always("error", || json!({"error": "UserInterrupt", "message": "The run was cancelled."}));
+            }
+            EventBody::AgentState(_)
+            | EventBody::ContextUsage(_)
+            | EventBody::MessageSteered(_)
+            | EventBody::SubagentStarted(_)
+            | EventBody::SubagentCompleted(_)
+            | EventBody::PlanCreated(_)
+            | EventBody::PlanUpdated(_)
+            | EventBody::PlanReviewed(_)
+            | EventBody::PlanStepStarted(_)
+            | EventBody::PlanStepCompleted(_)
+            | EventBody::QuestionAsked(_)
+            | EventBody::ContextShifted(_)
+            | EventBody::FocusChanged(_)
+            | EventBody::OntologyLoaded(_)
+            | EventBody::TemplateRequested(_)
+            | EventBody::TemplateSuggested(_)
+            | EventBody::DocumentProgress(_)
+            | EventBody::ContextRetrieved(_)
+            | EventBody::CitationAdded(_)
+            | EventBody::CitationDropped(_)
+            | EventBody::MemoryTold(_)
+            | EventBody::WarningRaised(_) => writer.custom(event),
+            EventBody::AttemptStarted(_) | EventBody::Unknown => {}
+        }
+    }
+
+    fn begin_step(&mut self, step: u32) {
+        self.step = step;
+        self.calls.clear();
+        self.has_announced = false;
+        self.ids.is_between = true;
+        self.journal.push(self.last, MessageChange::Step);
+    }
+
+    fn text(&mut self, writer: &mut FrameWriter<'_>, text: &str) {
+        if !text.is_empty() {
+            self.journal.push(self.last, MessageChange::Text(text.to_owned()));
+            self.piece(writer, json!({"content": text}));
+        }
+    }
+
+    fn reasoning(&mut self, writer: &mut FrameWriter<'_>, text: &str) {
+        if !text.is_empty() {
+            self.journal.push(self.last, MessageChange::Reasoning(text.to_owned()));
+            self.piece(writer, json!({"additional_kwargs": with_reasoning(text)}));
+        }
+    }
+
+    fn arguments(&mut self, writer: &mut FrameWriter<'_>, delta: ToolCallDelta<'_>) {
+        let (call_id, name) = (delta.call_id.into_owned(), delta.name.map(Cow::into_owned));
+        self.call_piece(writer, &call_id, name.as_deref(), &delta.text);
+        self.journal.push(self.last, MessageChange::Arguments { call_id, name, text: delta.text.into_owned() });
+    }
+
+    /// Writes a piece of a call's arguments, if the step has its beginning.
+    fn call_piece(&mut self, writer: &mut FrameWriter<'_>, call_id: &str, name: Option<&str>, text: &str) {
+        let known = self.calls.iter().position(|known| known == call_id);
+        let Some(index) = known.or_else(|| name.map(|_| self.calls.len())) else { return };
+        if known.is_none() {
+            self.calls.push(call_id.to_owned());
+        }
+        let id = known.is_none().then_some(call_id);
+        let chunk = json!({"name": name, "args": text, "id": id, "index": index, "type": "tool_call_chunk"});
+        self.piece(writer, json!({"tool_call_chunks": [chunk]}));
+    }
+
+    /// Writes a piece of the model's message with these fields.
+    fn piece(&mut self, writer: &mut FrameWriter<'_>, fields: Value) {
+        let mut id = self.answer.to_string();
+        let number = self.ids.for_piece();
+        if number > 1 {
+            id = format!("{id}.{number}");
+        }
+        if let Some(attempt) = self.retried {
+            id = format!("{id}~{attempt}");
+        }
+        writer.message(AGENT, self.step, || {
+            let mut piece = json!({
+                "type": "AIMessageChunk", "id": id, "content": "", "additional_kwargs": {}, "response_metadata": {},
+                "tool_call_chunks": [],
+            });
+            if let (Value::Object(piece), Value::Object(fields)) = (&mut piece, fields) {
+                piece.extend(fields);
+            }
+            piece
+        });
+    }
+
+    /// Shows all of a call that the stream has not shown yet.
+    fn show_call(&mut self, writer: &mut FrameWriter<'_>, call_id: &str, name: &str, input: &str) {
+        if !self.calls.iter().any(|known| known == call_id) {
+            self.call_piece(writer, call_id, Some(name), input);
+        }
+        let (call_id, name, input) = (call_id.to_owned(), name.to_owned(), input.to_owned());
+        self.journal.push(self.last, MessageChange::Call { call_id, name, input });
+    }
+
+    /// Writes the model's message at its first call of a step, when it is complete.
+    fn announce(&mut self, writer: &mut FrameWriter<'_>) {
+        if !std::mem::replace(&mut self.has_announced, true) {
+            self.write_newest(writer);
+        }
+    }
+
+    fn call_started(&mut self, writer: &mut FrameWriter<'_>, call: &ToolCallStarted<'_>) {
+        self.show_call(writer, &call.call_id, &call.name, &call.input.clone().into_text());
+        self.announce(writer);
+        writer.in_mode(LangMode::Tasks, || {
+            json!({
+                "id": call.call_id, "name": TOOLS, "input": {"name": call.name, "args": call.input.to_value()},
+                "triggers": [], "interrupts": [],
+            })
+        });
+        writer.in_mode(LangMode::Tools, || {
+            json!({
+                "event": "on_tool_start", "toolCallId": call.call_id, "name": call.name, "input": call.input.to_value(),
+            })
+        });
+        if call.by == ExecutedBy::Client {
+            self.journal.push(self.last, MessageChange::Asked(Box::new(LangInterrupt::of_call(call))));
+        }
+    }
+
+    fn call_completed(&mut self, writer: &mut FrameWriter<'_>, call: ToolCallCompleted<'_>) {
+        if let Some(input) = call.input {
+            self.show_call(writer, &call.call_id, &call.name, &input.into_text());
+            self.announce(writer);
+        }
+        let is_error = call.error.is_some();
+        let error = call.error.map(|error| error.message);
+        let content = error.or_else(|| call.output.map(Cow::into_owned)).unwrap_or_default();
+        let (call_id, name) = (call.call_id.into_owned(), call.name.into_owned());
+        let message = LangMessage::Tool { call_id, name, content, is_error };
+        writer.message(TOOLS, self.step, || message.to_value());
+        writer.in_mode(LangMode::Updates, || json!({TOOLS: {"messages": [message.to_value()]}}));
+        let LangMessage::Tool { call_id, name, content, is_error } = message else { return };
+        writer.in_mode(LangMode::Tasks, || {
+            let (result, error) = if is_error { (Value::Null, Some(&content)) } else { (json!(content), None) };
+            json!({"id": call_id, "name": TOOLS, "result": result, "error": error, "interrupts": []})
+        });
+        writer.in_mode(LangMode::Tools, || {
+            let (event, field) = if is_error { ("on_tool_error", "error") } else { ("on_tool_end", "output") };
+            json!({"event": event, "toolCallId": call_id, "name": name, field: content})
+        });
+        self.journal.push(self.last, MessageChange::Answered(call_id.clone()));
+        self.journal.push(self.last, MessageChange::Result { call_id, name, content, is_error });
+    }
+
+    fn asked(&mut self, writer: &mut FrameWriter<'_>, event: &Event, request: &ApprovalRequested<'_>) {
+        if request.child_run_id.is_none() {
+            self.show_call(writer, &request.call_id, &request.name, &request.input.clone().into_text());
+            self.announce(writer);
+        }
+        writer.custom(event);
+        self.journal.push(self.last, MessageChange::Asked(Box::new(LangInterrupt::of_approval(request))));
+    }
+
+    fn resolved(&mut self, writer: &mut FrameWriter<'_>, event: &Event, resolved: ApprovalResolved<'_>) {
+        self.journal.push(self.last, MessageChange::Answered(resolved.approval_id.to_string()));
+        if let (None, Some(input)) = (resolved.child_run_id, resolved.edited_input) {
+            let (call_id, input) = (resolved.call_id.into_owned(), input.into_text().into_owned());
+            self.journal.push(self.last, MessageChange::Call { call_id, name: String::new(), input });
+        }
+        writer.custom(event);
+    }
+
+    /// Writes the last frames of a stream that ends because the run waits.
+    pub fn end_at_pause(&self, writer: &mut FrameWriter<'_>) {
+        let interrupts = self.interrupts();
+        // A client takes either the messages or the questions of one frame.
+        self.write_values(writer);
+        let view = writer.view;
+        writer.in_mode(LangMode::Values, || LangValues { interrupts: Some(&interrupts), ..self.values(view) });
+        writer.in_mode(LangMode::Updates, || json!({"__interrupt__": interrupts}));
+        writer.always("end", || Value::Null);
+    }
+
+    fn write_newest(&self, writer: &mut FrameWriter<'_>) {
+        writer.in_mode(LangMode::Updates, || {
+            let messages = self.messages();
+            let newest: Vec<Value> = messages.newest().map(LangMessage::to_value).into_iter().collect();
+            json!({AGENT: {"messages": newest}})
+        });
+    }
+
+    fn write_values(&self, writer: &mut FrameWriter<'_>) {
+        let view = writer.view;
+        writer.in_mode(LangMode::Values, || self.values(view));
+    }
+
+    /// Returns all messages of the thread.
+    fn values<'a>(&self, view: &'a LangView) -> LangValues<'a> {
+        let answer = self.messages().into_messages();
+        LangValues {
+            history: &view.history,
+            answer: answer.iter().map(LangMessage::to_value).collect(),
+            interrupts: None,
+        }
+    }
+
+    /// Writes the first frames of a stream that continues after the pause at the last event.
+    pub fn begin_after_pause(&mut self, view: &LangView, buffer: &mut Vec<u8>) {
+        let first = FrameId { number: self.frames + PAUSE_FRAMES, ..self.next_frame() };
+        let mut writer = FrameWriter::new(view, buffer, first, true);
+        writer.metadata(self.last.attempt);
+        self.write_values(&mut writer);
+    }
+}
