@@ -7,10 +7,13 @@ use crate::support::{Client, ClientProgram, Deployment, EventFrame, Proxy, answe
 
 /// A run with reasoning, a tool call and a question, so that it waits for the client. Its answer takes longer than a
 /// reconnection.
-const INPUT: &str = r#"[think] [call=scripted__echo {"text":"hi"}] [approval] [tokens=300] [delay=15] hello"#;
+pub const INPUT: &str = r#"[think] [call=scripted__echo {"text":"hi"}] [approval] [tokens=300] [delay=15] hello"#;
 
 /// After this text, a client of the native wire has read the id of an event whose data it does not receive.
-const IN_A_FRAME: &str = "event: message.delta\n";
+pub const IN_A_FRAME: &str = "event: message.delta\n";
+
+/// The user of a client in development mode that names none.
+pub const DEFAULT_USER: &str = "debug_user";
 
 pub fn is_delta(event: &Value) -> bool {
     event["type"] == "message.delta"
@@ -55,18 +58,19 @@ pub async fn is_exact(client: &Client, received: &[Value], end: &Value) {
 }
 
 /// Kills the process of a client's stream, and resets the client's connections, also in the middle of an event. Returns the
-/// client's reports and its result.
-async fn survives(
+/// client's reports and its result. `user` is the client's name for the API.
+pub async fn survives(
     mut program: ClientProgram,
     proxy: &Proxy,
     deployment: &mut Deployment,
     in_the_middle: &str,
+    user: &str,
 ) -> (Vec<Value>, Value) {
     let mut received = program.up_to_nth(1, |event| event["type"] == "approval.requested").await;
     let question = received.last().unwrap();
     let (run_id, approval_id) = (question["run_id"].as_str().unwrap(), question["approval_id"].as_str().unwrap());
     let approve = json!({"decision": "approve"});
-    deployment.client().post(&format!("/v1/runs/{run_id}/approvals/{approval_id}"), approve).await.unwrap();
+    deployment.client().user(user).post(&format!("/v1/runs/{run_id}/approvals/{approval_id}"), approve).await.unwrap();
     received.extend(program.up_to_nth(5, is_delta).await);
     deployment.kill_worker();
     proxy.until_refused().await;
@@ -87,7 +91,7 @@ async fn follows(name: &str) {
     let proxy = Proxy::before(client.base()).await;
     let submission = client.start(INPUT).await;
     let program = ClientProgram::start(name, &proxy.base, json!({"run_id": submission["run"]["id"]})).await;
-    let (received, end) = survives(program, &proxy, &mut deployment, IN_A_FRAME).await;
+    let (received, end) = survives(program, &proxy, &mut deployment, IN_A_FRAME, DEFAULT_USER).await;
     is_exact(&deployment.client(), &received, &end).await;
 }
 
@@ -96,7 +100,7 @@ async fn starts_and_follows(name: &str) {
     let mut deployment = Deployment::embedded();
     let proxy = Proxy::before(deployment.client().base()).await;
     let program = ClientProgram::start(name, &proxy.base, json!({"input": INPUT, "key": "once"})).await;
-    let (received, end) = survives(program, &proxy, &mut deployment, IN_A_FRAME).await;
+    let (received, end) = survives(program, &proxy, &mut deployment, IN_A_FRAME, DEFAULT_USER).await;
     let client = deployment.client();
     is_exact(&client, &received, &end).await;
     let runs = client.get("/v1/runs").await.unwrap();
@@ -111,7 +115,7 @@ async fn follows_durably(live: &str) {
     let submission = client.start(INPUT).await;
     let parameters = json!({"run_id": submission["run"]["id"], "live": live});
     let program = ClientProgram::start("durable-streams", &proxy.base, parameters).await;
-    let (received, end) = survives(program, &proxy, &mut deployment, "\"type\":\"message.delta\"").await;
+    let (received, end) = survives(program, &proxy, &mut deployment, "\"type\":\"message.delta\"", DEFAULT_USER).await;
     is_exact(&deployment.client(), &received, &end["text"]).await;
 }
 

@@ -74,7 +74,9 @@ fn the_pages_name_functions_and_tests_that_exist() {
 
 #[test]
 fn what_the_clients_page_shows_is_what_the_programs_run() {
-    let page = fs::read_to_string(root().join("docs/clients.md")).unwrap();
+    let pages =
+        ["docs/clients.md", "clients/python/README.md", "clients/typescript/README.md", "clients/rust/README.md"];
+    let pages = pages.map(|page| fs::read_to_string(root().join(page)).unwrap());
     let programs = [
         "fold.mjs",
         "event-source.mjs",
@@ -85,10 +87,15 @@ fn what_the_clients_page_shows_is_what_the_programs_run() {
         "ai-sdk/use-chat.mjs",
         "ai-sdk/workflow.mjs",
         "durable-streams/follow.mjs",
+        "holdfast-python/ask.py",
+        "holdfast-typescript/ask.mjs",
+        "holdfast-typescript/chat.mjs",
+        "../client_packages/ask.rs",
     ]
     .map(|name| fs::read_to_string(root().join("tests/clients").join(name)).unwrap())
     .join("\n");
-    let blocks = page.split("```").skip(1).step_by(2).map(|block| block.split_once('\n').unwrap().1);
+    let blocks = pages.iter().flat_map(|page| page.split("```").skip(1).step_by(2));
+    let blocks = blocks.map(|block| block.split_once('\n').unwrap().1);
     let strange: Vec<&str> = blocks.filter(|block| !programs.contains(block.trim_end())).collect();
     assert!(strange.is_empty(), "no program in tests/clients has {strange:#?}");
 }

@@ -1,14 +1,13 @@
 // Runs an agent with AG-UI's client: main.mjs BASE {"resumable": …, "thread": …, "path": …, "steps": […]}. A step says a text, answers
 // the interrupts, returns the result of a tool of the front end, or connects to the thread with an empty client.
 import { HttpAgent } from "@ag-ui/client";
-
-import { resumableAgent } from "./resumable.mjs";
+import { ResumableHttpAgent } from "holdfast-ag-ui";
 
 const [base, parameters] = process.argv.slice(2);
 const { resumable, thread, path = "/ag-ui", tools = [], steps } = JSON.parse(parameters);
 const report = (line) => console.log(JSON.stringify(line));
 
-const Agent = resumable ? await resumableAgent() : HttpAgent;
+const Agent = resumable ? ResumableHttpAgent : HttpAgent;
 const begin = () => new Agent({ url: `${base}${path}`, threadId: thread });
 const subscriber = { onEvent: ({ event }) => report({ got: event }) };
 let agent = begin();

@@ -1,14 +1,16 @@
 // Follows a run with the EventSource of a real browser. main.mjs BASE {"run_id": …} uses a page of the API's origin.
 // main.mjs BASE {"front_end": PORT} uses a page of http://localhost:PORT, which also starts the run.
+// main.mjs BASE {"chat": …, "text": …} talks on the page of an example, and reloads it in mid-answer.
 import { createServer } from "node:http";
 
 import { chromium } from "playwright-core";
 
 import { follow } from "../event-source.mjs";
 import { fold, textOf } from "../fold.mjs";
+import { talk } from "./talk.mjs";
 
 const [base, parameters] = process.argv.slice(2);
-const { run_id, front_end } = JSON.parse(parameters);
+const { run_id, front_end, chat, text } = JSON.parse(parameters);
 const report = (line) => console.log(JSON.stringify(line));
 
 const browser = await chromium.launch({
@@ -17,6 +19,11 @@ const browser = await chromium.launch({
   args: ["--disable-gpu", "--disable-quic", "--disable-dev-shm-usage"],
 });
 const page = await browser.newPage();
+if (chat) {
+  report({ end: await talk(page, `${base}/?chat=${chat}`, text) });
+  await browser.close();
+  process.exit();
+}
 let path = `/v1/runs/${run_id}`;
 if (front_end) {
   const server = createServer((_, response) => response.setHeader("content-type", "text/html").end("<title>x</title>"));

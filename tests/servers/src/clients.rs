@@ -11,13 +11,11 @@ use crate::installation::Installation;
 /// Installs the program in `tests/clients/<name>`, and returns its command: `main.mjs` or `main.py`.
 pub fn command(name: &str) -> Vec<String> {
     let installation = Installation::of(&format!("tests/clients/{name}"), &format!("clients/{name}"));
-    let is_python = installation.source().join("requirements.txt").exists();
-    let folder = if is_python { installation.python() } else { installation.node() };
+    let (folder, interpreter) = installation.program();
     // A module finds its packages in its own folder, and shared modules in the folder above.
     copy_files(&parent(installation.source()), &parent(&folder));
     copy_files(installation.source(), &folder);
-    let (interpreter, script) =
-        if is_python { (folder.join("bin/python"), "main.py") } else { (PathBuf::from("node"), "main.mjs") };
+    let script = if interpreter.ends_with("python") { "main.py" } else { "main.mjs" };
     vec![interpreter.display().to_string(), folder.join(script).display().to_string()]
 }
 
@@ -26,7 +24,7 @@ fn parent(folder: &Path) -> PathBuf {
 }
 
 /// Copies files. Each copy appears atomically, because other programs may run there.
-fn copy_files(from: &Path, to: &Path) {
+pub fn copy_files(from: &Path, to: &Path) {
     for entry in fs::read_dir(from).expect("the folder of the programs can be read") {
         let file = entry.expect("the folder of the programs can be read").path();
         if !file.is_file() {

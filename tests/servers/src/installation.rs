@@ -7,6 +7,8 @@ use std::{
     process::Command,
 };
 
+use crate::packages;
+
 pub struct Installation {
     /// The folder with the pins.
     source: PathBuf,
@@ -24,6 +26,18 @@ impl Installation {
 
     pub fn source(&self) -> &Path {
         &self.source
+    }
+
+    /// Returns the folder of a program with its packages, and the command that runs its scripts. The file `package` of a
+    /// program names the folder of a package of this repository that the program uses too.
+    pub fn program(&self) -> (PathBuf, PathBuf) {
+        let is_python = self.source.join("requirements.txt").exists();
+        let folder = if is_python { self.python() } else { self.node() };
+        if let Ok(package) = fs::read_to_string(self.source.join("package")) {
+            packages::install(package.trim(), &folder);
+        }
+        let interpreter = if is_python { folder.join("bin/python") } else { PathBuf::from("node") };
+        (folder, interpreter)
     }
 
     /// Returns the folder, with the packages of `package-lock.json` in its `node_modules`.
@@ -69,7 +83,7 @@ impl Installation {
     }
 }
 
-fn run(command: &mut Command) {
+pub fn run(command: &mut Command) {
     let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}; ./check says what is needed"));
     assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
 }

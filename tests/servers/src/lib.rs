@@ -5,9 +5,11 @@
 mod bucket;
 mod certificates;
 pub mod clients;
+mod examples;
 mod installation;
 pub mod mcp;
 mod nginx;
+mod packages;
 mod pgbouncer;
 mod postgres;
 mod promtool;
@@ -18,6 +20,7 @@ mod supervised;
 
 pub use bucket::Bucket;
 pub use certificates::{CLIENT, Certificates};
+pub use examples::{Example, ExampleProgram};
 pub use nginx::Nginx;
 pub use pgbouncer::{PgBouncer, PgBouncerVersion};
 pub use postgres::{Postgres, TestDatabase};

@@ -1,0 +1,64 @@
+//! Failures of calls and streams.
+
+use std::{fmt, time::Duration};
+
+use serde_json::Value;
+
+use crate::event::EventId;
+
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The server refused a request.
+    #[error("the server refused: {0}")]
+    Refused(Box<Problem>),
+    /// No connection was possible for as long as the client waits. A stream continues after its cursor.
+    #[error("the server could not be reached for {waited:?}")]
+    ConnectionLost { waited: Duration, cursor: Option<EventId> },
+    /// Several connections in a row sent events that do not follow the cursor.
+    #[error("event {event} does not follow {cursor}")]
+    BrokenLog { event: EventId, cursor: EventId },
+    /// A request failed, and a repetition could have a second effect.
+    #[error("failed to send a request")]
+    Request(#[from] reqwest::Error),
+    /// The server's answer is not as documented.
+    #[error("failed to read the answer")]
+    Answer(#[from] serde_json::Error),
+}
+
+/// A refusal of the server, as problem+json (RFC 9457).
+#[derive(Debug, Clone)]
+pub struct Problem {
+    pub status: u16,
+    /// Stable and lower case, such as `conversation_busy`.
+    pub code: String,
+    pub detail: String,
+    pub body: Value,
+    /// How long the server asks the client to wait.
+    pub retry_after: Option<Duration>,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} {}: {}", self.status, self.code, self.detail)
+    }
+}
+
+impl Problem {
+    /// Whether a later request might succeed.
+    pub fn may_pass(&self) -> bool {
+        matches!(self.status, 408 | 429) || self.status >= 500
+    }
+
+    /// Reads the problem of a response, also of one that a proxy wrote.
+    pub(crate) async fn of(response: reqwest::Response) -> Self {
+        let status = response.status().as_u16();
+        let seconds = response.headers().get("retry-after").and_then(|value| value.to_str().ok()?.parse().ok());
+        let text = response.text().await.unwrap_or_default();
+        let body: Value = serde_json::from_str(&text).unwrap_or_default();
+        let field = |name: &str| body[name].as_str().map(str::to_owned);
+        let code = field("code").unwrap_or_else(|| format!("http_{status}"));
+        let detail = field("detail").unwrap_or_else(|| text.chars().take(200).collect());
+        Self { status, code, detail, retry_after: seconds.map(Duration::from_secs), body }
+    }
+}

@@ -1,0 +1,232 @@
+/** The client of one server, as one user. */
+import { Pauses } from "./pauses.js";
+import { Problem, problemOf } from "./problem.js";
+import { followRun } from "./stream.js";
+import { MOST_UPLOAD_FAILURES, Upload } from "./upload.js";
+import type * as wire from "./wire.js";
+
+export interface ClientOptions {
+  baseUrl: string;
+  /** Headers of every request, such as the caller's authorization. */
+  headers?: () => Record<string, string>;
+  /** How long the client waits for a server that is away, in ms; the default is 120,000. */
+  patience?: number;
+  fetch?: typeof fetch;
+}
+
+/** `key` is the idempotency key: with a key of its own, a program that starts again makes no second run. */
+export type NewRun = wire.NewRunBody & { key?: string };
+export type NewMessage = wire.NewMessageBody & { key?: string };
+
+const CALL_TIMEOUT_MS = 60_000;
+
+interface Call {
+  method?: string;
+  body?: unknown;
+  piece?: Blob;
+  headers?: Record<string, string>;
+  query?: Record<string, string | undefined>;
+  /** Whether a repetition has no second effect. */
+  isRepeatable?: boolean;
+  signal?: AbortSignal;
+}
+
+/**
+ * Methods repeat a request while the server is away, for `patience` ms, if a repetition has no second effect. They reject with
+ * `Problem` if the server refuses, and with `ConnectionLost` after `patience`.
+ */
+export class HoldfastClient {
+  readonly #base: string;
+  readonly #patience: number;
+  readonly #fetch: typeof fetch;
+
+  constructor(readonly options: ClientOptions) {
+    this.#base = options.baseUrl.replace(/\/+$/, "");
+    this.#patience = options.patience ?? 120_000;
+    // A browser's `fetch` must not be a method of another object.
+    this.#fetch = options.fetch ?? ((input, init) => fetch(input, init));
+  }
+
+  /** Posts a message; without `conversation_id`, in a new conversation. */
+  startRun({ key = crypto.randomUUID(), ...body }: NewRun): Promise<wire.AcceptedRun> {
+    return this.#json("/v1/runs", { method: "POST", body, headers: { "idempotency-key": key } });
+  }
+
+  /** Posts a message to a conversation. `replace_from` names the message that it replaces. */
+  postMessage(conversationId: string, { key = crypto.randomUUID(), ...body }: NewMessage): Promise<wire.AcceptedMessage> {
+    const headers = { "idempotency-key": key };
+    return this.#json(path`/v1/conversations/${conversationId}/messages`, { method: "POST", body, headers });
+  }
+
+  /** Posts a message that joins the live run before its next model call. */
+  steer(conversationId: string, content: string): Promise<wire.AcceptedMessage> {
+    return this.postMessage(conversationId, { content, mode: "steer" });
+  }
+
+  /**
+   * Yields the events of a run after a cursor, each once and in order, up to the terminal event. Another connection replaces a
+   * lost one. The iterator ends only after the end of the run; it throws `ConnectionLost` after `patience` without a server. An
+   * event of a later server may have a type that `RunEvent` lacks.
+   */
+  events(runId: string, { after = "0-0", signal }: { after?: string; signal?: AbortSignal } = {}): AsyncGenerator<wire.RunEvent, void, void> {
+    // An agent may prefer a stream of complete messages, whose order a client cannot check.
+    const url = `${this.#base}${path`/v1/runs/${runId}/events`}?stream_mode=events`;
+    const open = (cursor: string, connection: AbortSignal) => {
+      const headers = { accept: "text/event-stream", "last-event-id": cursor, ...this.options.headers?.() };
+      return this.#fetch(url, { headers, signal: connection });
+    };
+    return followRun({ open, after, patience: this.#patience, signal });
+  }
+
+  /** Returns the message so far. `events` continues it after the snapshot's `id`. */
+  async snapshot(runId: string): Promise<wire.Snapshot> {
+    const headers = { accept: "application/json" };
+    const page = await this.#json<{ snapshot: wire.Snapshot }>(path`/v1/runs/${runId}/events`, { headers, query: { snapshot: "true" } });
+    return page.snapshot;
+  }
+
+  run(runId: string): Promise<wire.Run> {
+    return this.#json(path`/v1/runs/${runId}`);
+  }
+
+  /** Returns the run after its end, however long that takes. */
+  async wait(runId: string): Promise<wire.Run> {
+    for (;;) {
+      const run = await this.#json<wire.Run>(path`/v1/runs/${runId}/wait`, { query: { timeout_ms: "30000" } });
+      if (["completed", "failed", "cancelled"].includes(run.status)) return run;
+    }
+  }
+
+  cancel(runId: string): Promise<wire.Run> {
+    return this.#json(path`/v1/runs/${runId}/cancel`, { method: "POST" });
+  }
+
+  approvals(runId: string): Promise<wire.Approvals> {
+    return this.#json(path`/v1/runs/${runId}/approvals`);
+  }
+
+  /** Answers a question. The first answer counts: a later one rejects with a `Problem` whose code is `already_decided`. */
+  decide(runId: string, approvalId: string, body: wire.DecisionBody): Promise<wire.Run> {
+    return this.#json(path`/v1/runs/${runId}/approvals/${approvalId}`, { method: "POST", body });
+  }
+
+  /** Returns the result of a tool of this client: its output, or why there is none. */
+  returnResult(runId: string, callId: string, body: { output: unknown } | { error: string }): Promise<wire.Run> {
+    return this.#json(path`/v1/runs/${runId}/tool_results/${callId}`, { method: "POST", body });
+  }
+
+  /** The route has no idempotency key, so a repetition could make a second conversation. */
+  createConversation(body: wire.NewConversation = {}): Promise<wire.Conversation> {
+    return this.#json("/v1/conversations", { method: "POST", body, isRepeatable: false });
+  }
+
+  conversation(conversationId: string): Promise<wire.Conversation> {
+    return this.#json(path`/v1/conversations/${conversationId}`);
+  }
+
+  /** Yields the conversations, newest activity first; with `q`, those that have these words. */
+  conversations({ q }: { q?: string } = {}): AsyncGenerator<wire.Conversation, void, void> {
+    return this.#items("/v1/conversations", { q });
+  }
+
+  /** Yields the messages of a conversation, oldest first. */
+  messages(conversationId: string): AsyncGenerator<wire.Message, void, void> {
+    return this.#items(path`/v1/conversations/${conversationId}/messages`);
+  }
+
+  async deleteConversation(conversationId: string): Promise<void> {
+    await this.#response(path`/v1/conversations/${conversationId}`, { method: "DELETE" });
+  }
+
+  /** Uploads a file in pieces. After a lost connection, the upload continues where the server has it. */
+  async upload(file: Blob, name: string, { signal }: { signal?: AbortSignal } = {}): Promise<wire.StoredFile> {
+    const upload = new Upload(file, name);
+    const pauses = new Pauses(this.#patience);
+    for (;;) {
+      try {
+        const { method, path, headers, body } = upload.piece();
+        const stored = await this.#json<wire.StoredFile>(path, { method, headers, piece: body, isRepeatable: false, signal });
+        if (typeof stored.sha256 === "string") return stored;
+        upload.stored(stored.id, stored.received);
+        pauses.succeed();
+      } catch (error) {
+        signal?.throwIfAborted();
+        const problem = error instanceof Problem ? error : undefined;
+        const mayContinue = !problem || problem.mayPass || ["upload_offset", "upload_broken"].includes(problem.code);
+        if (++upload.failures >= MOST_UPLOAD_FAILURES || !mayContinue) throw error;
+        await pauses.next(error, problem?.retryAfter, signal);
+        await this.#findOffset(upload);
+      }
+    }
+  }
+
+  /** Yields the caller's files, newest first. */
+  files(): AsyncGenerator<wire.StoredFile, void, void> {
+    return this.#items("/v1/files");
+  }
+
+  async download(fileId: string): Promise<Blob> {
+    return (await this.#response(path`/v1/files/${fileId}`)).blob();
+  }
+
+  async deleteFile(fileId: string): Promise<void> {
+    await this.#response(path`/v1/files/${fileId}`, { method: "DELETE" });
+  }
+
+  /** Asks the server how much of a file it has. */
+  async #findOffset(upload: Upload): Promise<void> {
+    if (upload.id === undefined) return;
+    const url = `${this.#base}${path`/v1/files/${upload.id}`}`;
+    const response = await this.#fetch(url, { method: "HEAD", headers: this.options.headers?.() }).catch(() => undefined);
+    const offset = response?.headers.get("upload-offset");
+    if (offset) upload.received = Number(offset);
+    if (response?.status === 404) upload.restart();
+  }
+
+  async #json<T>(path: string, call: Call = {}): Promise<T> {
+    const response = await this.#response(path, call);
+    return (await response.json()) as T;
+  }
+
+  async *#items<T>(path: string, query: Record<string, string | undefined> = {}): AsyncGenerator<T, void, void> {
+    for (let cursor: string | undefined; ; ) {
+      const page = await this.#json<{ items: T[]; next?: string | null }>(path, { query: { ...query, cursor } });
+      yield* page.items;
+      if (typeof page.next !== "string") return;
+      cursor = page.next;
+    }
+  }
+
+  /** Sends a request until the server answers it. */
+  async #response(path: string, call: Call = {}): Promise<Response> {
+    const { method = "GET", body, piece, query = {}, isRepeatable = true, signal } = call;
+    const fields = Object.entries(query).filter((pair): pair is [string, string] => pair[1] !== undefined);
+    const url = `${this.#base}${path}${fields.length > 0 ? `?${new URLSearchParams(fields)}` : ""}`;
+    const pauses = new Pauses(this.#patience);
+    for (;;) {
+      const headers: Record<string, string> = { ...call.headers, ...this.options.headers?.() };
+      if (body !== undefined) headers["content-type"] = "application/json";
+      const timeout = AbortSignal.timeout(CALL_TIMEOUT_MS);
+      const init: RequestInit = { method, headers, signal: signal ? AbortSignal.any([signal, timeout]) : timeout };
+      if (piece !== undefined || body !== undefined) init.body = piece ?? JSON.stringify(body);
+      let failure: unknown;
+      try {
+        const response = await this.#fetch(url, init);
+        if (response.ok) return response;
+        failure = await problemOf(response);
+      } catch (error) {
+        failure = error;
+      }
+      signal?.throwIfAborted();
+      const problem = failure instanceof Problem ? failure : undefined;
+      // A fault of the server stays one.
+      if (!isRepeatable || (problem && (!problem.mayPass || problem.status === 500))) throw failure;
+      await pauses.next(failure, problem?.retryAfter, signal);
+    }
+  }
+}
+
+/** Returns a path with its parts escaped. */
+function path(parts: TemplateStringsArray, ...ids: string[]): string {
+  return String.raw({ raw: parts }, ...ids.map(encodeURIComponent));
+}

@@ -1,0 +1,2 @@
+// A compressed stream would wait for more text.
+export default { compress: false };

@@ -1,0 +1,154 @@
+//! Streams that the server never sends, but something between it and a client may: a client must not believe them.
+
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use futures::TryStreamExt;
+use holdfast_client::{Client as HoldfastClient, Error};
+use serde_json::{Value, json};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{TcpListener, TcpStream},
+};
+
+use crate::support::ClientProgram;
+
+/// Answers each connection with the next of its answers, the last one for ever, and then closes it cleanly.
+struct FaultyServer {
+    base: String,
+    /// The cursors of the requests so far.
+    cursors: Arc<Mutex<Vec<String>>>,
+}
+
+impl FaultyServer {
+    async fn start(answers: Vec<String>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let base = format!("http://{}", listener.local_addr().unwrap());
+        let cursors: Arc<Mutex<Vec<String>>> = Arc::default();
+        let received = Arc::clone(&cursors);
+        tokio::spawn(async move {
+            let answers = Arc::new(answers);
+            while let Ok((connection, _)) = listener.accept().await {
+                tokio::spawn(answer_with_next(connection, Arc::clone(&answers), Arc::clone(&received)));
+            }
+        });
+        Self { base, cursors }
+    }
+}
+
+/// Answers the request of a connection. A client may also open one without a request.
+async fn answer_with_next(mut connection: TcpStream, answers: Arc<Vec<String>>, cursors: Arc<Mutex<Vec<String>>>) {
+    let mut request = Vec::new();
+    while !request.ends_with(b"\r\n\r\n") {
+        let Ok(byte) = connection.read_u8().await else { return };
+        request.push(byte);
+    }
+    let head = String::from_utf8(request).unwrap().to_lowercase();
+    let cursor = head.lines().find_map(|line| line.strip_prefix("last-event-id: "));
+    let number = {
+        let mut cursors = cursors.lock().unwrap();
+        cursors.push(cursor.expect("each request has a cursor").to_owned());
+        cursors.len() - 1
+    };
+    let answer = answers.get(number).or(answers.last()).unwrap();
+    // A client that has read enough may have hung up.
+    let _ = connection.write_all(answer.as_bytes()).await;
+    let _ = connection.shutdown().await;
+}
+
+fn stream(frames: &[String]) -> String {
+    let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\nretry: 20\n\n";
+    format!("{head}{}", frames.concat())
+}
+
+fn event(id: &str, kind: &str, base: Option<&str>) -> Value {
+    let mut event = json!({"id": id, "run_id": "r", "type": kind, "at": "2026-11-27T00:00:00.000Z"});
+    if let Some(base) = base {
+        event["base"] = base.into();
+    }
+    if kind == "message.delta" {
+        event["message_id"] = "m".into();
+        event["text"] = format!("{id} ").into();
+    }
+    event
+}
+
+fn frame(event: &Value) -> String {
+    format!("id: {}\nevent: {}\ndata: {event}\n\n", event["id"].as_str().unwrap(), event["type"].as_str().unwrap())
+}
+
+/// Each client, by the name of its program and its parameter.
+const PROGRAMS: &[(&str, &str)] =
+    &[("holdfast-python", "sync"), ("holdfast-python", "async"), ("holdfast-typescript", "native")];
+
+#[tokio::test]
+async fn a_clean_end_a_gap_and_a_repetition_are_no_events() {
+    let log = [
+        event("0-1", "run.queued", Some("0-0")),
+        event("1-1", "attempt.started", Some("0-1")),
+        event("1-2", "message.delta", None),
+        event("1-3", "message.delta", None),
+        event("1-4", "message.delta", None),
+        event("2-1", "attempt.started", Some("1-2")),
+        event("2-2", "run.completed", None),
+    ];
+    let frames: Vec<String> = log.iter().map(frame).collect();
+    let is_away = "HTTP/1.1 503 Away\r\ncontent-length: 0\r\nconnection: close\r\n\r\n".to_owned();
+    let half_a_frame = frames[4][..frames[4].len() - 1].to_owned();
+    let answers = vec![
+        stream(&frames[..2]),
+        is_away,
+        stream(&[frames[2].clone(), frames[4].clone()]),
+        stream(&[frames[3].clone(), half_a_frame]),
+        stream(&[frames[3].clone(), frames[4].clone()]),
+        stream(&frames[4..6]),
+        stream(&frames[6..]),
+    ];
+    let cursors = ["0-0", "1-1", "1-1", "1-2", "1-3", "1-3", "2-1"];
+    for (name, client) in PROGRAMS {
+        let server = FaultyServer::start(answers.clone()).await;
+        let program = ClientProgram::start(name, &server.base, json!({"client": client, "run_id": "r"})).await;
+        let (received, end) = program.rest().await;
+        assert_eq!((received.as_slice(), end), (log.as_slice(), json!("1-2 ")), "{name} {client}");
+        assert_eq!(*server.cursors.lock().unwrap(), cursors, "{name} {client}");
+    }
+    let server = FaultyServer::start(answers).await;
+    let events = HoldfastClient::new(&server.base).events("r");
+    let received: Vec<Value> = events.map_ok(|event| event.json).try_collect().await.unwrap();
+    assert_eq!(received, log);
+    assert_eq!(*server.cursors.lock().unwrap(), cursors);
+}
+
+#[tokio::test]
+async fn a_client_gives_up_with_its_cursor_and_never_silently() {
+    let first = stream(&[frame(&event("0-1", "run.queued", Some("0-0")))]);
+    let is_away = "HTTP/1.1 503 Away\r\ncontent-length: 0\r\nconnection: close\r\n\r\n".to_owned();
+    let answers = vec![first, is_away];
+    for (name, client) in PROGRAMS {
+        let server = FaultyServer::start(answers.clone()).await;
+        let parameters = json!({"client": client, "run_id": "r", "patience": 1});
+        let (received, end) = ClientProgram::start(name, &server.base, parameters).await.rest().await;
+        assert_eq!((received.len(), end), (1, json!({"lost_after": "0-1"})), "{name} {client}");
+    }
+    let server = FaultyServer::start(answers).await;
+    let client = HoldfastClient::new(&server.base).with_patience(Duration::from_secs(1));
+    let lost = client.events("r").try_for_each(async |_| Ok(())).await.unwrap_err();
+    assert!(matches!(lost, Error::ConnectionLost { cursor: Some(cursor), .. } if cursor.to_string() == "0-1"));
+}
+
+#[tokio::test]
+async fn a_server_without_the_next_event_is_reported() {
+    let answers = vec![stream(&[frame(&event("1-5", "message.delta", None))])];
+    for (name, client) in PROGRAMS {
+        let server = FaultyServer::start(answers.clone()).await;
+        let parameters = json!({"client": client, "run_id": "r"});
+        let (received, end) = ClientProgram::start(name, &server.base, parameters).await.rest().await;
+        assert!(received.is_empty() && end["broken"].is_string(), "{name} {client}: {end}");
+    }
+    let server = FaultyServer::start(answers).await;
+    let broken = HoldfastClient::new(&server.base).events("r").try_for_each(async |_| Ok(())).await.unwrap_err();
+    assert!(matches!(broken, Error::BrokenLog { .. }));
+    assert_eq!(server.cursors.lock().unwrap().len(), 5);
+}
