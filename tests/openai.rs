@@ -324,6 +324,10 @@ async fn conversations_are_those_of_the_native_api(mut deployment: Deployment) {
     let native = response["metadata"]["conversation_id"].as_str().unwrap();
     let (_, native) = call(client.request(Method::GET, &format!("/v1/conversations/{native}"))).await;
     assert_eq!(native["title"], "Tide");
+    let change = client.request(Method::POST, &format!("/openai/v1/conversations/{id}"));
+    call(change.json(&json!({"metadata": {"topic": "moon"}}))).await;
+    let (_, changed) = call(get(&client, &format!("/conversations/{id}"))).await;
+    assert_eq!(changed["metadata"], json!({"topic": "moon"}));
     let (_, deleted) = call(client.request(Method::DELETE, &format!("/openai/v1/conversations/{id}"))).await;
     assert_eq!(deleted["deleted"], true);
     assert_eq!(call(get(&client, &format!("/conversations/{id}"))).await.0, 404);

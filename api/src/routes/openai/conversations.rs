@@ -29,7 +29,7 @@ use crate::{
 /// The route ignores unknown fields.
 #[derive(Deserialize, utoipa::ToSchema)]
 pub struct ConversationRequest {
-    /// `title` becomes the conversation's title; this server keeps nothing else.
+    /// At most 16 texts; `title` becomes the conversation's title.
     #[serde(default)]
     #[schema(value_type = Option<Object>)]
     metadata: Option<Map<String, Value>>,
@@ -64,12 +64,36 @@ pub async fn create(
             "A conversation begins without items: give the first one to POST /openai/v1/responses as input.",
         ));
     }
-    let mut metadata = checked_metadata(body.metadata)?;
-    let title = metadata.remove("title").and_then(|title| title.as_str().map(str::to_owned));
-    let account = app.account(&caller.owner);
-    let created = app.storage().create_conversation(account, Uuid::now_v7(), title, None).await?;
-    let created = created.ok_or_else(|| Problem::conversation_not_found("of this request"))?;
-    Ok(Json(json_of(&created)))
+    let metadata = checked_metadata(body.metadata)?;
+    let title = metadata.get("title").and_then(Value::as_str).map(str::to_owned);
+    let (account, id) = (app.account(&caller.owner), Uuid::now_v7());
+    let created = app.storage().create_conversation(account, id, title, None).await?;
+    let created = created.ok_or_else(|| Problem::conversation_not_found(id))?;
+    if !metadata.is_empty() {
+        app.storage().set_chat_metadata(account, id, metadata.clone()).await?;
+    }
+    Ok(Json(json_of(&created, metadata)))
+}
+
+/// Replace the metadata of a conversation.
+#[utoipa::path(post, path = "/openai/v1/conversations/{id}", operation_id = "change_conversation", tag = "openai", request_body = ConversationRequest,
+    params(("id" = String, Path, description = "The id of a conversation.")),
+    responses(
+        (status = 200, body = Object, description = "The conversation."),
+        (status = 400, body = Object, description = "invalid_body"),
+        (status = 404, body = Object, description = "conversation_not_found")
+    )
+)]
+pub async fn change(
+    State(app): State<Arc<App>>,
+    AdmittedWriter(caller): AdmittedWriter,
+    Path(id): Path<String>,
+    JsonBody(body): JsonBody<ConversationRequest>,
+) -> Result<Json<Value>, Problem> {
+    let found = find(&app, &caller, &id).await?;
+    let metadata = checked_metadata(body.metadata)?;
+    app.storage().set_chat_metadata(app.account(&caller.owner), found.id, metadata.clone()).await?;
+    Ok(Json(json_of(&found, metadata)))
 }
 
 /// Read a conversation.
@@ -78,7 +102,9 @@ pub async fn create(
     responses((status = 200, body = Object, description = "The conversation."), (status = 404, body = Object, description = "conversation_not_found"))
 )]
 pub async fn read(State(app): State<Arc<App>>, caller: Caller, Path(id): Path<String>) -> Result<Json<Value>, Problem> {
-    Ok(Json(json_of(&find(&app, &caller, &id).await?)))
+    let found = find(&app, &caller, &id).await?;
+    let chat = app.storage().chat(&caller.owner, found.id).await?;
+    Ok(Json(json_of(&found, chat.map(|chat| chat.metadata).unwrap_or_default())))
 }
 
 /// Delete a conversation.
@@ -131,9 +157,7 @@ async fn find(app: &App, caller: &Caller, id: &str) -> Result<Conversation, Prob
     app.storage().conversation(&caller.owner, parsed).await?.ok_or_else(unknown)
 }
 
-fn json_of(conversation: &Conversation) -> Value {
-    let title = conversation.title.iter().map(|title| ("title".to_owned(), title.clone().into()));
-    let metadata: Map<String, Value> = title.collect();
+fn json_of(conversation: &Conversation, metadata: Map<String, Value>) -> Value {
     let (id, created_at) = (conversation_id(conversation.id), conversation.created_at.timestamp());
     json!({"id": id, "object": "conversation", "created_at": created_at, "metadata": metadata})
 }

@@ -3,12 +3,31 @@
 //! `request` and `completion_request` read the bodies into `turns`, which say what a request asks for. `posting` makes a message of
 //! it, and `respond` the response of a run. The other files have the routes of a noun each.
 
-pub mod catalog;
+mod catalog;
 mod completion_request;
 pub mod completions;
-pub mod conversations;
+mod conversations;
 mod posting;
 mod request;
 mod respond;
 pub mod responses;
 mod turns;
+
+use std::sync::Arc;
+
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use crate::app::App;
+
+/// Returns the routes whose bodies are small.
+pub fn routes() -> OpenApiRouter<Arc<App>> {
+    OpenApiRouter::new()
+        .routes(routes!(responses::read, responses::delete))
+        .routes(routes!(responses::cancel))
+        .routes(routes!(responses::input_items))
+        .routes(routes!(conversations::create))
+        .routes(routes!(conversations::read, conversations::change, conversations::delete))
+        .routes(routes!(conversations::items))
+        .routes(routes!(catalog::list))
+        .routes(routes!(catalog::read))
+}
