@@ -35,7 +35,7 @@ async fn has_the_whole_task(name: &str, legacy: bool) {
         json!({"stream": TALK}),
         json!({"decide": {"decision": "approve"}}),
         json!({"get": true}),
-        json!({"stream": "[tokens=80] [delay=30] hello", "cut": 5}),
+        json!({"stream": "[tokens=150] [delay=100] hello", "cut": 5}),
         json!({"subscribe": true}),
         json!({"stream": "[tokens=900] [delay=50] hello", "cut": 2}),
         json!({"cancel": true}),

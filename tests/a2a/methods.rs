@@ -166,12 +166,15 @@ fn message_to(task_id: &str, id: &str, text: &str) -> Value {
 
 async fn a_text_steers_a_task_that_works(mut deployment: Deployment) {
     let client = deployment.client();
-    let text = r#"[tokens=60] [delay=20] [call=scripted__echo {"text":"hi"}] x"#;
+    let text = "[tokens=900] [delay=50] x";
     let mut stream = BlockStream::open(request(&client, "SendStreamingMessage", &message("m-1", text))).await;
     stream.until_sent("artifactUpdate").await;
     let task_id = stream.run_id.clone();
-    let steered = frames(request(&client, "SendStreamingMessage", &message_to(&task_id, "m-2", "[tokens=1] y"))).await;
-    assert_eq!(KeptTask::of(&results(&steered)).id, task_id);
+    let steering = message_to(&task_id, "m-2", "[tokens=1] y");
+    let steered = BlockStream::open(request(&client, "SendStreamingMessage", &steering)).await;
+    client.cancel(&task_id).await;
+    let steered = KeptTask::of(&results(&steered.rest().await));
+    assert_eq!((&steered.id, steered.state.as_str()), (&task_id, "TASK_STATE_CANCELED"));
     stream.rest().await;
     let messages = client.get("/v1/runs?limit=10").await.unwrap();
     assert_eq!(messages["items"].as_array().unwrap().len(), 2, "the message is stored: {messages}");

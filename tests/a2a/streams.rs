@@ -61,7 +61,7 @@ async fn a_stream_continues_after_every_frame(mut deployment: Deployment) {
 /// Subscribes to a task after each of the first frames of its stream.
 async fn a_task_and_its_later_updates_are_the_whole_task(mut deployment: Deployment) {
     let client = deployment.client();
-    let text = r#"[think] [call=scripted__echo {"text":"hi"}] [tokens=120] [delay=20] hello"#;
+    let text = r#"[think] [call=scripted__echo {"text":"hi"}] [tokens=200] [delay=60] hello"#;
     let mut stream = BlockStream::open(request(&client, "SendStreamingMessage", &message("m-1", text))).await;
     let (params, mut subscribers) = (json!({"id": stream.run_id}), Vec::new());
     let mut all = Vec::new();
