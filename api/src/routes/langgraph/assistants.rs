@@ -83,7 +83,7 @@ pub async fn search(
 
 /// Count the assistants that match.
 #[utoipa::path(post, path = "/langgraph/assistants/count", operation_id = "count_assistants", tag = "langgraph", request_body = AssistantSearch,
-    responses((status = 200, body = u64, description = "A number.")))]
+    responses((status = 200, body = u64, content_type = "application/json", description = "A number.")))]
 pub async fn count(
     State(app): State<Arc<App>>,
     caller: Caller,

@@ -83,7 +83,7 @@ pub async fn search(
 
 /// Count the threads that match.
 #[utoipa::path(post, path = "/langgraph/threads/count", operation_id = "count_threads", tag = "langgraph", request_body = ThreadSearch,
-    responses((status = 200, body = u64, description = "A number."), (status = 422, body = Problem, description = "not_supported: a search by values")))]
+    responses((status = 200, body = u64, content_type = "application/json", description = "A number."), (status = 422, body = Problem, description = "not_supported: a search by values")))]
 pub async fn count(
     State(app): State<Arc<App>>,
     caller: Caller,
