@@ -10,6 +10,7 @@ pub mod ag_ui;
 mod agent;
 mod agent_file;
 pub mod ai_sdk;
+mod answer_text;
 mod chat;
 pub mod durable;
 mod fold;

@@ -152,8 +152,8 @@ async fn whole(app: &App, run: &Run, head: &CompletionHead, part: &ResponsePart)
     let (mut text, mut reasoning, mut calls) = (String::new(), String::new(), Vec::new());
     for item in state.items() {
         match &item.body {
-            ItemBody::Message(part) => text.push_str(&part.text()),
-            ItemBody::Reasoning(part) => reasoning.push_str(&part.text()),
+            ItemBody::Message(part) => text.push_str(&part.to_text()),
+            ItemBody::Reasoning(part) => reasoning.push_str(&part.to_text()),
             ItemBody::FunctionCall(_) => calls.push(call_of(item, run)),
             ItemBody::McpCall { .. } | ItemBody::McpApproval { .. } => {}
         }

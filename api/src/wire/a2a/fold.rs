@@ -12,10 +12,9 @@ use serde_json::{Value, json};
 
 use super::{
     A2aView,
-    answer_text::AnswerText,
     task::{A2aPart, A2aState, A2aStatus, A2aTask, A2aUpdate},
 };
-use crate::wire::{Detail, is_taken_over};
+use crate::wire::{Detail, answer_text::AnswerText, is_taken_over};
 
 /// The state of a task after some events of its run's log.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,9 +1,7 @@
 //! A2A: the protocol by which agents call agents.
 //!
-//! A run is a task. `fold` turns the run's log into the task's updates, `task` has their JSON in the forms of 1.0 and 0.3, and
-//! `answer_text` is the text that a takeover replaces.
+//! A run is a task. `fold` turns the run's log into the task's updates, and `task` has their JSON in the forms of 1.0 and 0.3.
 
-mod answer_text;
 mod fold;
 mod task;
 

@@ -19,9 +19,8 @@ use super::{
     output::ResponseOutput,
     response::{ResponseHead, ResponseState},
     sender::{FrameCounts, FrameSender},
-    shared_text::SharedText,
 };
-use crate::wire::{Detail, WireFold};
+use crate::wire::{Detail, WireFold, answer_text::AnswerText};
 
 /// The part of a run that a client sees as a response. Clients with equal views receive equal bytes.
 #[derive(Debug, Clone, PartialEq)]
@@ -221,7 +220,7 @@ impl ResponseFold {
     }
 
     fn asked(&mut self, sender: &mut FrameSender<'_>, event: EventId, request: ApprovalRequested<'_>) {
-        let arguments = SharedText::of(event, &request.input.into_text());
+        let arguments = AnswerText::of(event, &request.input.into_text());
         let call = CallBody { call_id: request.call_id.into_owned(), name: request.name.into_owned(), arguments };
         self.output.show(sender, event, ItemBody::McpApproval { approval_id: request.approval_id, call });
     }
@@ -239,7 +238,7 @@ impl ResponseFold {
 }
 
 fn call_item(call_id: &str, name: &str, by: ExecutedBy) -> ItemBody {
-    let call = CallBody { call_id: call_id.to_owned(), name: name.to_owned(), arguments: SharedText::default() };
+    let call = CallBody { call_id: call_id.to_owned(), name: name.to_owned(), arguments: AnswerText::default() };
     match by {
         ExecutedBy::Client => ItemBody::FunctionCall(call),
         _ => ItemBody::McpCall { call, output: None, error: None },

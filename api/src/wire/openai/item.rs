@@ -4,10 +4,8 @@ use holdfast_shared::event_id::EventId;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::{
-    ids::{approval_id, call_id, item_id},
-    shared_text::SharedText,
-};
+use super::ids::{approval_id, call_id, item_id};
+use crate::wire::answer_text::AnswerText;
 
 /// An item that a response has shown.
 #[derive(Debug, Clone)]
@@ -34,8 +32,8 @@ pub enum ItemState {
 /// The content of an item.
 #[derive(Debug, Clone)]
 pub enum ItemBody {
-    Message(SharedText),
-    Reasoning(SharedText),
+    Message(AnswerText),
+    Reasoning(AnswerText),
     /// A call that the client executes.
     FunctionCall(CallBody),
     /// A call that the server executes.
@@ -56,7 +54,7 @@ pub enum ItemBody {
 pub struct CallBody {
     pub call_id: String,
     pub name: String,
-    pub arguments: SharedText,
+    pub arguments: AnswerText,
 }
 
 impl ItemState {
@@ -80,7 +78,7 @@ impl ItemBody {
     }
 
     /// Returns the text that grows with the item.
-    pub const fn text_mut(&mut self) -> &mut SharedText {
+    pub const fn text_mut(&mut self) -> &mut AnswerText {
         match self {
             Self::Message(text) | Self::Reasoning(text) => text,
             Self::FunctionCall(call) | Self::McpCall { call, .. } | Self::McpApproval { call, .. } => {
@@ -109,23 +107,23 @@ impl OutputItem {
         match &self.body {
             ItemBody::Message(text) => {
                 let content =
-                    if self.state == ItemState::Open { json!([]) } else { json!([output_text(&text.text())]) };
+                    if self.state == ItemState::Open { json!([]) } else { json!([output_text(&text.to_text())]) };
                 json!({"id": id, "type": "message", "role": "assistant", "status": status, "content": content})
             }
             ItemBody::Reasoning(text) => {
                 let summary =
-                    if self.state == ItemState::Open { json!([]) } else { json!([summary_text(&text.text())]) };
+                    if self.state == ItemState::Open { json!([]) } else { json!([summary_text(&text.to_text())]) };
                 json!({"id": id, "type": "reasoning", "summary": summary, "content": [], "status": status})
             }
             ItemBody::FunctionCall(call) => json!({
                 "id": id, "type": "function_call", "call_id": call_id(run_id, &call.call_id), "name": call.name,
-                "arguments": call.arguments.text(), "status": status
+                "arguments": call.arguments.to_text(), "status": status
             }),
             ItemBody::McpCall { call, output, error } => {
                 let (label, name) = label_and_name(&call.name);
                 json!({
                     "id": id, "type": "mcp_call", "server_label": label, "name": name,
-                    "arguments": call.arguments.text(), "output": output, "error": error,
+                    "arguments": call.arguments.to_text(), "output": output, "error": error,
                     "approval_request_id": null, "status": status
                 })
             }
@@ -133,7 +131,7 @@ impl OutputItem {
                 let (label, name) = label_and_name(&call.name);
                 json!({
                     "id": id, "type": "mcp_approval_request", "server_label": label, "name": name,
-                    "arguments": call.arguments.text()
+                    "arguments": call.arguments.to_text()
                 })
             }
         }

@@ -2,7 +2,7 @@
 //!
 //! A response is the output of a run up to a pause: a run that waits for its client's answer continues in another response. Events
 //! have a number in their response, and a frame id. `output` has the items of a response, `item` one of them, `response` the whole,
-//! `ids` the protocol's ids, `sender` writes frames, and `shared_text` is a text that many states share.
+//! `ids` the protocol's ids, and `sender` writes frames.
 
 mod completion;
 mod fold;
@@ -11,7 +11,6 @@ mod item;
 mod output;
 mod response;
 mod sender;
-mod shared_text;
 
 pub use completion::{CompletionFold, CompletionHead, CompletionView, completion_usage};
 pub use fold::{ResponseFold, ResponseView};

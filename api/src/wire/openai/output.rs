@@ -10,8 +10,8 @@ use uuid::Uuid;
 use super::{
     item::{CallBody, ItemBody, ItemState, OutputItem, output_text, summary_text},
     sender::FrameSender,
-    shared_text::SharedText,
 };
+use crate::wire::answer_text::AnswerText;
 
 /// The items that a response has shown, without superseded ones. Clones share them until one changes.
 #[derive(Debug, Clone)]
@@ -54,7 +54,7 @@ impl ResponseOutput {
     pub fn drop_after(&mut self, base: EventId) {
         let items = Arc::make_mut(&mut self.items);
         items.retain(|item| item.since <= base);
-        items.iter_mut().for_each(|item| item.body.text_mut().truncate(base));
+        items.iter_mut().for_each(|item| item.body.text_mut().supersede_after(base));
     }
 
     /// Continues the text of the answer.
@@ -62,7 +62,7 @@ impl ResponseOutput {
         let is_open = self.open_text().is_some_and(|item| matches!(item.body, ItemBody::Message(_)));
         if !is_open {
             self.close(sender);
-            let item = self.begin(sender, event, ItemBody::Message(SharedText::default()));
+            let item = self.begin(sender, event, ItemBody::Message(AnswerText::default()));
             let fields =
                 json!({"item_id": item.id, "output_index": item.index, "content_index": 0, "part": output_text("")});
             sender.send("response.content_part.added", &fields);
@@ -75,7 +75,7 @@ impl ResponseOutput {
         let is_open = self.open_text().is_some_and(|item| matches!(item.body, ItemBody::Reasoning(_)));
         if !is_open {
             self.close(sender);
-            let item = self.begin(sender, event, ItemBody::Reasoning(SharedText::default()));
+            let item = self.begin(sender, event, ItemBody::Reasoning(AnswerText::default()));
             let fields =
                 json!({"item_id": item.id, "output_index": item.index, "summary_index": 0, "part": summary_text("")});
             sender.send("response.reasoning_summary_part.added", &fields);
@@ -112,7 +112,7 @@ impl ResponseOutput {
         let item = &mut Arc::make_mut(&mut self.items)[at];
         let CallBody { name, arguments, .. } = item.body.call().expect("the item is a call");
         let fields =
-            json!({"item_id": item.id, "output_index": item.index, "name": name, "arguments": arguments.text()});
+            json!({"item_id": item.id, "output_index": item.index, "name": name, "arguments": arguments.to_text()});
         sender.send(&format!("response.{}.done", arguments_of(&item.body)), &fields);
         if matches!(item.body, ItemBody::FunctionCall(_)) {
             self.end(sender, at, ItemState::Completed);
@@ -159,7 +159,7 @@ impl ResponseOutput {
         let mut fields = json!({"item_id": item.id, "output_index": item.index});
         let is_message = matches!(item.body, ItemBody::Message(_));
         let (ItemBody::Message(text) | ItemBody::Reasoning(text)) = &item.body else { return };
-        let text = text.text();
+        let text = text.to_text();
         let (index, kinds) = if is_message {
             ("content_index", ["response.output_text.done", "response.content_part.done"])
         } else {

@@ -1,4 +1,4 @@
-//! The text of an answer so far, for a fold: clones are cheap, and an attempt removes what it supersedes.
+//! The text of an answer or of a part of it so far, for a fold: clones are cheap, and an attempt removes what it supersedes.
 
 use std::sync::Arc;
 
@@ -35,10 +35,20 @@ impl AnswerText {
         Arc::make_mut(&mut self.open).supersede_after(base);
     }
 
+    /// Returns the text of an event.
+    pub fn of(id: EventId, text: &str) -> Self {
+        let mut answer = Self::default();
+        answer.push(id, text);
+        answer
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.pieces().all(str::is_empty)
+    }
+
     /// Replaces the text by that of an event.
     pub fn replace(&mut self, id: EventId, text: &str) {
-        *self = Self::default();
-        self.push(id, text);
+        *self = Self::of(id, text);
     }
 
     /// Returns the text in one piece.
