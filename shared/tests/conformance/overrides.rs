@@ -1,4 +1,4 @@
-//! What the client of a run overrides, and the conversations that no list shows.
+//! Overrides of a run's client, and conversations that no list shows.
 
 use std::time::Duration;
 

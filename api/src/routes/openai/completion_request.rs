@@ -30,7 +30,7 @@ pub struct CompletionBody {
     pub metadata: Option<Map<String, Value>>,
     /// Functions that the client executes.
     #[serde(default)]
-    #[schema(value_type = Vec<Object>)]
+    #[schema(value_type = Option<Vec<Object>>)]
     tools: Option<Vec<Value>>,
     #[serde(default)]
     temperature: Option<f64>,

@@ -35,7 +35,7 @@ pub struct ConversationRequest {
     metadata: Option<Map<String, Value>>,
     /// A conversation begins without items.
     #[serde(default)]
-    #[schema(value_type = Vec<Object>)]
+    #[schema(value_type = Option<Vec<Object>>)]
     items: Option<Vec<Value>>,
 }
 

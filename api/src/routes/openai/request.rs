@@ -42,7 +42,7 @@ pub struct ResponseRequest {
     pub metadata: Option<Map<String, Value>>,
     /// Functions that the client executes; the server's own tools are its agent's.
     #[serde(default)]
-    #[schema(value_type = Vec<Object>)]
+    #[schema(value_type = Option<Vec<Object>>)]
     tools: Option<Vec<Value>>,
     #[serde(default)]
     temperature: Option<f64>,
