@@ -394,3 +394,4 @@ mod blocks;
 mod files;
 mod finish_reasons;
 mod langgraph;
+mod table;
