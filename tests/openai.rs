@@ -26,6 +26,8 @@ in_either_mode!(
     hidden_conversations_are_in_no_list,
     errors_have_the_form_of_the_protocol,
     responses_of_others_do_not_exist,
+    a_request_has_the_results_of_all_calls,
+    a_cursor_beyond_the_end_gets_the_end,
     the_client_for_node_streams_and_answers,
     the_client_for_python_streams_and_answers,
 );
@@ -374,6 +376,29 @@ async fn responses_of_others_do_not_exist(mut deployment: Deployment) {
     let call_id = &response["output"].as_array().unwrap().last().unwrap()["call_id"];
     let output = json!({"type": "function_call_output", "call_id": call_id, "output": "x"});
     assert_eq!(call(create(&stranger, &json!({"input": [output]}))).await.0, 404);
+}
+
+async fn a_request_has_the_results_of_all_calls(mut deployment: Deployment) {
+    let client = deployment.client();
+    let asks = "[parallel] [clienttool=One?] [clienttool=Two?] [tokens=2] x";
+    let first = created(&client, &json!({"input": asks, "tools": functions()})).await;
+    let calls: Vec<&Value> =
+        first["output"].as_array().unwrap().iter().filter(|item| item["type"] == "function_call").collect();
+    assert_eq!(calls.len(), 2, "{first}");
+    let output = |at: usize| json!({"type": "function_call_output", "call_id": calls[at]["call_id"], "output": "teal"});
+    let (status, problem) = call(create(&client, &json!({"input": [output(0)]}))).await;
+    let message = problem["error"]["message"].as_str().unwrap();
+    assert!(status == 400 && message.contains(calls[1]["call_id"].as_str().unwrap()), "{problem}");
+    let second = created(&client, &json!({"input": [output(0), output(1)]})).await;
+    assert_eq!(second["status"], "completed");
+}
+
+async fn a_cursor_beyond_the_end_gets_the_end(mut deployment: Deployment) {
+    let client = deployment.client();
+    let response = created(&client, &json!({"input": "[tokens=2] x"})).await;
+    let path = format!("/responses/{}?stream=true", response["id"].as_str().unwrap());
+    let rest = events(get(&client, &path).header("last-event-id", "77-3.0")).await;
+    assert_eq!(rest.last().unwrap()["type"], "response.completed");
 }
 
 async fn the_client_for_node_streams_and_answers(mut deployment: Deployment) {

@@ -2,7 +2,11 @@
 
 use std::sync::Arc;
 
-use holdfast_shared::{conversation::Conversation, page::Page};
+use holdfast_shared::{
+    conversation::{Chat, Conversation},
+    page::Page,
+    storage::ChatFilter,
+};
 
 use super::App;
 use crate::{auth::Caller, problem::Problem};
@@ -25,6 +29,35 @@ impl App {
         // A client that hangs up does not end the statement, so the statement's task owns the turn.
         self.to_completion(async move {
             let found = app.storage.conversations(&owner, limit, cursor.as_deref(), Some(&text)).await;
+            drop(turn);
+            Ok(found?)
+        })
+        .await
+    }
+    /// Returns some of the caller's conversations that match. Fails if no search turn becomes free in time.
+    pub async fn chats(
+        self: &Arc<Self>,
+        caller: &Caller,
+        filter: ChatFilter,
+        limit: usize,
+        offset: usize,
+    ) -> Result<Vec<Chat>, Problem> {
+        let turn = self.search_limit.begin(caller).await?;
+        let (app, owner) = (Arc::clone(self), caller.owner.clone());
+        self.to_completion(async move {
+            let found = app.storage.chats(&owner, filter, limit, offset).await;
+            drop(turn);
+            Ok(found?)
+        })
+        .await
+    }
+
+    /// Returns the number of the caller's conversations that match. Fails if no search turn becomes free in time.
+    pub async fn count_chats(self: &Arc<Self>, caller: &Caller, filter: ChatFilter) -> Result<usize, Problem> {
+        let turn = self.search_limit.begin(caller).await?;
+        let (app, owner) = (Arc::clone(self), caller.owner.clone());
+        self.to_completion(async move {
+            let found = app.storage.count_chats(&owner, filter).await;
             drop(turn);
             Ok(found?)
         })

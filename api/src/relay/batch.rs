@@ -205,7 +205,7 @@ impl Folds {
         let mut folds = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let known = folds.iter().find_map(|known| {
             let known = Arc::clone(known).downcast::<Folded<F>>().ok()?;
-            (known.view == *view).then_some(known)
+            (Arc::ptr_eq(&known.view, view) || known.view == *view).then_some(known)
         });
         known.unwrap_or_else(|| {
             let folded = Arc::new(Folded { view: Arc::clone(view), encoding: OnceLock::new() });

@@ -76,6 +76,10 @@ impl<F: WireFold> FoldStream<F> {
         let mut frames = Vec::new();
         self.fold.frame(&self.view, &mut frames, event);
         self.last = event.id;
+        // A client whose cursor is beyond the end waits for an end.
+        if event.is_terminal() && matches!(self.seen, SeenFrames::UpTo(seen) if seen.event > event.id) {
+            self.seen = SeenFrames::NONE;
+        }
         self.write(buffer, &frames);
         let ends = self.until == Some(event.id);
         if ends {

@@ -55,6 +55,8 @@ async fn a_hidden_conversation_is_removed_with_the_events_of_its_run(backends: T
     assert_eq!(page.items.iter().map(|conversation| conversation.id).collect::<Vec<_>>(), [shown]);
     let claim = claim_of(&backends, hidden.run.id).await;
     backends.storage.finish(&claim, None, claim.started.id, &Answer::default(), &Ending::Completed).await.unwrap();
+    let options = RunOptions { hides_conversation: true, ..RunOptions::default() };
+    let unfinished = submitted(&backends, NewRun { options, ..new_run(NEW, "hi") }).await.conversation.id;
     let day = Duration::from_secs(86_400);
     assert_eq!(backends.storage.retire(day, Duration::ZERO).await.unwrap().conversations, 0);
     // Times are in whole milliseconds.
@@ -63,5 +65,7 @@ async fn a_hidden_conversation_is_removed_with_the_events_of_its_run(backends: T
         removed = backends.storage.retire(Duration::from_millis(1), Duration::ZERO).await.unwrap().removed_runs;
     }
     assert_eq!(removed, [hidden.run.id]);
-    assert!(backends.storage.conversation("ann", shown).await.unwrap().is_some());
+    for id in [shown, unfinished] {
+        assert!(backends.storage.conversation("ann", id).await.unwrap().is_some());
+    }
 }

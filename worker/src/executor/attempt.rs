@@ -330,7 +330,10 @@ fn overridden(settings: Option<ModelSettings>, overrides: &RunOverrides) -> Opti
         Some(profile) => ModelSettings { profile: Some(profile.clone()), ..ModelSettings::default() },
         None => own.clone(),
     };
-    Some(base.with_options(options.or(&own.options())))
+    let mut options = options.or(&own.options());
+    // The limit of an agent bounds its costs, so a client can only lower it.
+    options.max_tokens = options.max_tokens.map(|most| most.min(own.max_tokens.unwrap_or(most)));
+    Some(base.with_options(options))
 }
 
 /// Returns how much of its conversation a run of the agent reads.

@@ -128,7 +128,10 @@ async fn summarise(attempt: &mut Attempt<'_>, left_out: &[EarlierMessage], token
             let summary = Summary { up_to, content };
             let storage = &attempt.shared.worker.storage;
             let claim = attempt.claim;
-            retry_query(attempt.lease, attempt.recorder, || storage.keep_summary(claim, &summary)).await?;
+            // The history of a request belongs to its run alone. Its turns are before all turns of the conversation.
+            if up_to >= 0 {
+                retry_query(attempt.lease, attempt.recorder, || storage.keep_summary(claim, &summary)).await?;
+            }
             attempt.memory.usage += usage;
             attempt.memory.summary = Some(summary);
             return Ok(true);

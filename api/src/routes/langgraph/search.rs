@@ -20,6 +20,9 @@ use crate::{
     routes::{page_size, thread::find_thread},
 };
 
+/// Most fields of metadata in a search.
+const MAX_PAIRS: usize = 16;
+
 /// Most threads before the page of a search.
 const MAX_OFFSET: usize = 10_000;
 
@@ -69,7 +72,7 @@ pub async fn search(
     }
     let filter = filter_of(&app, &caller, &search).await?;
     let _assembled = app.unread_answers().assemble(&caller, size.bytes)?;
-    let chats = app.storage().chats(&caller.owner, filter, size.items, search.offset).await?;
+    let chats = app.chats(&caller, filter, size.items, search.offset).await?;
     let thread = |chat: Chat| {
         let thread_id = chat.name.unwrap_or_else(|| chat.conversation.id.to_string());
         let mut thread = thread_json(&chat.conversation, &thread_id, chat.metadata, chat.run_status, None);
@@ -90,7 +93,7 @@ pub async fn count(
     JsonBody(search): JsonBody<ThreadSearch>,
 ) -> Result<Json<usize>, Problem> {
     let filter = filter_of(&app, &caller, &search).await?;
-    Ok(Json(app.storage().count_chats(&caller.owner, filter).await?))
+    app.count_chats(&caller, filter).await.map(Json)
 }
 
 async fn filter_of(app: &App, caller: &Caller, search: &ThreadSearch) -> Result<ChatFilter, Problem> {
@@ -98,6 +101,13 @@ async fn filter_of(app: &App, caller: &Caller, search: &ThreadSearch) -> Result<
         return Err(Problem::field_not_supported("a search by values", "GET /v1/conversations searches messages."));
     }
     let mut metadata = checked_metadata(app, search.metadata.clone().unwrap_or_default())?;
+    // Each pair is compared with each thread, and a missing field is like null.
+    let is_plain = |(name, value): (&String, &Value)| !name.contains('"') && !value.is_null();
+    if metadata.len() > MAX_PAIRS || !metadata.iter().all(is_plain) {
+        return Err(Problem::invalid_body(format!(
+            "A search has at most {MAX_PAIRS} fields of metadata, none of them null, and no name with a quotation mark."
+        )));
+    }
     // Each thread has these two, which its metadata need not have.
     metadata.retain(|name, value| name != "graph_id" || value != GRAPH);
     let assistant = metadata.remove("assistant_id").and_then(|id| Some(id.as_str()?.to_owned()));

@@ -29,11 +29,12 @@ pub struct ModelTarget {
 #[utoipa::path(get, path = "/openai/v1/models", operation_id = "list_models", tag = "openai", responses(
     (status = 200, body = Object, description = "The list, as OpenAI has it.")
 ))]
-pub async fn list(State(app): State<Arc<App>>, _caller: Caller) -> Result<Json<Value>, Problem> {
+pub async fn list(State(app): State<Arc<App>>, caller: Caller) -> Result<Json<Value>, Problem> {
     let size = PageSize { items: MAX_AGENTS, bytes: app.config().max_page_bytes };
     let agents = app.storage().agents(size, None).await?.map(|page| page.items).unwrap_or_default();
     let profiles = app.storage().profiles().await?;
-    let agents = agents.into_iter().map(|agent| model(&agent.definition.name, agent.created_at.timestamp()));
+    let admitted = agents.into_iter().filter(|agent| agent.definition.access.admits(caller.standing()));
+    let agents = admitted.map(|agent| model(&agent.definition.name, agent.created_at.timestamp()));
     let profiles = profiles.profiles.keys().map(|name| model(name, 0));
     let data: Vec<Value> = std::iter::once(model(DEFAULT, 0)).chain(agents).chain(profiles).collect();
     Ok(Json(json!({"object": "list", "data": data})))
@@ -49,22 +50,24 @@ pub async fn list(State(app): State<Arc<App>>, _caller: Caller) -> Result<Json<V
 )]
 pub async fn read(
     State(app): State<Arc<App>>,
-    _caller: Caller,
+    caller: Caller,
     Path(name): Path<String>,
 ) -> Result<Json<Value>, Problem> {
-    model_named(&app, Some(&name)).await?;
+    model_named(&app, &caller, Some(&name)).await?;
     Ok(Json(model(&name, 0)))
 }
 
 /// Returns the agent or the profile of this name. The name of the deployment's own model stands for that. Fails for an unknown name.
-pub async fn model_named(app: &App, name: Option<&str>) -> Result<ModelTarget, Problem> {
+pub async fn model_named(app: &App, caller: &Caller, name: Option<&str>) -> Result<ModelTarget, Problem> {
     let Some(name) = name.filter(|name| *name != DEFAULT) else { return Ok(ModelTarget::default()) };
     let unknown = || Problem::model_not_found(name.chars().take(64).collect());
     if name.contains('\0') || name.len() > 256 {
         return Err(unknown());
     }
     let found = app.storage().agents_named(&[name.to_owned()]).await?;
-    if let Some(agent) = found.get(name) {
+    if let Some(agent) = found.get(name)
+        && app.storage().access_of_agent(agent.id).await?.admits(caller.standing())
+    {
         return Ok(ModelTarget { agent_id: Some(agent.id), profile: None });
     }
     if app.storage().profiles().await?.profiles.contains_key(name) {

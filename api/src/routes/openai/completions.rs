@@ -69,9 +69,10 @@ pub async fn create(
     let StartedCompletion { run, subscriber, id, after, until } = match OpenAiAction::of(body.turns()?)? {
         OpenAiAction::Ask(question) => ask(&app, &caller, &headers, body, question).await?,
         OpenAiAction::Answer { run_id, answers } => {
-            let Answered { run, subscriber, pauses_before, after, until } =
-                answer(&app, &caller, run_id, answers).await?;
-            StartedCompletion { run, subscriber, id: ResponseId { run_id, pauses_before }, after: Some(after), until }
+            let Answered { run, subscriber, pauses_before, after, .. } = answer(&app, &caller, run_id, answers).await?;
+            let id = ResponseId { run_id, pauses_before };
+            let until = completion_part(&app, &run, id, Some(after)).await?.until;
+            StartedCompletion { run, subscriber, id, after: Some(after), until }
         }
     };
     let detail = detail_of(&app, &run, query.stream_mode, false).await?;
@@ -111,7 +112,7 @@ async fn completion_part(
     id: ResponseId,
     after: Option<EventId>,
 ) -> Result<ResponsePart, Problem> {
-    let outline = if run.attempt == 0 { Outline::default() } else { Outline::read(app, run.id).await? };
+    let outline = Outline::read(app, run.id).await?;
     let detail = detail_of(app, run, None, false).await?;
     let view = ResponseView { detail, head: Arc::new(head_of(run, id)), after };
     let until = outline.pauses_of_client().into_iter().find(|pause| after.is_none_or(|after| *pause > after));

@@ -60,7 +60,7 @@ pub async fn posting(
     fields.options.check("the request").map_err(|error| Problem::invalid_body(error.to_string()))?;
     let metadata = json!({ REPEATED: fields.repeated });
     let mut options = checked_options(app, None, fields.client_tools, Some(metadata), None)?;
-    let ModelTarget { agent_id, profile } = model_named(app, fields.model.as_deref()).await?;
+    let ModelTarget { agent_id, profile } = model_named(app, caller, fields.model.as_deref()).await?;
     let mut instructions = question.instructions.clone();
     instructions.splice(0..0, fields.instructions);
     let (known, (parts, before, results)) = (question.after, question.into_parts());

@@ -8,6 +8,7 @@ use holdfast_shared::{
     agent::StreamMode,
     event_id::EventId,
     run::{Run, RunStatus},
+    tool::{ToolCall, ToolCallStatus},
 };
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -24,7 +25,7 @@ use crate::{
     },
     wire::{
         WireFold,
-        openai::{ResponseFold, ResponseHead, ResponseId, ResponseState, ResponseView},
+        openai::{ResponseFold, ResponseHead, ResponseId, ResponseState, ResponseView, call_id},
     },
 };
 
@@ -68,7 +69,15 @@ pub fn head_of(run: &Run, id: ResponseId) -> ResponseHead {
 }
 
 /// Returns the part of the run's log that a response shows. Fails if the run has paused less often.
-pub async fn part_of(app: &App, run: &Run, id: ResponseId, mode: Option<StreamMode>) -> Result<ResponsePart, Problem> {
+///
+/// A client whose last frame is after a pause has seen the run continue there, so the response does not end at it.
+pub async fn part_of(
+    app: &App,
+    run: &Run,
+    id: ResponseId,
+    mode: Option<StreamMode>,
+    seen: SeenFrames,
+) -> Result<ResponsePart, Problem> {
     let pauses = if run.attempt == 0 { Vec::new() } else { Outline::read(app, run.id).await?.pauses };
     let after = match id.pauses_before.checked_sub(1) {
         None => None,
@@ -76,7 +85,9 @@ pub async fn part_of(app: &App, run: &Run, id: ResponseId, mode: Option<StreamMo
     };
     let detail = detail_of(app, run, mode, false).await?;
     let head = Arc::new(head_of(run, id));
-    Ok(ResponsePart { view: ResponseView { detail, head, after }, until: pauses.get(id.pauses_before).copied() })
+    let is_next = |pause: &&EventId| !matches!(seen, SeenFrames::UpTo(seen) if **pause < seen.event);
+    let until = pauses.iter().skip(id.pauses_before).find(is_next).copied();
+    Ok(ResponsePart { view: ResponseView { detail, head, after }, until })
 }
 
 /// Returns the state of a response, as far as the log goes.
@@ -95,11 +106,24 @@ pub async fn state_of(app: &App, run: &Run, part: &ResponsePart) -> Result<Respo
     Ok(fold)
 }
 
+/// Returns the number of frames that the events up to this one have.
+pub async fn frames_up_to(app: &App, run: &Run, view: &ResponseView, last: EventId) -> Result<u64, Problem> {
+    let (mut fold, mut frames) = (ResponseFold::of_run(run.id), Vec::new());
+    let mut log = app.relay().pages(run.id, EventId::ORIGIN);
+    while let Some(events) = log.next().await? {
+        for event in events.iter().take_while(|event| event.id <= last) {
+            frames.clear();
+            fold.frame(view, &mut frames, event);
+        }
+    }
+    Ok(fold.frames())
+}
+
 /// Returns a response as a whole. Without its events, it has the text of the stored message.
 pub async fn whole(app: &App, caller: &Caller, run: &Run, id: ResponseId) -> Result<Value, Problem> {
     let _assembled = app.unread_answers().assemble(caller, app.config().max_page_bytes)?;
     let read = async {
-        let part = part_of(app, run, id, None).await?;
+        let part = part_of(app, run, id, None, SeenFrames::NONE).await?;
         Ok::<_, Problem>(state_of(app, run, &part).await?.response(&part.view))
     };
     match read.await {
@@ -141,6 +165,21 @@ pub async fn ended<F: WireFold>(stream: FoldStream<F>, subscriber: Subscriber, r
     Ok(())
 }
 
+/// Fails if the client would still owe the result of a call, because its run would wait for another request.
+async fn expect_all_results(app: &App, run: &Run, answered: &[String]) -> Result<(), Problem> {
+    let calls = app.storage().tool_calls(run.id).await?;
+    let is_owed = |call: &&ToolCall| call.status == ToolCallStatus::Client && !answered.contains(&call.call_id);
+    match calls.iter().find(is_owed) {
+        None => Ok(()),
+        Some(call) => {
+            let id = call_id(run.id, &call.call_id);
+            Err(Problem::invalid_body(format!(
+                "The request lacks the result of the call {id}; send all results at once."
+            )))
+        }
+    }
+}
+
 /// Gives a run the answers of a request, and follows it.
 pub async fn answer(
     app: &Arc<App>,
@@ -154,6 +193,7 @@ pub async fn answer(
     let pauses_before = outline.pauses_up_to(&questions).ok_or_else(|| Problem::run_not_waiting(run.id))?;
     // Order matters: the limit on streams refuses the request before the first answer.
     let permit = app.streams().open(caller)?;
+    expect_all_results(app, &run, &questions).await?;
     answer_questions(app, caller, &run, answers).await?;
     let subscriber = app.relay().open(&caller.owner, &run, EventId::ORIGIN, permit).await?;
     let subscriber = subscriber.ok_or_else(|| Problem::events_gone(run.id))?;

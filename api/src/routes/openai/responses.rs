@@ -17,7 +17,7 @@ use super::{
     conversations::{item_of_user, list_of},
     posting::{RequestFields, checked_metadata, posting},
     request::ResponseRequest,
-    respond::{Answered, ResponsePart, answer, ended, head_of, part_of, state_of, streamed, whole},
+    respond::{Answered, ResponsePart, answer, ended, frames_up_to, head_of, part_of, streamed, whole},
     turns::{OpenAiAction, Question},
 };
 use crate::{
@@ -113,9 +113,10 @@ async fn ask(
     let run = committed.run;
     let id = ResponseId::first_of(run.id);
     let subscriber = subscriber.ok_or_else(|| Problem::events_gone(run.id))?;
-    let part = part_of(app, &run, id, query.stream_mode).await?;
+    let seen = seen_frames(headers)?;
+    let part = part_of(app, &run, id, query.stream_mode, seen).await?;
     if streams {
-        return Ok(streamed(part, subscriber, seen_frames(headers)?));
+        return Ok(streamed(part, subscriber, seen));
     }
     let stream = FoldStream::new(part.view, ResponseFold::of_run(run.id)).until(part.until);
     ended(stream, subscriber, run.id).await?;
@@ -173,11 +174,11 @@ pub async fn read(
     if query.stream != Some(true) {
         return Ok(Json(whole(&app, &caller, &run, id).await?).into_response());
     }
-    let part = part_of(&app, &run, id, query.stream_mode).await?;
     let seen = match (last_frame(&headers, None)?, query.starting_after) {
         (Some(frame), _) => SeenFrames::UpTo(frame),
         (None, last) => SeenFrames::First(last.map_or(0, |last| last.saturating_add(1))),
     };
+    let part = part_of(&app, &run, id, query.stream_mode, seen).await?;
     if let SeenFrames::First(frames @ 1..) = seen {
         expect_countable(&app, &run, &part, frames).await?;
     }
@@ -193,9 +194,7 @@ async fn expect_countable(app: &App, run: &Run, part: &ResponsePart, seen: u64) 
     if part.view.after.is_some_and(|pause| first <= pause) {
         return Ok(());
     }
-    let kept = ResponsePart { view: part.view.clone(), until: Some(first) };
-    // The state has the frame that ends a response at a pause too.
-    let frames = state_of(app, run, &kept).await?.frames().saturating_sub(1);
+    let frames = frames_up_to(app, run, &part.view, first).await?;
     if seen <= frames { Ok(()) } else { Err(Problem::response_taken_over(frames.saturating_sub(1))) }
 }
 

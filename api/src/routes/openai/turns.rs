@@ -166,6 +166,15 @@ impl Question {
         if before.is_empty() && results.is_empty() {
             return Ok(None);
         }
+        let parts = before.iter().flat_map(|turn| match turn {
+            RequestTurn::User(parts) => parts.as_slice(),
+            _ => &[],
+        });
+        let (files, most) =
+            (parts.filter(|part| matches!(part, UiPart::File { .. })).count(), app.files().max_attachments);
+        if files > most {
+            return Err(Problem::too_many_attachments(most));
+        }
         let (mut history, mut calls, mut found) = (GivenHistory::default(), HashMap::new(), Vec::new());
         for turn in before {
             let (role, content) = match turn {

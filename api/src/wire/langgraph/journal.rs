@@ -21,7 +21,7 @@ const BLOCK: usize = 128;
 #[derive(Debug, Clone)]
 struct JournalEntry {
     event: EventId,
-    change: MessageChange,
+    change: Arc<MessageChange>,
 }
 
 /// A change of the messages, or of the questions that wait for the client.
@@ -39,7 +39,7 @@ pub enum MessageChange {
 
 impl Journal {
     pub fn push(&mut self, event: EventId, change: MessageChange) {
-        self.open.push(JournalEntry { event, change });
+        self.open.push(JournalEntry { event, change: Arc::new(change) });
         if self.open.len() == BLOCK {
             self.sealed.push(Arc::new(std::mem::take(&mut self.open)));
         }
@@ -57,7 +57,7 @@ impl Journal {
 
     fn changes(&self) -> impl Iterator<Item = &MessageChange> {
         let sealed = self.sealed.iter().flat_map(|block| block.iter());
-        sealed.chain(&self.open).map(|entry| &entry.change)
+        sealed.chain(&self.open).map(|entry| entry.change.as_ref())
     }
 
     /// Returns the messages of the answer with this id so far.

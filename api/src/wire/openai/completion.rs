@@ -183,6 +183,10 @@ impl WireFold for CompletionFold {
         if event.kind() == EventKind::AttemptStarted && self.has_text && view.detail != Detail::Messages {
             send(view, &mut sender, json!({"content": "\n\n"}), None);
         }
+        // Calls of an earlier attempt are asked for once more, or never.
+        if event.kind() == EventKind::AttemptStarted {
+            self.calls = Arc::default();
+        }
         self.push(view, &mut sender, event);
         self.counts = sender.counts;
     }

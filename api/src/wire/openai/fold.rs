@@ -78,7 +78,7 @@ impl ResponseFold {
         self.usage
     }
 
-    pub fn items(&self) -> &[OutputItem] {
+    pub fn items(&self) -> impl Iterator<Item = &OutputItem> {
         self.output.items()
     }
 

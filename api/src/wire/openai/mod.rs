@@ -14,6 +14,8 @@ mod sender;
 
 pub use completion::{CompletionFold, CompletionHead, CompletionView, completion_usage};
 pub use fold::{ResponseFold, ResponseView};
-pub use ids::{ResponseId, conversation_id, parse_approval_id, parse_call_id, parse_conversation_id, run_of_item};
+pub use ids::{
+    ResponseId, call_id, conversation_id, parse_approval_id, parse_call_id, parse_conversation_id, run_of_item,
+};
 pub use item::{ItemBody, OutputItem};
 pub use response::{ResponseHead, ResponseState};

@@ -17,7 +17,7 @@ use crate::wire::answer_text::AnswerText;
 #[derive(Debug, Clone)]
 pub struct ResponseOutput {
     run_id: Uuid,
-    items: Arc<Vec<OutputItem>>,
+    items: Arc<Vec<Arc<OutputItem>>>,
     next_index: u32,
 }
 
@@ -46,15 +46,15 @@ impl ResponseOutput {
     }
 
     /// Returns the items.
-    pub fn items(&self) -> &[OutputItem] {
-        &self.items
+    pub fn items(&self) -> impl Iterator<Item = &OutputItem> {
+        self.items.iter().map(AsRef::as_ref)
     }
 
     /// Drops what events after `base` have brought.
     pub fn drop_after(&mut self, base: EventId) {
         let items = Arc::make_mut(&mut self.items);
         items.retain(|item| item.since <= base);
-        items.iter_mut().for_each(|item| item.body.text_mut().supersede_after(base));
+        items.iter_mut().for_each(|item| Arc::make_mut(item).body.text_mut().supersede_after(base));
     }
 
     /// Continues the text of the answer.
@@ -98,7 +98,7 @@ impl ResponseOutput {
     /// Continues the arguments of a call.
     pub fn arguments(&mut self, sender: &mut FrameSender<'_>, event: EventId, call_id: &str, delta: &str) {
         let Some(at) = self.open_call(call_id).filter(|_| !delta.is_empty()) else { return };
-        let item = &mut Arc::make_mut(&mut self.items)[at];
+        let item = self.item_mut(at);
         item.body.text_mut().push(event, delta);
         sender.send(&format!("response.{}.delta", arguments_of(&item.body)), &fields_of_delta(item, delta));
     }
@@ -109,7 +109,7 @@ impl ResponseOutput {
         if self.items[at].body.call().is_some_and(|call| call.arguments.is_empty()) {
             self.arguments(sender, event, call_id, &input);
         }
-        let item = &mut Arc::make_mut(&mut self.items)[at];
+        let item = self.item_mut(at);
         let CallBody { name, arguments, .. } = item.body.call().expect("the item is a call");
         let fields =
             json!({"item_id": item.id, "output_index": item.index, "name": name, "arguments": arguments.to_text()});
@@ -124,7 +124,7 @@ impl ResponseOutput {
     /// Ends a call that the server has executed.
     pub fn end_call(&mut self, sender: &mut FrameSender<'_>, call_id: &str, result: Result<String, String>) {
         let Some(at) = self.open_call(call_id) else { return };
-        let item = &mut Arc::make_mut(&mut self.items)[at];
+        let item = self.item_mut(at);
         let ItemBody::McpCall { output, error, .. } = &mut item.body else { return };
         let (state, kind) = match result {
             Ok(text) => {
@@ -192,28 +192,35 @@ impl ResponseOutput {
             OutputItem { index: self.next_index, since, id: body.id(self.run_id, since), state: ItemState::Open, body };
         self.next_index += 1;
         let items = Arc::make_mut(&mut self.items);
-        items.push(item);
+        items.push(Arc::new(item));
         let item = &items[items.len() - 1];
         sender.send("response.output_item.added", &json!({"output_index": item.index, "item": item.json(self.run_id)}));
         item
     }
 
     fn end(&mut self, sender: &mut FrameSender<'_>, at: usize, state: ItemState) {
-        let item = &mut Arc::make_mut(&mut self.items)[at];
+        let run_id = self.run_id;
+        let item = self.item_mut(at);
         item.state = state;
-        sender.send("response.output_item.done", &json!({"output_index": item.index, "item": item.json(self.run_id)}));
+        sender.send("response.output_item.done", &json!({"output_index": item.index, "item": item.json(run_id)}));
     }
 
     fn grow(&mut self, sender: &mut FrameSender<'_>, event: EventId, kind: &str, delta: &str) {
-        let Some(item) = Arc::make_mut(&mut self.items).last_mut() else { return };
+        let Some(at) = self.items.len().checked_sub(1) else { return };
+        let item = self.item_mut(at);
         item.body.text_mut().push(event, delta);
         sender.send(kind, &fields_of_delta(item, delta));
+    }
+
+    /// Returns an item for a change. Only this one is copied if another state shares it.
+    fn item_mut(&mut self, at: usize) -> &mut OutputItem {
+        Arc::make_mut(&mut Arc::make_mut(&mut self.items)[at])
     }
 
     /// Returns the text or the reasoning that is open, which is the newest item.
     fn open_text(&self) -> Option<&OutputItem> {
         let is_text = |item: &&OutputItem| matches!(item.body, ItemBody::Message(_) | ItemBody::Reasoning(_));
-        self.items.last().filter(|item| item.state == ItemState::Open).filter(is_text)
+        self.items.last().map(AsRef::as_ref).filter(|item| item.state == ItemState::Open).filter(is_text)
     }
 
     fn open_call(&self, call_id: &str) -> Option<usize> {

@@ -47,10 +47,18 @@ statements! {
         update chat_conversations
         set deleted_at = {now}
         where id in (
-            select id
-            from chat_conversations
-            where expires and deleted_at is null and activity_at < {before:$1}
-            order by activity_at
+            select c.id
+            from chat_conversations c
+            where c.expires
+              and c.deleted_at is null
+              and c.activity_at < {before:$1}
+              and not exists (
+                  select 1
+                  from agent_runs r
+                  where r.conversation_id = c.id
+                    and r.status in ('queued', 'running', 'waiting')
+              )
+            order by c.activity_at
             limit $2
             {skip locked}
         )

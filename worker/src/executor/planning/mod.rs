@@ -175,7 +175,9 @@ impl Attempt<'_> {
     pub fn answer_form(&self) -> AnswerForm {
         match self.planner.as_ref().map(|planner| planner.role) {
             Some(ModelRole::Reviewer) => AnswerForm::Verdict,
-            _ => self.memory.format.clone().map_or(AnswerForm::Text, AnswerForm::Json),
+            // The steps of a plan have forms of their own.
+            Some(_) => AnswerForm::Text,
+            None => self.memory.format.clone().map_or(AnswerForm::Text, AnswerForm::Json),
         }
     }
 
