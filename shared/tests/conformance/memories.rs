@@ -72,9 +72,12 @@ async fn all(backends: &TestBackends, owner: &str) -> Vec<StoredMemory> {
     backends.storage.memories(owner, None, PageSize::ALL, None).await.unwrap().unwrap().items
 }
 
+/// Returns the texts in the order of letters, because two memories may be of the same millisecond.
 async fn recalled(backends: &TestBackends, owner: &str, agent: &str) -> Vec<String> {
     let found = backends.storage.recallable(owner, agent, 10).await.unwrap();
-    found.into_iter().map(|memory| memory.text).collect()
+    let mut texts: Vec<String> = found.into_iter().map(|memory| memory.text).collect();
+    texts.sort_unstable();
+    texts
 }
 
 async fn a_call_writes_one_memory_also_if_it_was_deleted_meanwhile(backends: TestBackends) {
@@ -94,7 +97,7 @@ async fn an_agent_recalls_its_own_memories_and_those_for_all_agents(backends: Te
     let claim = executing(&backends, "ann").await;
     let own = stored(&backends, &claim, "c1", new_memory("own")).await;
     stored(&backends, &claim, "c2", NewMemory { scope: MemoryScope::User, ..new_memory("shared") }).await;
-    assert_eq!(recalled(&backends, "ann", "a").await, ["shared", "own"]);
+    assert_eq!(recalled(&backends, "ann", "a").await, ["own", "shared"]);
     assert_eq!(recalled(&backends, "ann", "b").await, ["shared"]);
     assert!(recalled(&backends, "bob", "a").await.is_empty());
     let storage = &backends.storage;
