@@ -27,6 +27,8 @@ in_either_mode!(
     errors_have_the_form_of_the_protocol,
     responses_of_others_do_not_exist,
     a_request_has_the_results_of_all_calls,
+    a_repeated_answer_gets_the_same_response,
+    a_continued_conversation_takes_messages_of_the_user_only,
     a_cursor_beyond_the_end_gets_the_end,
     the_client_for_node_streams_and_answers,
     the_client_for_python_streams_and_answers,
@@ -391,6 +393,37 @@ async fn a_request_has_the_results_of_all_calls(mut deployment: Deployment) {
     assert!(status == 400 && message.contains(calls[1]["call_id"].as_str().unwrap()), "{problem}");
     let second = created(&client, &json!({"input": [output(0), output(1)]})).await;
     assert_eq!(second["status"], "completed");
+}
+
+async fn a_repeated_answer_gets_the_same_response(mut deployment: Deployment) {
+    let client = deployment.client();
+    let asks = "[clienttool=One?] [clienttool=Two?] [tokens=2] x";
+    let first = created(&client, &json!({"input": asks, "tools": functions()})).await;
+    let output_for = |response: &Value| {
+        let asked = response["output"].as_array().unwrap().last().unwrap();
+        assert_eq!(asked["type"], "function_call", "{response}");
+        json!({"input": [{"type": "function_call_output", "call_id": asked["call_id"], "output": "teal"}]})
+    };
+    let answer = output_for(&first);
+    let second = created(&client, &answer).await;
+    assert_eq!(created(&client, &answer).await, second, "while the run waits for the next result");
+    let third = created(&client, &output_for(&second)).await;
+    assert_eq!((created(&client, &answer).await, &third["status"]), (second, &json!("completed")));
+}
+
+async fn a_continued_conversation_takes_messages_of_the_user_only(mut deployment: Deployment) {
+    let client = deployment.client();
+    let first = created(&client, &json!({"input": "[tokens=2] a question of several words"})).await;
+    let user = |text: &str| json!({"role": "user", "content": text});
+    let continued = |input: Value| json!({"input": input, "previous_response_id": first["id"]});
+    let second = created(&client, &continued(json!([user("[tokens=1] one"), user("two")]))).await;
+    let read = second["usage"]["input_tokens"].as_u64().unwrap();
+    assert!(read > 8, "the model reads the conversation before both texts: {second}");
+    let result = json!({"type": "function_call_output", "call_id": "call_1", "output": "x"});
+    for input in [json!([result, user("x")]), json!([{"role": "assistant", "content": "x"}, user("x")])] {
+        let (status, problem) = call(create(&client, &continued(input))).await;
+        assert_eq!((status, &problem["error"]["code"]), (400, &json!("invalid_body")), "{problem}");
+    }
 }
 
 async fn a_cursor_beyond_the_end_gets_the_end(mut deployment: Deployment) {

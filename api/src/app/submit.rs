@@ -30,7 +30,10 @@ impl App {
         self.anonymous_limits.admit(caller).await?;
         self.anonymous_activity.note_write(caller).await?;
         self.expect_access_to(caller, &new.target).await?;
-        if let Some(content) = new.input.content() {
+        // The worker decides for the models of a profile.
+        if let Some(content) = new.input.content()
+            && new.options.overrides.profile.is_none()
+        {
             self.expect_taken(caller, &new.target, content).await?;
         }
         self.compile_client_tools(caller, &new.options.client_tools).await?;

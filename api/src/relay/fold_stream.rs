@@ -51,9 +51,11 @@ impl<F: WireFold> FoldStream<F> {
         Self { seen, ..self }
     }
 
-    /// Ends the stream at a pause that the run has passed.
+    /// Ends the stream at a pause that the run has passed. A client whose last frame is after it has seen the run continue there,
+    /// so it comes after `after`.
     pub fn until(self, pause: Option<EventId>) -> Self {
-        Self { until: pause, ..self }
+        let is_ahead = |pause: &EventId| !matches!(self.seen, SeenFrames::UpTo(seen) if seen.event > *pause);
+        Self { until: pause.filter(is_ahead), ..self }
     }
 
     /// Returns whether the client gets all frames of these events, and the same as others with its view.

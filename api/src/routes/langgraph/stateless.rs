@@ -212,8 +212,14 @@ async fn wanted(app: &App, caller: &Caller, body: &CancelRequest) -> Result<Vec<
     let (size, mut ids) = (page_size(app, None)?, Vec::new());
     for status in statuses {
         let filter = RunFilter { conversation_id: None, status: Some(*status) };
-        let page = app.storage().runs(&caller.owner, filter, size, None).await?;
-        ids.extend(page.into_iter().flat_map(|page| page.items).map(|run| run.id));
+        let mut cursor: Option<String> = None;
+        while let Some(page) = app.storage().runs(&caller.owner, filter, size, cursor.as_deref()).await? {
+            ids.extend(page.items.iter().map(|run| run.id));
+            cursor = page.next;
+            if cursor.is_none() {
+                break;
+            }
+        }
     }
     Ok(ids)
 }

@@ -35,7 +35,7 @@ pub async fn list(State(app): State<Arc<App>>, caller: Caller) -> Result<Json<Va
     let profiles = app.storage().profiles().await?;
     let admitted = agents.into_iter().filter(|agent| agent.definition.access.admits(caller.standing()));
     let agents = admitted.map(|agent| model(&agent.definition.name, agent.created_at.timestamp()));
-    let profiles = profiles.profiles.keys().map(|name| model(name, 0));
+    let profiles = profiles.profiles.keys().filter(|_| may_choose_profiles(&caller)).map(|name| model(name, 0));
     let data: Vec<Value> = std::iter::once(model(DEFAULT, 0)).chain(agents).chain(profiles).collect();
     Ok(Json(json!({"object": "list", "data": data})))
 }
@@ -70,7 +70,7 @@ pub async fn model_named(app: &App, caller: &Caller, name: Option<&str>) -> Resu
     {
         return Ok(ModelTarget { agent_id: Some(agent.id), profile: None });
     }
-    if app.storage().profiles().await?.profiles.contains_key(name) {
+    if may_choose_profiles(caller) && app.storage().profiles().await?.profiles.contains_key(name) {
         return Ok(ModelTarget { agent_id: None, profile: Some(name.to_owned()) });
     }
     match app.own_model_name().await? {
@@ -79,6 +79,11 @@ pub async fn model_named(app: &App, caller: &Caller, name: Option<&str>) -> Resu
         }
         _ => Err(unknown()),
     }
+}
+
+/// Anonymous users have the models that the operator has chosen for them.
+fn may_choose_profiles(caller: &Caller) -> bool {
+    !caller.standing().is_anonymous
 }
 
 fn model(name: &str, created: i64) -> Value {

@@ -16,13 +16,13 @@ use super::{
     catalog::DEFAULT,
     completion_request::CompletionBody,
     posting::{RequestFields, checked_metadata, posting},
-    respond::{Answered, ResponsePart, answer, ended, head_of, state_of},
+    respond::{Answered, ResponsePart, answer, ended, head_of, seen_frames, state_of},
     turns::{OpenAiAction, Question},
 };
 use crate::{
     app::App,
     auth::Caller,
-    extract::{JsonBody, Query},
+    extract::{self, JsonBody, Query},
     problem::Problem,
     relay::{FoldStream, Subscriber},
     routes::{
@@ -47,7 +47,8 @@ struct StartedCompletion {
 
 /// Complete a conversation. The messages are the history; `metadata.conversation_id` names a conversation of this server instead.
 #[utoipa::path(post, path = "/openai/v1/chat/completions", operation_id = "create_completion", tag = "openai", request_body = CompletionBody,
-    params(WireQuery, ("Idempotency-Key" = Option<String>, Header, description = "Up to 255 characters: the same key and request give the same completion.")),
+    params(WireQuery, ("Idempotency-Key" = Option<String>, Header, description = "Up to 255 characters: the same key and request give the same completion."),
+        ("Last-Event-ID" = Option<String>, Header, description = "The id of the last frame that the client has, for a repeated request.")),
     responses(
         (status = 200, description = "The completion, or with `stream` its chunks.", content((Object = "application/json"), (String = "text/event-stream"))),
         (status = 400, body = Object, description = "invalid_body, empty_content, content_too_long, unsupported_part, too_many_attachments, invalid_client_tool, invalid_metadata"),
@@ -78,7 +79,7 @@ pub async fn create(
     let detail = detail_of(&app, &run, query.stream_mode, false).await?;
     let head = Arc::new(CompletionHead { run_id: run.id, created_at: run.created_at.timestamp(), model });
     let view = CompletionView { detail, head: Arc::clone(&head), after, has_usage };
-    let stream = FoldStream::new(view, CompletionFold::new()).until(until);
+    let stream = FoldStream::new(view, CompletionFold::new()).after(seen_frames(&headers, None)?).until(until);
     if streams {
         return Ok(event_stream(run.id, Body::from_stream(subscriber.into_frames(Vec::new(), stream))));
     }
@@ -124,7 +125,7 @@ fn fields_of(body: CompletionBody) -> Result<RequestFields, Problem> {
     let metadata = checked_metadata(body.metadata)?;
     let conversation = metadata.get("conversation_id").and_then(Value::as_str).map(|id| {
         let label: String = id.chars().take(64).collect();
-        let plain = || uuid::Uuid::try_parse(id).ok();
+        let plain = || extract::id(id).ok();
         parse_conversation_id(id).or_else(plain).ok_or_else(|| Problem::conversation_not_found(label))
     });
     let conversation = conversation.transpose()?;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use axum::http::HeaderMap;
 use holdfast_shared::{
+    agent::ModelOptions,
     message::Role,
     overrides::{JsonFormat, RunOverrides},
     run::Run,
@@ -19,11 +20,11 @@ use super::{
     turns::Question,
 };
 use crate::{
-    app::{App, Posting, fingerprint},
+    app::{App, Posting, conversation_label, fingerprint},
     auth::Caller,
     extract::idempotency_key,
     problem::Problem,
-    routes::{checked_options, history_size, thread::content_of},
+    routes::{checked_options, history_size},
 };
 
 /// Most texts in the metadata of a request, and most characters of each.
@@ -34,7 +35,7 @@ pub struct RequestFields {
     pub model: Option<String>,
     pub instructions: Option<String>,
     pub client_tools: Vec<ClientTool>,
-    pub options: holdfast_shared::agent::ModelOptions,
+    pub options: ModelOptions,
     pub format: Option<JsonFormat>,
     /// The fields that the response repeats.
     pub repeated: Map<String, Value>,
@@ -61,12 +62,12 @@ pub async fn posting(
     let metadata = json!({ REPEATED: fields.repeated });
     let mut options = checked_options(app, None, fields.client_tools, Some(metadata), None)?;
     let ModelTarget { agent_id, profile } = model_named(app, caller, fields.model.as_deref()).await?;
-    let mut instructions = question.instructions.clone();
-    instructions.splice(0..0, fields.instructions);
-    let (known, (parts, before, results)) = (question.after, question.into_parts());
-    let content = content_of(app, caller, parts).await?;
-    let history = Question::history(app, caller, before, results).await?;
+    let is_continued = fields.conversation.is_some() || fields.after.is_some();
+    let question = if is_continued { question.in_conversation()? } else { question };
+    let instructions: Vec<String> = fields.instructions.into_iter().chain(question.instructions.clone()).collect();
     let instructions = (!instructions.is_empty()).then(|| instructions.join("\n\n"));
+    let known = question.after;
+    let (content, history) = question.content(app, caller).await?;
     let format = fields.format;
     options.overrides = RunOverrides { instructions, profile, options: fields.options, format, history };
     check_overrides(app, &options)?;
@@ -76,7 +77,7 @@ pub async fn posting(
         (None, Some(run_id)) => continued(app, caller, run_id).await?,
         (None, None) => (Target::New { agent_id }, None),
     };
-    let target_name = crate::app::conversation_label(&target);
+    let target_name = conversation_label(&target);
     let key = idempotency_key(headers, &["openai", &target_name, &fingerprint(&content)], &options)?;
     let input = match replace_from {
         Some(replace_from) => MessageInput::Edit { content, replace_from },

@@ -2,7 +2,11 @@
 
 use std::sync::Arc;
 
-use axum::{body::Body, http::StatusCode, response::Response};
+use axum::{
+    body::Body,
+    http::{HeaderMap, StatusCode},
+    response::Response,
+};
 use futures::StreamExt;
 use holdfast_shared::{
     agent::StreamMode,
@@ -21,7 +25,7 @@ use crate::{
     relay::{FoldStream, SeenFrames, Subscriber},
     routes::{
         events::{detail_of, event_stream},
-        thread::{Outline, PartAnswer, answer_questions},
+        thread::{Outline, PartAnswer, answer_questions, last_frame},
     },
     wire::{
         WireFold,
@@ -69,15 +73,7 @@ pub fn head_of(run: &Run, id: ResponseId) -> ResponseHead {
 }
 
 /// Returns the part of the run's log that a response shows. Fails if the run has paused less often.
-///
-/// A client whose last frame is after a pause has seen the run continue there, so the response does not end at it.
-pub async fn part_of(
-    app: &App,
-    run: &Run,
-    id: ResponseId,
-    mode: Option<StreamMode>,
-    seen: SeenFrames,
-) -> Result<ResponsePart, Problem> {
+pub async fn part_of(app: &App, run: &Run, id: ResponseId, mode: Option<StreamMode>) -> Result<ResponsePart, Problem> {
     let pauses = if run.attempt == 0 { Vec::new() } else { Outline::read(app, run.id).await?.pauses };
     let after = match id.pauses_before.checked_sub(1) {
         None => None,
@@ -85,9 +81,7 @@ pub async fn part_of(
     };
     let detail = detail_of(app, run, mode, false).await?;
     let head = Arc::new(head_of(run, id));
-    let is_next = |pause: &&EventId| !matches!(seen, SeenFrames::UpTo(seen) if **pause < seen.event);
-    let until = pauses.iter().skip(id.pauses_before).find(is_next).copied();
-    Ok(ResponsePart { view: ResponseView { detail, head, after }, until })
+    Ok(ResponsePart { view: ResponseView { detail, head, after }, until: pauses.get(id.pauses_before).copied() })
 }
 
 /// Returns the state of a response, as far as the log goes.
@@ -103,7 +97,8 @@ pub async fn state_of(app: &App, run: &Run, part: &ResponsePart) -> Result<Respo
             }
         }
     }
-    Ok(fold)
+    // A run that has one of two answers waits without a pause of its own.
+    Ok(if run.status == RunStatus::Waiting { fold.paused(&part.view) } else { fold })
 }
 
 /// Returns the number of frames that the events up to this one have.
@@ -123,7 +118,7 @@ pub async fn frames_up_to(app: &App, run: &Run, view: &ResponseView, last: Event
 pub async fn whole(app: &App, caller: &Caller, run: &Run, id: ResponseId) -> Result<Value, Problem> {
     let _assembled = app.unread_answers().assemble(caller, app.config().max_page_bytes)?;
     let read = async {
-        let part = part_of(app, run, id, None, SeenFrames::NONE).await?;
+        let part = part_of(app, run, id, None).await?;
         Ok::<_, Problem>(state_of(app, run, &part).await?.response(&part.view))
     };
     match read.await {
@@ -148,6 +143,12 @@ async fn stored(app: &App, caller: &Caller, run: &Run, id: ResponseId) -> Result
     Ok(head_of(&run, id).json(&state, vec![message], run.usage, ended_at))
 }
 
+/// Returns the frames that a client has: those up to the one in `Last-Event-ID`, else those up to a number.
+pub fn seen_frames(headers: &HeaderMap, last: Option<u64>) -> Result<SeenFrames, Problem> {
+    let count = SeenFrames::First(last.map_or(0, |last| last.saturating_add(1)));
+    Ok(last_frame(headers, None)?.map_or(count, SeenFrames::UpTo))
+}
+
 /// Returns the stream of a response.
 pub fn streamed(part: ResponsePart, subscriber: Subscriber, seen: SeenFrames) -> Response {
     let run_id = part.view.head.id.run_id;
@@ -165,10 +166,14 @@ pub async fn ended<F: WireFold>(stream: FoldStream<F>, subscriber: Subscriber, r
     Ok(())
 }
 
-/// Fails if the client would still owe the result of a call, because its run would wait for another request.
-async fn expect_all_results(app: &App, run: &Run, answered: &[String]) -> Result<(), Problem> {
+/// Fails if the client would still owe the result of one of these calls, because its run would wait for another request.
+async fn expect_all_results(app: &App, run: &Run, asked: &[&str], answered: &[String]) -> Result<(), Problem> {
     let calls = app.storage().tool_calls(run.id).await?;
-    let is_owed = |call: &&ToolCall| call.status == ToolCallStatus::Client && !answered.contains(&call.call_id);
+    let is_owed = |call: &&ToolCall| {
+        call.status == ToolCallStatus::Client
+            && asked.contains(&call.call_id.as_str())
+            && !answered.contains(&call.call_id)
+    };
     match calls.iter().find(is_owed) {
         None => Ok(()),
         Some(call) => {
@@ -193,7 +198,7 @@ pub async fn answer(
     let pauses_before = outline.pauses_up_to(&questions).ok_or_else(|| Problem::run_not_waiting(run.id))?;
     // Order matters: the limit on streams refuses the request before the first answer.
     let permit = app.streams().open(caller)?;
-    expect_all_results(app, &run, &questions).await?;
+    expect_all_results(app, &run, &outline.calls_at(pauses_before), &questions).await?;
     answer_questions(app, caller, &run, answers).await?;
     let subscriber = app.relay().open(&caller.owner, &run, EventId::ORIGIN, permit).await?;
     let subscriber = subscriber.ok_or_else(|| Problem::events_gone(run.id))?;

@@ -17,7 +17,7 @@ use super::{
     conversations::{item_of_user, list_of},
     posting::{RequestFields, checked_metadata, posting},
     request::ResponseRequest,
-    respond::{Answered, ResponsePart, answer, ended, frames_up_to, head_of, part_of, streamed, whole},
+    respond::{Answered, ResponsePart, answer, ended, frames_up_to, head_of, part_of, seen_frames, streamed, whole},
     turns::{OpenAiAction, Question},
 };
 use crate::{
@@ -26,12 +26,7 @@ use crate::{
     extract::{JsonBody, Query},
     problem::Problem,
     relay::{FoldStream, SeenFrames},
-    routes::{
-        WireQuery,
-        events::detail_of,
-        history_size,
-        thread::{Outline, last_frame},
-    },
+    routes::{WireQuery, events::detail_of, history_size, thread::Outline},
     wire::openai::{ResponseFold, ResponseId, ResponseState, ResponseView, parse_conversation_id},
 };
 
@@ -52,7 +47,8 @@ pub struct ResponseQuery {
 
 /// Create a response: post a message, or answer the calls and the approvals of an earlier response.
 #[utoipa::path(post, path = "/openai/v1/responses", operation_id = "create_response", tag = "openai", request_body = ResponseRequest,
-    params(WireQuery, ("Idempotency-Key" = Option<String>, Header, description = "Up to 255 characters: the same key and request give the same response.")),
+    params(WireQuery, ("Idempotency-Key" = Option<String>, Header, description = "Up to 255 characters: the same key and request give the same response."),
+        ("Last-Event-ID" = Option<String>, Header, description = "The id of the last frame that the client has, for a repeated request.")),
     responses(
         (status = 200, description = "The response, or with `stream` its events.", content((Object = "application/json"), (String = "text/event-stream"))),
         (status = 400, body = Object, description = "invalid_body, empty_content, content_too_long, unsupported_part, too_many_attachments, invalid_client_tool, invalid_metadata"),
@@ -81,7 +77,7 @@ pub async fn create(
             let view = ResponseView { detail, head: Arc::new(head_of(&run, id)), after: Some(after) };
             let part = ResponsePart { view, until };
             if body.stream == Some(true) {
-                return Ok(streamed(part, subscriber, seen_frames(&headers)?));
+                return Ok(streamed(part, subscriber, seen_frames(&headers, None)?));
             }
             if body.background != Some(true) {
                 let stream = FoldStream::new(part.view, ResponseFold::of_run(run_id)).until(part.until);
@@ -113,10 +109,9 @@ async fn ask(
     let run = committed.run;
     let id = ResponseId::first_of(run.id);
     let subscriber = subscriber.ok_or_else(|| Problem::events_gone(run.id))?;
-    let seen = seen_frames(headers)?;
-    let part = part_of(app, &run, id, query.stream_mode, seen).await?;
+    let part = part_of(app, &run, id, query.stream_mode).await?;
     if streams {
-        return Ok(streamed(part, subscriber, seen));
+        return Ok(streamed(part, subscriber, seen_frames(headers, None)?));
     }
     let stream = FoldStream::new(part.view, ResponseFold::of_run(run.id)).until(part.until);
     ended(stream, subscriber, run.id).await?;
@@ -174,11 +169,8 @@ pub async fn read(
     if query.stream != Some(true) {
         return Ok(Json(whole(&app, &caller, &run, id).await?).into_response());
     }
-    let seen = match (last_frame(&headers, None)?, query.starting_after) {
-        (Some(frame), _) => SeenFrames::UpTo(frame),
-        (None, last) => SeenFrames::First(last.map_or(0, |last| last.saturating_add(1))),
-    };
-    let part = part_of(&app, &run, id, query.stream_mode, seen).await?;
+    let seen = seen_frames(&headers, query.starting_after)?;
+    let part = part_of(&app, &run, id, query.stream_mode).await?;
     if let SeenFrames::First(frames @ 1..) = seen {
         expect_countable(&app, &run, &part, frames).await?;
     }
@@ -241,7 +233,9 @@ pub async fn delete(
     Path(id): Path<String>,
 ) -> Result<Json<Value>, Problem> {
     let (run, id) = find(&app, &caller, &id).await?;
-    let history = app.storage().history(&caller.owner, run.conversation_id, history_size(&app)).await?;
+    let size = history_size(&app);
+    let _assembled = app.unread_answers().assemble(&caller, size.bytes)?;
+    let history = app.storage().history(&caller.owner, run.conversation_id, size).await?;
     let is_other = |message: Uuid| message != run.input_message_id && message != run.output_message_id;
     if history.iter().any(|history| is_other(history.message.id)) {
         return Err(Problem::response_in_conversation());
@@ -261,15 +255,12 @@ pub async fn input_items(
     Path(id): Path<String>,
 ) -> Result<Json<Value>, Problem> {
     let (run, _) = find(&app, &caller, &id).await?;
-    let history = app.storage().history(&caller.owner, run.conversation_id, history_size(&app)).await?;
+    let size = history_size(&app);
+    let _assembled = app.unread_answers().assemble(&caller, size.bytes)?;
+    let history = app.storage().history(&caller.owner, run.conversation_id, size).await?;
     let asked = history.into_iter().map(|history| history.message).find(|message| message.id == run.input_message_id);
     let items: Vec<Value> = asked.iter().map(item_of_user).collect();
     Ok(Json(list_of(items, false)))
-}
-
-/// Returns the frames that the client of a repeated request has.
-fn seen_frames(headers: &HeaderMap) -> Result<SeenFrames, Problem> {
-    Ok(last_frame(headers, None)?.map_or(SeenFrames::NONE, SeenFrames::UpTo))
 }
 
 /// Returns the run of a response.

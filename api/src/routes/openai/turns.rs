@@ -1,8 +1,9 @@
 //! The turns of a request, whichever of the two APIs it speaks, and the action that they ask for.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, sync::Arc};
 
 use holdfast_shared::{
+    file::UserContent,
     message::Role,
     overrides::{GivenHistory, GivenMessage},
     storage::{ClientResult, EarlierResult},
@@ -92,8 +93,13 @@ impl OpenAiAction {
         });
         let known = turns.iter().rposition(|turn| turn.run_id().is_some());
         let after = known.and_then(|at| turns[at].run_id());
+        // A result after that turn is one that this server does not have.
+        let continues = |rest: &[RequestTurn]| {
+            let is_asked = rest.iter().any(|turn| matches!(turn, RequestTurn::User(_)));
+            is_asked && !rest.iter().any(|turn| matches!(turn, RequestTurn::Result { .. }))
+        };
         if let Some(at) = known
-            && turns[at + 1..].iter().any(|turn| matches!(turn, RequestTurn::User(_)))
+            && continues(&turns[at + 1..])
         {
             // The server has everything up to that turn.
             turns.drain(..=at);
@@ -156,9 +162,33 @@ impl RequestTurn {
 }
 
 impl Question {
-    /// Returns the turns that this server does not have, as a run's history; `None` without any.
-    pub async fn history(
-        app: &std::sync::Arc<App>,
+    /// Returns the message with all texts of the user, for a conversation that the request names. Fails if other turns are among
+    /// them, because the history is the conversation's.
+    pub fn in_conversation(self) -> Result<Self, Problem> {
+        let Self { parts, instructions, after, before, results } = self;
+        if !results.is_empty() || before.iter().any(|turn| !matches!(turn, RequestTurn::User(_))) {
+            return Err(Problem::invalid_body(
+                "With a conversation or previous_response_id, a request has either messages of the user, or the results and approvals that the response waits for.",
+            ));
+        }
+        let earlier = before.into_iter().filter_map(RequestTurn::into_parts).flatten();
+        let parts = earlier.chain(parts).collect();
+        Ok(Self { parts, instructions, after, before: Vec::new(), results })
+    }
+
+    /// Returns the message, and the turns around it that this server does not have.
+    pub async fn content(
+        self,
+        app: &Arc<App>,
+        caller: &Caller,
+    ) -> Result<(UserContent, Option<GivenHistory>), Problem> {
+        let Self { parts, before, results, .. } = self;
+        let content = content_of(app, caller, parts).await?;
+        Ok((content, Self::history(app, caller, before, results).await?))
+    }
+
+    async fn history(
+        app: &Arc<App>,
         caller: &Caller,
         before: Vec<RequestTurn>,
         results: Vec<RequestTurn>,
@@ -194,11 +224,6 @@ impl Question {
         results.into_iter().for_each(|turn| note_call(turn, &mut calls, &mut found));
         history.results = newest_first(&mut found);
         Ok(Some(history))
-    }
-
-    /// Returns the parts of the message, and the turns around it.
-    pub fn into_parts(self) -> (Vec<UiPart>, Vec<RequestTurn>, Vec<RequestTurn>) {
-        (self.parts, self.before, self.results)
     }
 }
 

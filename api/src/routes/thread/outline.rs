@@ -78,6 +78,12 @@ impl Outline {
         asked_question.map(|question| question.pauses_before + 1).filter(|pauses| *pauses <= self.pauses.len())
     }
 
+    /// Returns the calls of the client that the run asked for before the pause of this number, from 1, and after the one before.
+    pub fn calls_at(&self, pause: usize) -> Vec<&str> {
+        let asked = self.questions.iter().filter(|asked| asked.is_call && asked.pauses_before + 1 == pause);
+        asked.map(|asked| asked.id.as_str()).collect()
+    }
+
     /// Returns the pauses at which the client owed the result of a call.
     pub fn pauses_of_client(&self) -> Vec<EventId> {
         let has_call = |at: usize| self.questions.iter().any(|asked| asked.is_call && asked.pauses_before == at);

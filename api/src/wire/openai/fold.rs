@@ -195,7 +195,7 @@ impl ResponseFold {
     }
 
     fn call_started(&mut self, sender: &mut FrameSender<'_>, event: EventId, call: ToolCallStarted<'_>) {
-        if !self.output.has_call(&call.call_id) {
+        if !self.output.is_open(&call.call_id) {
             self.output.begin_call(sender, event, call_item(&call.call_id, &call.name, call.by));
         }
         self.output.end_arguments(sender, event, &call.call_id, call.input.into_text());
@@ -207,7 +207,7 @@ impl ResponseFold {
             return;
         }
         if let Some(input) = call.input
-            && !self.output.has_call(&call.call_id)
+            && !self.output.is_open(&call.call_id)
         {
             self.output.begin_call(sender, event, call_item(&call.call_id, &call.name, ExecutedBy::Worker));
             self.output.end_arguments(sender, event, &call.call_id, input.into_text());

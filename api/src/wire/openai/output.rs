@@ -147,10 +147,9 @@ impl ResponseOutput {
         self.end(sender, self.items.len() - 1, ItemState::Completed);
     }
 
-    /// Returns whether the response shows a call.
-    pub fn has_call(&self, call_id: &str) -> bool {
-        let is_call = |item: &OutputItem| matches!(item.body, ItemBody::FunctionCall(_) | ItemBody::McpCall { .. });
-        self.items.iter().any(|item| is_call(item) && item.body.call().is_some_and(|call| call.call_id == call_id))
+    /// Returns whether a call is open.
+    pub fn is_open(&self, call_id: &str) -> bool {
+        self.open_call(call_id).is_some()
     }
 
     /// Ends the text or the reasoning that is open.
