@@ -9,6 +9,11 @@ async fn a_project_is_kept_on_the_page() {
 }
 
 #[tokio::test]
+async fn a_new_task_stays_when_an_older_list_arrives_after_it() {
+    Visit::begin(Deployment::embedded(), "keeps_a_task_that_a_slow_list_lacks").await.ends().await;
+}
+
+#[tokio::test]
 async fn a_text_that_two_people_change_loses_nothing() {
     Visit::begin(Deployment::embedded(), "loses_no_text").await.ends().await;
 }

@@ -43,6 +43,23 @@ export async function keeps_a_project({ person }) {
   await task.getByRole("combobox", { name: /^Priority/ }).filter({ hasText: "P5" }).waitFor();
 }
 
+/** The list is read before the task is created, and the answer arrives after it. */
+export async function keeps_a_task_that_a_slow_list_lacks({ person, base }) {
+  const project = await write(base, "POST", "projects", { name: "Harbour" });
+  const tab = await (await person()).open("/w");
+  const isAdded = tab.page.waitForResponse((response) => response.request().method() === "POST" && response.url().endsWith("/workspace/tasks"));
+  await tab.page.route(/\/workspace\/tasks\?/, async (route) => {
+    const early = await route.fetch();
+    await isAdded;
+    await route.fulfill({ response: early });
+  });
+  await tab.page.getByRole("link", { name: "Harbour" }).click();
+  await tab.page.getByRole("textbox", { name: "Add a task" }).fill("Call the harbour master");
+  await tab.page.keyboard.press("Enter");
+  await tab.page.getByRole("region", { name: /^to do 1/ }).waitFor();
+  await row(tab, "Call the harbour master").waitFor();
+}
+
 /** Two people change one text, and the slower one loses nothing, also with a reload in between. */
 export async function loses_no_text({ person, base }) {
   const project = await write(base, "POST", "projects", { name: "Harbour" });

@@ -6,6 +6,8 @@ export interface Listed<T extends { id: string }> {
   next: string | null | undefined;
 }
 
+export type Change<T extends { id: string }> = (listed: Listed<T>) => Listed<T>;
+
 export const unread = { items: [], next: undefined };
 
 /** Appends the next page. An item of it may be in the list already, because a change has moved it there. */
@@ -22,6 +24,11 @@ export function withFirst<T extends { id: string }>(listed: Listed<T>, page: { i
   // The ids of entities grow with their time of creation.
   const rest = listed.items.filter(({ id }) => id < last.id);
   return rest.length > 0 ? { items: [...page.items, ...rest], next: listed.next } : page;
+}
+
+/** Repeats the changes that a page came too early to have. */
+export function withChanges<T extends { id: string }>(listed: Listed<T>, changes: readonly Change<T>[]): Listed<T> {
+  return changes.reduce((changed, change) => change(changed), listed);
 }
 
 /** Replaces an item, or inserts it at its place. */

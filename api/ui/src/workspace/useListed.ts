@@ -3,7 +3,7 @@ import { startTransition, useCallback, useEffect, useRef, useState } from "react
 
 import type { Page } from "../client/server";
 import { onWake } from "../client/wake";
-import { type Listed, unread, withFirst, withNext } from "./listed";
+import { type Change, type Listed, unread, withChanges, withFirst, withNext } from "./listed";
 import { onUndone } from "./news";
 
 export interface Reading<T extends { id: string }> extends Listed<T> {
@@ -11,7 +11,7 @@ export interface Reading<T extends { id: string }> extends Listed<T> {
   readMore(): void;
   readAgain(): void;
   /** Shows a change before the next read. */
-  change(how: (listed: Listed<T>) => Listed<T>): void;
+  change(how: Change<T>): void;
 }
 
 /** A new `read` function, which a component makes with `useCallback`, is another list. Without one, nothing is read. */
@@ -21,15 +21,23 @@ export function useListed<T extends { id: string }>(read: ((cursor: string | und
   /** Counts the lists: a page of an earlier one arrives too late. */
   const list = useRef(0);
   const isReading = useRef(false);
+  /** The changes that this list has shown: a page that was read before one of them does not have it. */
+  const changes = useRef<Change<T>[]>([]);
+  const change = useCallback((how: Change<T>) => {
+    changes.current.push(how);
+    setListed(how);
+  }, []);
 
   const readFirst = useCallback(async () => {
     if (!read) return;
     const mine = list.current;
+    const shown = changes.current.length;
     try {
       const page = await read(undefined);
       if (mine !== list.current) return;
       setIsFailed(false);
-      startTransition(() => setListed((before) => withFirst(before, page)));
+      const later = changes.current.slice(shown);
+      startTransition(() => setListed((before) => withChanges(withFirst(before, page), later)));
     } catch {
       if (mine === list.current) setIsFailed(true);
     }
@@ -38,6 +46,7 @@ export function useListed<T extends { id: string }>(read: ((cursor: string | und
   useEffect(() => {
     list.current += 1;
     isReading.current = false;
+    changes.current = [];
     setListed(unread);
     void readFirst();
     const stops = [
@@ -45,6 +54,7 @@ export function useListed<T extends { id: string }>(read: ((cursor: string | und
       // Older items may have changed, too, so the list begins again.
       onUndone(() => {
         list.current += 1;
+        changes.current = [];
         setListed(unread);
         void readFirst();
       }),
@@ -56,13 +66,15 @@ export function useListed<T extends { id: string }>(read: ((cursor: string | und
     if (!read || isReading.current || !listed.next) return;
     isReading.current = true;
     const mine = list.current;
+    const shown = changes.current.length;
     read(listed.next)
       .then(
         (page) => {
           if (mine !== list.current) return;
           setIsFailed(false);
           // A transition is interruptible, so that new rows do not hold up a reader's scrolling.
-          startTransition(() => setListed((before) => withNext(before, page)));
+          const later = changes.current.slice(shown);
+          startTransition(() => setListed((before) => withChanges(withNext(before, page), later)));
         },
         () => mine === list.current && setIsFailed(true),
       )
@@ -72,5 +84,5 @@ export function useListed<T extends { id: string }>(read: ((cursor: string | und
   }, [read, listed.next]);
 
   const progress = isFailed ? "failed" : read && listed.next === undefined ? "loading" : "idle";
-  return { ...listed, progress, readMore, readAgain: readFirst, change: setListed };
+  return { ...listed, progress, readMore, readAgain: readFirst, change };
 }

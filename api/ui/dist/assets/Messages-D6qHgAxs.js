@@ -1,0 +1,1 @@
+export{t as Messages}from"./messages-O5GXEBYG.js";
