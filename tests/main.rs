@@ -22,6 +22,7 @@ mod clients;
 mod context;
 mod conversations;
 mod cors;
+mod cuts;
 mod deploy;
 mod doctor;
 mod drain;

@@ -64,11 +64,11 @@ fn results(frames: &[StreamBlock]) -> Vec<(String, Value)> {
 
 /// A task as a client keeps it: its state, its question and its text.
 #[derive(Debug, Clone, Default, PartialEq)]
-struct KeptTask {
-    id: String,
-    state: String,
+pub struct KeptTask {
+    pub id: String,
+    pub state: String,
     questions: Vec<Value>,
-    text: String,
+    pub text: String,
 }
 
 impl KeptTask {
@@ -79,7 +79,7 @@ impl KeptTask {
         task
     }
 
-    fn apply(&mut self, result: &Value) {
+    pub fn apply(&mut self, result: &Value) {
         if let Some(task) = result.get("task") {
             let artifacts = task["artifacts"].as_array().unwrap();
             *self = Self { id: text(&task["id"]), text: artifacts.iter().map(text_of).collect(), ..Self::default() };

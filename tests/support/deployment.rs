@@ -125,6 +125,14 @@ impl Deployment {
         }
     }
 
+    /// Kills Redis, and starts it again without data.
+    pub fn replace_redis(&mut self) {
+        match &mut self.mode {
+            Mode::Embedded(_) => panic!("there is no Redis in embedded mode"),
+            Mode::ScaledOut(scaled) => scaled.redis.restart(),
+        }
+    }
+
     /// Returns the log of all processes so far.
     pub fn log(&mut self) -> String {
         let processes = [self.api.as_mut(), self.worker.as_mut()];

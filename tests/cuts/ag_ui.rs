@@ -1,0 +1,126 @@
+//! A client of AG-UI: messages that events append to, and snapshots replace.
+
+use reqwest::{Method, RequestBuilder};
+use serde_json::{Value, json};
+
+use super::{Progress, TALK, WireClient};
+use crate::support::{BlockStream, Client, StreamBlock};
+
+pub struct AgUiClient {
+    name: String,
+    /// The name of the newest request's run.
+    run: String,
+    last: Option<String>,
+    messages: Vec<Value>,
+    end: Value,
+}
+
+impl AgUiClient {
+    fn message(&mut self, id: &Value) -> &mut Value {
+        self.messages.iter_mut().find(|message| message["id"] == *id).unwrap_or_else(|| panic!("no message is {id}"))
+    }
+
+    async fn post(&mut self, api: &Client, run: &str, more: Value) -> Option<BlockStream> {
+        run.clone_into(&mut self.run);
+        self.end = Value::Null;
+        let mut body =
+            json!({"threadId": self.name, "runId": run, "messages": [], "tools": [], "context": [], "state": {}});
+        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        open(api.request(Method::POST, "/ag-ui/agents/lead").json(&body)).await
+    }
+}
+
+async fn open(request: RequestBuilder) -> Option<BlockStream> {
+    let response = request.header("accept", "text/event-stream").send().await.unwrap();
+    match response.status().as_u16() {
+        204 => None,
+        200 => Some(BlockStream::of(response)),
+        status => panic!("{status}: {}", response.text().await.unwrap()),
+    }
+}
+
+/// Appends a text to a field.
+fn append(field: &mut Value, delta: &Value) {
+    *field = format!("{}{}", field.as_str().unwrap_or_default(), delta.as_str().unwrap()).into();
+}
+
+impl WireClient for AgUiClient {
+    fn new(name: String) -> Self {
+        Self { name, run: String::new(), last: None, messages: Vec::new(), end: Value::Null }
+    }
+
+    async fn ask(&mut self, api: &Client) -> Option<BlockStream> {
+        let messages = json!([{"id": "m-1", "role": "user", "content": TALK}]);
+        self.messages = messages.as_array().unwrap().clone();
+        let run = format!("{}-first", self.name);
+        self.post(api, &run, json!({ "messages": messages })).await
+    }
+
+    async fn approve(&mut self, api: &Client) -> Option<BlockStream> {
+        let id = self.end["outcome"]["interrupts"][0]["id"].clone();
+        let resume = json!([{"interruptId": id, "status": "resolved", "payload": {"approved": true}}]);
+        let run = format!("{}-second", self.name);
+        self.post(api, &run, json!({ "resume": resume })).await
+    }
+
+    async fn come_back(&mut self, api: &Client) -> Option<BlockStream> {
+        let request = api.request(Method::GET, &format!("/ag-ui/runs/{}?threadId={}", self.run, self.name));
+        open(request.header("last-event-id", self.last.as_ref().expect("it has a frame"))).await
+    }
+
+    fn take(&mut self, frame: &StreamBlock) {
+        self.last = frame.id.clone();
+        let event = frame.json();
+        let id = &event["messageId"];
+        match event["type"].as_str().unwrap() {
+            "TEXT_MESSAGE_START" | "REASONING_MESSAGE_START" => {
+                assert!(self.messages.iter().all(|message| message["id"] != *id), "{id} begins twice");
+                self.messages.push(json!({"id": id, "role": event["role"], "content": ""}));
+            }
+            "TEXT_MESSAGE_CONTENT" | "REASONING_MESSAGE_CONTENT" => {
+                append(&mut self.message(id)["content"], &event["delta"]);
+            }
+            "TOOL_CALL_START" => {
+                let call =
+                    json!({"id": event["toolCallId"], "function": {"name": event["toolCallName"], "arguments": ""}});
+                let parent = &event["parentMessageId"];
+                match self.messages.iter_mut().find(|message| message["id"] == *parent) {
+                    Some(message) if message["toolCalls"].is_array() => {
+                        message["toolCalls"].as_array_mut().unwrap().push(call);
+                    }
+                    Some(message) => message["toolCalls"] = json!([call]),
+                    None => self.messages.push(json!({"id": parent, "role": "assistant", "toolCalls": [call]})),
+                }
+            }
+            "TOOL_CALL_ARGS" => {
+                let calls =
+                    self.messages.iter_mut().filter_map(|message| message["toolCalls"].as_array_mut()).flatten();
+                let call = calls.into_iter().find(|call| call["id"] == event["toolCallId"]).expect("it has begun");
+                append(&mut call["function"]["arguments"], &event["delta"]);
+            }
+            "TOOL_CALL_RESULT" => {
+                self.messages.push(json!({"id": id, "role": "tool", "content": event["content"]}));
+            }
+            "MESSAGES_SNAPSHOT" => self.messages.clone_from(event["messages"].as_array().unwrap()),
+            "RUN_FINISHED" | "RUN_ERROR" => self.end = event,
+            _ => {}
+        }
+    }
+
+    fn progress(&self) -> Progress {
+        match (self.end["type"].as_str(), self.end["outcome"]["type"].as_str()) {
+            (None, _) => Progress::Streaming,
+            (_, Some("interrupt")) => Progress::Asked,
+            _ => Progress::Ended,
+        }
+    }
+
+    fn shown(&self) -> Value {
+        let messages = self.messages.iter().filter(|message| message["role"] != "user");
+        let without_ids = messages.map(|message| {
+            let calls = message["toolCalls"].as_array().into_iter().flatten().map(|call| call["function"].clone());
+            json!([message["role"], message["content"].as_str().unwrap_or_default(), calls.collect::<Vec<_>>()])
+        });
+        json!({"messages": without_ids.collect::<Vec<_>>(), "end": self.end["type"], "message": self.end["message"]})
+    }
+}
