@@ -67,7 +67,7 @@ fn results(frames: &[StreamBlock]) -> Vec<(String, Value)> {
 pub struct KeptTask {
     pub id: String,
     pub state: String,
-    questions: Vec<Value>,
+    pub questions: Vec<Value>,
     pub text: String,
 }
 

@@ -44,8 +44,10 @@ impl WireClient for A2aClient {
     }
 
     async fn approve(&mut self, api: &Client) -> Option<BlockStream> {
-        let parts = json!([{"data": {"decision": "approve"}}]);
-        let id = format!("{}-approval", self.name);
+        // A call whose outcome is lost with its worker is a question, too.
+        let approval_id = self.task.questions[0]["approvalId"].clone();
+        let id = format!("{}-{}", self.name, approval_id.as_str().unwrap());
+        let parts = json!([{"data": {"decision": "approve", "approvalId": approval_id}}]);
         let message = json!({"messageId": id, "role": "ROLE_USER", "taskId": self.task.id, "parts": parts});
         self.send(api, "SendStreamingMessage", json!({"message": message})).await
     }

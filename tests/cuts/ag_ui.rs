@@ -8,8 +8,8 @@ use crate::support::{BlockStream, Client, StreamBlock};
 
 pub struct AgUiClient {
     name: String,
-    /// The name of the newest request's run.
-    run: String,
+    /// The newest request, which a client repeats to continue.
+    request: Value,
     last: Option<String>,
     messages: Vec<Value>,
     end: Value,
@@ -21,12 +21,16 @@ impl AgUiClient {
     }
 
     async fn post(&mut self, api: &Client, run: &str, more: Value) -> Option<BlockStream> {
-        run.clone_into(&mut self.run);
         self.end = Value::Null;
         let mut body =
             json!({"threadId": self.name, "runId": run, "messages": [], "tools": [], "context": [], "state": {}});
         body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        open(api.request(Method::POST, "/ag-ui/agents/lead").json(&body)).await
+        self.request = body;
+        open(self.repeated(api)).await
+    }
+
+    fn repeated(&self, api: &Client) -> RequestBuilder {
+        api.request(Method::POST, "/ag-ui/agents/lead").json(&self.request)
     }
 }
 
@@ -46,7 +50,7 @@ fn append(field: &mut Value, delta: &Value) {
 
 impl WireClient for AgUiClient {
     fn new(name: String) -> Self {
-        Self { name, run: String::new(), last: None, messages: Vec::new(), end: Value::Null }
+        Self { name, request: Value::Null, last: None, messages: Vec::new(), end: Value::Null }
     }
 
     async fn ask(&mut self, api: &Client) -> Option<BlockStream> {
@@ -59,13 +63,12 @@ impl WireClient for AgUiClient {
     async fn approve(&mut self, api: &Client) -> Option<BlockStream> {
         let id = self.end["outcome"]["interrupts"][0]["id"].clone();
         let resume = json!([{"interruptId": id, "status": "resolved", "payload": {"approved": true}}]);
-        let run = format!("{}-second", self.name);
+        let run = format!("{}-{}", self.name, id.as_str().expect("it has a question"));
         self.post(api, &run, json!({ "resume": resume })).await
     }
 
     async fn come_back(&mut self, api: &Client) -> Option<BlockStream> {
-        let request = api.request(Method::GET, &format!("/ag-ui/runs/{}?threadId={}", self.run, self.name));
-        open(request.header("last-event-id", self.last.as_ref().expect("it has a frame"))).await
+        open(self.repeated(api).header("last-event-id", self.last.as_ref().expect("it has a frame"))).await
     }
 
     fn take(&mut self, frame: &StreamBlock) {
@@ -74,8 +77,12 @@ impl WireClient for AgUiClient {
         let id = &event["messageId"];
         match event["type"].as_str().unwrap() {
             "TEXT_MESSAGE_START" | "REASONING_MESSAGE_START" => {
-                assert!(self.messages.iter().all(|message| message["id"] != *id), "{id} begins twice");
-                self.messages.push(json!({"id": id, "role": event["role"], "content": ""}));
+                // A snapshot may have the message that begins.
+                let known = self.messages.iter().find(|message| message["id"] == *id);
+                assert!(known.is_none_or(|message| message["content"] == ""), "{id} begins twice");
+                if known.is_none() {
+                    self.messages.push(json!({"id": id, "role": event["role"], "content": ""}));
+                }
             }
             "TEXT_MESSAGE_CONTENT" | "REASONING_MESSAGE_CONTENT" => {
                 append(&mut self.message(id)["content"], &event["delta"]);

@@ -13,8 +13,12 @@ pub struct LangGraphClient {
     /// The path at which the newest request's stream continues.
     location: String,
     last: Option<String>,
-    /// The pieces of each message since the values before.
+    /// The joined pieces of each message since the values before, by the id of the pieces.
     pieces: HashMap<String, String>,
+    /// The newest pieces of each message, by the message's id.
+    newest: HashMap<String, String>,
+    /// The texts that hold of a lost worker's messages.
+    held: HashMap<String, String>,
     is_taken_over: bool,
     values: Value,
     error: Value,
@@ -42,6 +46,8 @@ impl WireClient for LangGraphClient {
             location: String::new(),
             last: None,
             pieces: HashMap::new(),
+            newest: HashMap::new(),
+            held: HashMap::new(),
             is_taken_over: false,
             values: Value::Null,
             error: Value::Null,
@@ -74,17 +80,30 @@ impl WireClient for LangGraphClient {
             "metadata" => self.is_taken_over = true,
             "messages" => {
                 let piece = &frame.json()[0];
-                let known = self.pieces.entry(piece["id"].as_str().unwrap().to_owned()).or_default();
-                known.push_str(piece["content"].as_str().unwrap());
+                let id = piece["id"].as_str().unwrap();
+                self.newest.insert(id.split('~').next().unwrap().to_owned(), id.to_owned());
+                self.pieces.entry(id.to_owned()).or_default().push_str(piece["content"].as_str().unwrap());
             }
             "values" => {
                 self.values = frame.json();
-                let is_taken_over = std::mem::take(&mut self.is_taken_over);
-                for message in self.values["messages"].as_array().unwrap() {
-                    if let Some(pieces) = self.pieces.remove(message["id"].as_str().unwrap()) {
-                        assert!(is_taken_over || message["content"] == pieces, "{pieces:?} became {message}");
+                let messages = self.values["messages"].as_array().unwrap();
+                let text_of = |message: &Value| message["content"].as_str().unwrap().to_owned();
+                let of_message = |message: &Value| (message["id"].as_str().unwrap().to_owned(), text_of(message));
+                // The client keeps the pieces of a lost worker until the next values.
+                if std::mem::take(&mut self.is_taken_over) {
+                    self.held = messages.iter().map(of_message).collect();
+                    self.newest.clear();
+                    return;
+                }
+                for (id, text) in messages.iter().map(of_message) {
+                    if let Some(pieces) = self.newest.get(&id) {
+                        let held = self.held.get(&id).map_or("", String::as_str);
+                        assert_eq!(text, format!("{held}{}", self.pieces[pieces]), "{id}");
                     }
                 }
+                self.held.clear();
+                self.newest.clear();
+                self.pieces.clear();
             }
             "error" => self.error = frame.json(),
             "end" => self.has_ended = true,

@@ -77,8 +77,13 @@ async fn show<C: WireClient>(deployment: &mut Deployment, cut: usize, fault: Fau
     let (mut frames, mut last) = (0, String::new());
     loop {
         let next = match &mut stream {
-            Some(stream) => stream.next().await.unwrap_or_else(|end| panic!("{end:?} after {last}")),
-            None => None,
+            Some(stream) => stream.next().await,
+            None => Ok(None),
+        };
+        let Ok(next) = next else {
+            assert!((1..=frames).contains(&cut), "the stream was broken off after {last}");
+            stream = client.come_back(&api).await;
+            continue;
         };
         match (next, client.progress()) {
             (Some(frame), _) if frame.data.is_empty() => {}

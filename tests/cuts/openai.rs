@@ -8,7 +8,7 @@ use crate::support::{BlockStream, Client, StreamBlock};
 
 #[derive(Default)]
 pub struct ResponsesClient {
-    /// What the ended responses show.
+    /// The items of the ended responses.
     ended: Vec<Value>,
     id: Value,
     /// The number of the last event.
@@ -67,7 +67,7 @@ impl WireClient for ResponsesClient {
     async fn approve(&mut self, api: &Client) -> Option<BlockStream> {
         let asked = self.end["output"].as_array().unwrap().last().unwrap()["id"].clone();
         let approval = json!({"type": "mcp_approval_response", "approval_request_id": asked, "approve": true});
-        self.ended.push(self.end["output"].as_array().unwrap().iter().map(shown).collect());
+        self.ended.extend(self.end["output"].as_array().unwrap().iter().map(shown));
         let body = json!({"model": "lead", "input": [approval], "previous_response_id": self.id, "stream": true});
         self.create(api, body).await
     }
@@ -103,9 +103,8 @@ impl WireClient for ResponsesClient {
                 let joined = self.item(&event["item"]["id"])["joined"].as_str().unwrap().to_owned();
                 self.open.retain(|item| item["id"] != event["item"]["id"]);
                 let item = shown(&event["item"]);
-                let whole = ["mcp_approval_request"].iter().all(|kind| item[0] != *kind);
-                let fields = [&item[1], &item[2], &item[4]];
-                assert!(!whole || fields.iter().any(|field| **field == joined), "{joined:?} became {item}");
+                let is_whole = [&item[1], &item[2], &item[4]].into_iter().any(|field| *field == joined);
+                assert!(is_whole || item[0] == "mcp_approval_request", "{joined:?} became {item}");
             }
             "response.completed" | "response.failed" | "response.incomplete" => self.end = event["response"].clone(),
             _ => {}
@@ -121,7 +120,9 @@ impl WireClient for ResponsesClient {
     }
 
     fn shown(&self) -> Value {
-        let output: Vec<Value> = self.end["output"].as_array().unwrap().iter().map(shown).collect();
-        json!({"asked": self.ended, "output": output, "status": self.end["status"], "error": self.end["error"]})
+        let last = self.end["output"].as_array().unwrap().iter().map(shown);
+        // A call whose outcome is lost with its worker is asked about, so a question may come twice.
+        let items = self.ended.iter().cloned().chain(last).filter(|item| item[6] == "completed");
+        json!({"items": items.collect::<Vec<_>>(), "status": self.end["status"], "error": self.end["error"]})
     }
 }

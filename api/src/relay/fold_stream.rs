@@ -10,7 +10,7 @@ use super::{
     batch::Slice,
     frame_stream::{Encode, TruncatedStream},
 };
-use crate::wire::{Block, FrameId, LogPosition, WireFold};
+use crate::wire::{Block, FrameId, LogPosition, WireFold, is_taken_over};
 
 /// The stream of a client. Its subscriber starts at the log's start.
 pub struct FoldStream<F: WireFold> {
@@ -32,6 +32,8 @@ pub enum SeenFrames {
     UpTo(FrameId),
     /// So many frames from the start.
     First(u64),
+    /// So many frames more, after the first ones.
+    Next(u64),
 }
 
 impl SeenFrames {
@@ -62,7 +64,7 @@ impl<F: WireFold> FoldStream<F> {
     fn shares(&self, slice: &Slice) -> bool {
         let has_none = match self.seen {
             SeenFrames::UpTo(frame) => self.last >= frame.event,
-            SeenFrames::First(frames) => frames == 0,
+            SeenFrames::First(frames) | SeenFrames::Next(frames) => frames == 0,
         };
         let mut last = self.last;
         let mut continues = |event: &Event| {
@@ -72,8 +74,12 @@ impl<F: WireFold> FoldStream<F> {
         !self.is_alone && has_none && slice.events().all(&mut continues)
     }
 
-    /// Appends the frames of an event that the client has not got yet. Returns whether the stream ends with them.
-    fn push(&mut self, buffer: &mut Vec<u8>, event: &Event) -> bool {
+    /// Appends the frames of an event that the client has not got yet. Returns whether the stream ends with them. Fails if the
+    /// client may have counted frames that the log has lost.
+    fn push(&mut self, buffer: &mut Vec<u8>, event: &Event) -> Result<bool, TruncatedStream> {
+        if matches!(self.seen, SeenFrames::Next(1..)) && is_taken_over(event) {
+            return Err(TruncatedStream);
+        }
         self.is_alone |= event.base.is_some_and(|base| base < self.last);
         let mut frames = Vec::new();
         self.fold.frame(&self.view, &mut frames, event);
@@ -87,7 +93,7 @@ impl<F: WireFold> FoldStream<F> {
         if ends {
             self.pause(buffer);
         }
-        ends
+        Ok(ends)
     }
 
     fn pause(&mut self, buffer: &mut Vec<u8>) {
@@ -108,11 +114,11 @@ impl<F: WireFold> FoldStream<F> {
     }
 
     fn has(&mut self, frame: &[u8]) -> bool {
-        match &mut self.seen {
-            SeenFrames::UpTo(seen) => id_of(frame).is_some_and(|id| id <= *seen),
-            SeenFrames::First(0) => false,
-            SeenFrames::First(frames) => {
-                *frames -= 1;
+        match self.seen {
+            SeenFrames::UpTo(seen) => id_of(frame).is_some_and(|id| id <= seen),
+            SeenFrames::First(0) | SeenFrames::Next(0) => false,
+            SeenFrames::First(frames) | SeenFrames::Next(frames) => {
+                self.seen = SeenFrames::Next(frames - 1);
                 true
             }
         }
@@ -147,7 +153,7 @@ impl<F: WireFold> Encode for FoldStream<F> {
         }
         let mut buffer = Vec::new();
         for event in slice.events() {
-            if self.push(&mut buffer, event) {
+            if self.push(&mut buffer, event)? {
                 return Ok((buffer.into(), true));
             }
         }

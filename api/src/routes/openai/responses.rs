@@ -182,10 +182,9 @@ pub async fn read(
 
 /// Fails if the client may have events that the log has lost with a worker, because then it has counted others.
 async fn expect_countable(app: &App, run: &Run, part: &ResponsePart, seen: u64) -> Result<(), Problem> {
-    let Some(first) = Outline::read(app, run.id).await?.takeovers.first().copied() else { return Ok(()) };
-    if part.view.after.is_some_and(|pause| first <= pause) {
-        return Ok(());
-    }
+    let outline = Outline::read(app, run.id).await?;
+    let is_in_part = |takeover: &&EventId| part.view.after.is_none_or(|pause| **takeover > pause);
+    let Some(first) = outline.takeovers.iter().find(is_in_part).copied() else { return Ok(()) };
     let frames = frames_up_to(app, run, &part.view, first).await?;
     if seen <= frames { Ok(()) } else { Err(Problem::response_taken_over(frames.saturating_sub(1))) }
 }

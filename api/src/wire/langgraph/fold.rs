@@ -16,7 +16,7 @@ use super::{
     LangView,
     interrupt::LangInterrupt,
     journal::{Journal, MessageChange},
-    message::{AnswerMessages, LangMessage, with_reasoning},
+    message::{AnswerMessages, LangMessage, result_id, with_reasoning},
     modes::LangMode,
     takeover::may_replace,
     values::LangValues,
@@ -240,14 +240,11 @@ impl LangFold {
 
     /// Writes a piece of the model's message with these fields.
     fn piece(&mut self, writer: &mut FrameWriter<'_>, fields: Value) {
-        let mut id = self.answer.to_string();
-        let number = self.ids.for_piece();
-        if number > 1 {
-            id = format!("{id}.{number}");
-        }
-        if let Some(attempt) = self.retried {
-            id = format!("{id}~{attempt}");
-        }
+        let id = match self.ids.for_piece() {
+            0 | 1 => self.answer.to_string(),
+            number => format!("{}.{number}", self.answer),
+        };
+        let id = self.id_of_pieces(id);
         writer.message(AGENT, self.step, || {
             let mut piece = json!({
                 "type": "AIMessageChunk", "id": id, "content": "", "additional_kwargs": {}, "response_metadata": {},
@@ -258,6 +255,14 @@ impl LangFold {
             }
             piece
         });
+    }
+
+    /// Returns the id under which clients join the pieces of a message.
+    fn id_of_pieces(&self, id: String) -> String {
+        match self.retried {
+            Some(attempt) => format!("{id}~{attempt}"),
+            None => id,
+        }
     }
 
     /// Shows all of a call that the stream has not shown yet.
@@ -304,8 +309,14 @@ impl LangFold {
         let error = call.error.map(|error| error.message);
         let content = error.or_else(|| call.output.map(Cow::into_owned)).unwrap_or_default();
         let (call_id, name) = (call.call_id.into_owned(), call.name.into_owned());
+        // A lost worker may have sent the same result.
+        let result_id = self.id_of_pieces(result_id(&call_id));
         let message = LangMessage::Tool { call_id, name, content, is_error };
-        writer.message(TOOLS, self.step, || message.to_value());
+        writer.message(TOOLS, self.step, || {
+            let mut piece = message.to_value();
+            piece["id"] = result_id.into();
+            piece
+        });
         writer.in_mode(LangMode::Updates, || json!({TOOLS: {"messages": [message.to_value()]}}));
         let LangMessage::Tool { call_id, name, content, is_error } = message else { return };
         writer.in_mode(LangMode::Tasks, || {

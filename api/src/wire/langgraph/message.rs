@@ -79,7 +79,7 @@ pub fn with_reasoning(reasoning: &str) -> Value {
 }
 
 /// Returns the id of the message with a call's result.
-fn result_id(call_id: &str) -> String {
+pub fn result_id(call_id: &str) -> String {
     format!("{call_id}.result")
 }
 

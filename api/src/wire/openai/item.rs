@@ -16,6 +16,8 @@ pub struct OutputItem {
     pub since: EventId,
     pub id: String,
     pub state: ItemState,
+    /// The event that ended it.
+    pub until: Option<EventId>,
     pub body: ItemBody,
 }
 
@@ -101,6 +103,16 @@ impl ItemBody {
 }
 
 impl OutputItem {
+    /// Takes back what events after `base` have brought.
+    pub fn supersede_after(&mut self, base: EventId) {
+        self.body.text_mut().supersede_after(base);
+        if let ItemBody::McpCall { output, error, .. } = &mut self.body
+            && self.until.is_some_and(|until| until > base)
+        {
+            (*output, *error, self.state) = (None, None, ItemState::Incomplete);
+        }
+    }
+
     /// Returns the item as the protocol has it.
     pub fn json(&self, run_id: Uuid) -> Value {
         let (id, status) = (&self.id, self.state.name());

@@ -54,7 +54,7 @@ impl ResponseOutput {
     pub fn drop_after(&mut self, base: EventId) {
         let items = Arc::make_mut(&mut self.items);
         items.retain(|item| item.since <= base);
-        items.iter_mut().for_each(|item| Arc::make_mut(item).body.text_mut().supersede_after(base));
+        items.iter_mut().for_each(|item| Arc::make_mut(item).supersede_after(base));
     }
 
     /// Continues the text of the answer.
@@ -187,8 +187,8 @@ impl ResponseOutput {
     }
 
     fn begin(&mut self, sender: &mut FrameSender<'_>, since: EventId, body: ItemBody) -> &OutputItem {
-        let item =
-            OutputItem { index: self.next_index, since, id: body.id(self.run_id, since), state: ItemState::Open, body };
+        let (id, state) = (body.id(self.run_id, since), ItemState::Open);
+        let item = OutputItem { index: self.next_index, since, id, state, until: None, body };
         self.next_index += 1;
         let items = Arc::make_mut(&mut self.items);
         items.push(Arc::new(item));
@@ -198,9 +198,9 @@ impl ResponseOutput {
     }
 
     fn end(&mut self, sender: &mut FrameSender<'_>, at: usize, state: ItemState) {
-        let run_id = self.run_id;
+        let (run_id, event) = (self.run_id, sender.counts.next.event);
         let item = self.item_mut(at);
-        item.state = state;
+        (item.state, item.until) = (state, Some(event));
         sender.send("response.output_item.done", &json!({"output_index": item.index, "item": item.json(run_id)}));
     }
 
