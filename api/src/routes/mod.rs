@@ -40,12 +40,13 @@ use std::sync::Arc;
 
 use axum::{
     Extension, Json, Router,
-    extract::{DefaultBodyLimit, OriginalUri},
+    extract::{DefaultBodyLimit, OriginalUri, State},
     http::{HeaderMap, Method, StatusCode, header},
     middleware,
     response::{IntoResponse, Response},
     routing::{get, post},
 };
+use bytes::Bytes;
 use holdfast_shared::{
     agent::StreamMode,
     context::AgentContext,
@@ -59,6 +60,7 @@ use holdfast_shared::{
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use tokio::{sync::OnceCell, task::spawn_blocking};
 use utoipa_axum::{router::OpenApiRouter, routes};
 use uuid::Uuid;
 
@@ -76,15 +78,14 @@ use crate::{
 
 /// Returns all routes with the middleware that wraps them.
 pub fn router(app: Arc<App>) -> Router {
-    let (router, document) = routes(app.config().max_chat_body_bytes).split_for_parts();
-    let document = document::complete(&document, app.config());
+    let (router, _) = routes(app.config().max_chat_body_bytes).split_for_parts();
     let max_body_bytes = app.config().max_body_bytes;
     let (auth, cors, limits_app) = (Arc::clone(app.auth()), cors::layer(app.config()), Arc::clone(&app));
     let router = router
         .route("/mcp", post(mcp::streamable))
         .route("/mcp/rpc", post(mcp::rpc))
         .merge(langgraph::absent_routes())
-        .route("/openapi.json", get(|| async move { Json(document) }))
+        .route("/openapi.json", get(openapi_document).layer(Extension(MadeDocument::default())))
         // The page's files are in the executable, so an unread file costs no memory.
         .layer(middleware::from_fn_with_state(Arc::clone(&app), unread_answers::count))
         .merge(page())
@@ -106,6 +107,20 @@ pub fn router(app: Arc<App>) -> Router {
     let router = router.layer(middleware::from_fn(guarded)).layer(middleware::from_fn(measure));
     if telemetry::is_on() { router.layer(middleware::from_fn(spans::traced)) } else { router }
 }
+
+/// Returns `/openapi.json`. The first request makes it, because most processes never need it.
+async fn openapi_document(State(app): State<Arc<App>>, Extension(made): Extension<MadeDocument>) -> Response {
+    let make = move || {
+        let (_, document) = routes(app.config().max_chat_body_bytes).split_for_parts();
+        Bytes::from(document::complete(&document, app.config()).to_string())
+    };
+    let made = made.0.get_or_init(|| async { spawn_blocking(make).await.expect("the routes have descriptions") }).await;
+    ([(header::CONTENT_TYPE, "application/json")], made.clone()).into_response()
+}
+
+/// The bytes of `/openapi.json`, once they are made.
+#[derive(Clone, Default)]
+struct MadeDocument(Arc<OnceCell<Bytes>>);
 
 /// Returns the API's routes, each with its OpenAPI description.
 fn routes(max_chat_body: usize) -> OpenApiRouter<Arc<App>> {
