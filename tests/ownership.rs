@@ -54,6 +54,7 @@ async fn another_owners_id_looks_like_an_unknown_one(mut deployment: Deployment)
     }
     another_owners_memory_looks_like_an_unknown_one(&ann, &bob).await;
     another_owners_documents_look_like_unknown_ones(&ann, &bob).await;
+    another_owners_task_looks_like_an_unknown_one(&bob, &conversation, &run).await;
     let continued = bob.post("/v1/runs", json!({"input": "x", "conversation_id": conversation})).await.unwrap_err();
     assert_eq!((continued.status, continued.code.as_str()), (404, "conversation_not_found"));
     let talked =
@@ -80,6 +81,43 @@ async fn another_owners_memory_looks_like_an_unknown_one(ann: &Client, bob: &Cli
         assert_eq!((failure.status, failure.code.as_str()), (404, "memory_not_found"), "{method}");
     }
     assert_eq!(ann.get("/v1/users/me/memories").await.unwrap(), memories);
+}
+
+/// Calls each method of A2A that names a task or a context.
+async fn another_owners_task_looks_like_an_unknown_one(bob: &Client, conversation: &str, run: &str) {
+    let unknown = "01890000-0000-7000-8000-000000000000";
+    let message = |more: Value| {
+        let mut message = json!({"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "[tokens=1]"}]});
+        message.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        json!({"message": message})
+    };
+    let approval = json!([{"data": {"decision": "approve", "approvalId": unknown}}]);
+    let calls = [
+        ("GetTask", json!({"id": "{r}"}), -32001),
+        ("CancelTask", json!({"id": "{r}"}), -32001),
+        ("SubscribeToTask", json!({"id": "{r}"}), -32001),
+        ("SendMessage", message(json!({"taskId": "{r}"})), -32001),
+        ("SendMessage", message(json!({"taskId": "{r}", "contextId": "{c}"})), -32001),
+        ("SendStreamingMessage", message(json!({"taskId": "{r}", "parts": approval})), -32001),
+        ("tasks/get", json!({"id": "{r}"}), -32001),
+        ("message/send", message(json!({"taskId": "{r}"})), -32001),
+    ];
+    for (method, params, code) in calls {
+        let ask = async |conversation: &str, run: &str| {
+            let params = params.to_string().replace("{c}", conversation).replace("{r}", run);
+            let params: Value = serde_json::from_str(&params).unwrap();
+            let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+            let response = answer(bob.request(Method::POST, "/a2a").json(&body)).await.unwrap();
+            (response["error"]["code"].clone(), response.to_string().replace(conversation, "").replace(run, ""))
+        };
+        let (foreign, missing) = (ask(conversation, run).await, ask(unknown, unknown).await);
+        assert_eq!(foreign, missing, "{method} {params}");
+        assert_eq!(foreign.0, code, "{method} {params}");
+    }
+    // A foreign conversation's id is a free name for a context of one's own.
+    let listed = json!({"jsonrpc": "2.0", "id": 1, "method": "ListTasks", "params": {"contextId": conversation}});
+    let listed = answer(bob.request(Method::POST, "/a2a").json(&listed)).await.unwrap();
+    assert_eq!(listed["result"]["tasks"], json!([]));
 }
 
 async fn another_owners_documents_look_like_unknown_ones(ann: &Client, bob: &Client) {

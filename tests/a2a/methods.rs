@@ -16,6 +16,8 @@ in_either_mode!(
     a_context_is_the_conversation,
     files_of_a_message_reach_the_run,
     an_approval_is_decided_once_and_by_its_name,
+    a_call_of_a_front_end_is_answered_by_its_result,
+    parameters_have_the_names_of_the_protocols_definition_too,
     a_text_steers_a_task_that_works,
     a_task_is_cancelled_once,
     tasks_are_listed_page_by_page,
@@ -32,6 +34,12 @@ async fn a_card_describes_an_agent_to_clients_of_both_versions(mut deployment: D
     assert_eq!(card["supportedInterfaces"], json!([interface("1.0"), interface("0.3")]));
     assert_eq!((&card["url"], &card["preferredTransport"]), (&json!(url), &json!("JSONRPC")));
     assert_eq!(card["capabilities"]["streaming"], true);
+    assert_eq!(client.get("/.well-known/agent-card.json").await.unwrap(), card);
+    let read = client.request(Method::GET, "/a2a/.well-known/agent-card.json").send().await.unwrap();
+    assert_eq!(read.headers()["cache-control"], "private, max-age=60");
+    let again = client.request(Method::GET, "/a2a/.well-known/agent-card.json");
+    let again = again.header("if-none-match", &read.headers()["etag"]).send().await.unwrap();
+    assert_eq!(again.status(), 304, "the card is the same");
     client.post("/v1/agents", json!({"name": "Pilot", "description": "Steers.", "system_prompt": "x"})).await.unwrap();
     let card = client.get("/a2a/agents/Pilot/.well-known/agent-card.json").await.unwrap();
     assert_eq!((&card["name"], &card["description"]), (&json!("Pilot"), &json!("Steers.")));
@@ -56,7 +64,7 @@ async fn a_message_waits_for_the_end_or_returns_at_once(mut deployment: Deployme
     params["configuration"] = json!({"returnImmediately": true, "historyLength": 0});
     let task = result(&client, "SendMessage", params.clone()).await["task"].clone();
     assert!(["TASK_STATE_SUBMITTED", "TASK_STATE_WORKING"].contains(&task["status"]["state"].as_str().unwrap()));
-    assert_eq!(task["history"], json!([]));
+    assert_eq!(task["history"], Value::Null);
     client.cancel(&text(&task["id"])).await;
     params["configuration"]["historyLength"] = json!(-1);
     assert_eq!(error(&client, "SendMessage", params).await, -32602);
@@ -157,6 +165,49 @@ async fn an_approval_is_decided_once_and_by_its_name(mut deployment: Deployment)
     assert_eq!(approvals["items"][1]["status"], "approved", "the first decision counts: {approvals}");
 }
 
+async fn a_call_of_a_front_end_is_answered_by_its_result(mut deployment: Deployment) {
+    let client = deployment.client();
+    let answers = [
+        ("m-1", json!({"result": {"depth": 3}}), json!(r#"{"depth":3}"#)),
+        ("m-2", json!({"result": null}), json!("null")),
+        ("m-3", json!({"error": "no echo"}), json!("no echo")),
+    ];
+    for (id, mut part, expected) in answers {
+        let task = asking(&client, id, "[clienttool] [tokens=1] x").await;
+        let question = &task.questions[0];
+        assert_eq!((&question["type"], &question["name"]), (&json!("client_tool"), &json!("scripted__clienttool")));
+        part["callId"] = question["callId"].clone();
+        let both = json!({"callId": part["callId"], "result": 1, "error": "x"});
+        for wrong in [json!({"callId": "call_x", "result": 1}), both] {
+            let wrong = decision("a-1", &task.id, wrong);
+            assert_eq!(error(&client, "SendMessage", wrong.clone()).await, -32602, "{wrong}");
+        }
+        let answer = decision("a-2", &task.id, part);
+        let end = results(&frames(request(&client, "SendStreamingMessage", &answer)).await);
+        assert_eq!(end[0].1["task"]["status"]["state"], "TASK_STATE_WORKING");
+        assert_eq!(KeptTask::of(&end).state, "TASK_STATE_COMPLETED");
+        let calls = client.get(&format!("/v1/runs/{}/tool_calls", task.id)).await.unwrap();
+        let call = &calls["items"][0];
+        assert!([&call["output"], &call["error"]["message"]].contains(&&expected), "{call}");
+        assert_eq!(result(&client, "SendMessage", answer).await["task"]["id"], task.id.as_str(), "a repeated result");
+    }
+}
+
+async fn parameters_have_the_names_of_the_protocols_definition_too(mut deployment: Deployment) {
+    let client = deployment.client();
+    let message =
+        json!({"message_id": "m-1", "context_id": "tide", "role": "ROLE_USER", "parts": [{"text": "[tokens=1] x"}]});
+    let params = json!({"message": message, "configuration": {"history_length": 0}});
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": params});
+    let response = client.request(Method::POST, "/a2a/").json(&body).send().await.unwrap();
+    let task = response.json::<Value>().await.unwrap()["result"]["task"].clone();
+    assert_eq!((&task["contextId"], &task["history"]), (&json!("tide"), &Value::Null));
+    let listed = result(&client, "ListTasks", json!({"context_id": "none", "page_size": 7})).await;
+    assert_eq!((&listed["tasks"], &listed["pageSize"]), (&json!([]), &json!(7)));
+    let listed = result(&client, "ListTasks", json!({"context_id": "tide", "include_artifacts": true})).await;
+    assert_eq!(text_of(&listed["tasks"][0]["artifacts"][0]), "This ");
+}
+
 /// Returns the parameters of a text for a task.
 fn message_to(task_id: &str, id: &str, text: &str) -> Value {
     let mut params = message(id, text);
@@ -224,7 +275,7 @@ async fn tasks_are_listed_page_by_page(mut deployment: Deployment) {
     assert_eq!((listed(&tide), &tide["totalSize"]), (ids[1..].to_vec(), &json!(4)));
     assert_eq!(text_of(&tide["tasks"][3]["artifacts"][0]), "This ");
     let failed = result(&client, "ListTasks", json!({"status": "TASK_STATE_FAILED"})).await;
-    assert_eq!((listed(&failed), &failed["tasks"][0]["artifacts"]), (vec![ids[1].clone()], &json!([])));
+    assert_eq!((listed(&failed), &failed["tasks"][0]["artifacts"]), (vec![ids[1].clone()], &Value::Null));
     assert_eq!(result(&client, "ListTasks", json!({"contextId": "none"})).await["tasks"], json!([]));
     for wrong in [
         json!({"pageSize": 101}),
@@ -293,7 +344,8 @@ async fn invalid_requests_are_refused_in_the_form_of_json_rpc(mut deployment: De
     let plain =
         client.request(Method::POST, "/a2a").header("content-type", "text/plain").body("{}").send().await.unwrap();
     assert_eq!(plain.status(), 415);
-    assert_eq!(plain.json::<Value>().await.unwrap()["jsonrpc"], "2.0");
+    let plain: Value = plain.json().await.unwrap();
+    assert_eq!((&plain["jsonrpc"], &plain["error"]["code"]), (&json!("2.0"), &json!(-32005)));
 }
 
 async fn methods_that_this_server_lacks_say_so(mut deployment: Deployment) {

@@ -1,6 +1,6 @@
 //! Streams: each may be cut after any frame, and a lost worker leaves no text of its own.
 
-use reqwest::RequestBuilder;
+use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 
 use super::{KeptTask, TALK, decision, frames, message, request, result, results};
@@ -16,9 +16,11 @@ in_both_modes!(
 );
 in_either_mode!(
     a_stream_has_the_states_the_text_and_the_events_of_a_task,
+    each_frame_has_the_id_of_the_clients_own_request,
     a_silent_stream_has_a_comment_every_few_seconds,
     clients_of_the_older_version_get_its_forms,
     a_subscriber_of_a_task_that_asks_gets_the_question_and_later_the_end,
+    a_subscription_ends_at_the_next_question,
 );
 
 /// Cuts the stream of a request after each of its frames: the rest of the frames comes, with equal ids.
@@ -144,6 +146,26 @@ async fn a_stream_has_the_states_the_text_and_the_events_of_a_task(mut deploymen
     );
 }
 
+async fn each_frame_has_the_id_of_the_clients_own_request(mut deployment: Deployment) {
+    let client = deployment.client();
+    let params = message("m-1", "[think] [tokens=60] [delay=30] hello");
+    let first = BlockStream::open(request(&client, "SendStreamingMessage", &params)).await;
+    let ids = [json!("a\"\0b"), json!(7), Value::Null, json!("x".repeat(256))];
+    let mut others = Vec::new();
+    for id in &ids {
+        let body = json!({"jsonrpc": "2.0", "id": id, "method": "SubscribeToTask", "params": {"id": first.run_id}});
+        others.push(BlockStream::open(client.request(Method::POST, "/a2a").json(&body)).await);
+    }
+    let all = results(&first.rest().await);
+    for (id, other) in ids.iter().zip(others) {
+        let frames = other.rest().await;
+        assert!(frames.iter().all(|frame| frame.json()["id"] == *id), "each of {frames:?} has {id}");
+        let later = |frame: &StreamBlock| (frame.id.clone().unwrap(), frame.json()["result"].clone());
+        let later: Vec<_> = frames.iter().skip(1).map(later).collect();
+        assert_eq!(later, all[all.len() - later.len()..]);
+    }
+}
+
 async fn a_silent_stream_has_a_comment_every_few_seconds(mut deployment: Deployment) {
     let client = deployment.client();
     let params = message("m-1", "[tokens=2] [delay=7000] hello");
@@ -182,14 +204,31 @@ async fn a_subscriber_of_a_task_that_asks_gets_the_question_and_later_the_end(mu
     let client = deployment.client();
     let first = frames(request(&client, "SendStreamingMessage", &message("m-1", "[approval] [tokens=3] x"))).await;
     let asking = KeptTask::of(&results(&first));
-    let params = json!({"id": asking.id});
-    let got = results(&frames(request(&client, "SubscribeToTask", &params)).await);
-    assert_eq!((got.len(), KeptTask::of(&got)), (1, asking.clone()), "the task has the question");
     let last = &results(&first).last().unwrap().0.clone();
-    assert_eq!(*last, got[0].0, "a client with the question has the task");
+    let subscribe = || request(&client, "SubscribeToTask", &json!({"id": asking.id}));
+    let mut waiting = BlockStream::open(subscribe()).await;
+    let task = results(&waiting.take(1).await);
+    assert_eq!(KeptTask::of(&task), asking, "the task has the question");
+    assert_eq!(*last, task[0].0, "a client with the question has the task");
+    let with_question = BlockStream::open(subscribe().header("last-event-id", last)).await;
     let approval = decision("m-2", &asking.id, json!({"decision": "approve"}));
     let second = results(&frames(request(&client, "SendStreamingMessage", &approval)).await);
-    let rest = results(&frames(request(&client, "SubscribeToTask", &params).header("last-event-id", last)).await);
-    // The stream of the answer begins with the task, which the subscriber has.
-    assert_eq!(rest, second[1..]);
+    // The stream of the answer begins with the task, which the subscribers have.
+    assert_eq!(results(&waiting.rest().await), second[1..]);
+    assert_eq!(results(&with_question.rest().await), second[1..]);
+    assert_eq!(results(&frames(subscribe().header("last-event-id", last)).await), second[1..]);
+}
+
+async fn a_subscription_ends_at_the_next_question(mut deployment: Deployment) {
+    let client = deployment.client();
+    let text = "[approval=1] [approval=2] [tokens=3] x";
+    let first = results(&frames(request(&client, "SendStreamingMessage", &message("m-1", text))).await);
+    let asking = KeptTask::of(&first);
+    let mut waiting = BlockStream::open(request(&client, "SubscribeToTask", &json!({"id": asking.id}))).await;
+    waiting.take(1).await;
+    let approval = decision("m-2", &asking.id, json!({"decision": "approve"}));
+    let second = results(&frames(request(&client, "SendStreamingMessage", &approval)).await);
+    let waited = results(&waiting.rest().await);
+    assert_eq!(waited, second[1..]);
+    assert_eq!(KeptTask::of(&waited).state, "TASK_STATE_INPUT_REQUIRED");
 }

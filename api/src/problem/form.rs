@@ -65,6 +65,7 @@ pub fn a2a(problem: &Problem, request_id: &Value) -> Value {
             StatusCode::UNAUTHORIZED => (-32000, "UNAUTHENTICATED"),
             StatusCode::FORBIDDEN => (-32000, "PERMISSION_DENIED"),
             StatusCode::TOO_MANY_REQUESTS => (-32000, "RESOURCE_EXHAUSTED"),
+            StatusCode::UNSUPPORTED_MEDIA_TYPE => (-32005, "CONTENT_TYPE_NOT_SUPPORTED"),
             status if status.is_server_error() => (-32603, "INTERNAL_ERROR"),
             _ => (-32602, "INVALID_PARAMS"),
         },

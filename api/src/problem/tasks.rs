@@ -23,7 +23,7 @@ impl Problem {
 
     pub fn task_waits(id: Uuid) -> Self {
         let detail = format!(
-            "Task {id} waits for a decision. Send a data part such as {{\"decision\": \"approve\"}} or {{\"decision\": \"deny\", \"reason\": \"…\"}}."
+            "Task {id} waits for an answer. Send a data part such as {{\"decision\": \"approve\"}}, {{\"decision\": \"deny\", \"reason\": \"…\"}} or {{\"callId\": \"…\", \"result\": …}}."
         );
         Self::new(StatusCode::CONFLICT, "task_waits", detail)
     }

@@ -10,7 +10,7 @@ use super::{
     batch::Slice,
     frame_stream::{Encode, TruncatedStream},
 };
-use crate::wire::{Block, FrameId, LogPosition, WireFold, is_taken_over};
+use crate::wire::{Block, FrameId, LogPosition, WireFold, is_taken_over, with_client_bytes};
 
 /// The stream of a client. Its subscriber starts at the log's start.
 pub struct FoldStream<F: WireFold> {
@@ -23,6 +23,22 @@ pub struct FoldStream<F: WireFold> {
     until: Option<EventId>,
     /// Whether the fold has superseded events, which the log may have lost. Another client's fold may lack them.
     is_alone: bool,
+    /// Whether the stream continues at a pause whose frames the client has.
+    is_patient: bool,
+    /// The bytes for the places in the frames.
+    of_client: Option<Vec<u8>>,
+}
+
+/// Frames with a client's bytes. The shared frames keep the read of their events alive.
+struct FilledFrames {
+    frames: Vec<u8>,
+    _shared: Bytes,
+}
+
+impl AsRef<[u8]> for FilledFrames {
+    fn as_ref(&self) -> &[u8] {
+        &self.frames
+    }
 }
 
 /// The frames that the client has.
@@ -45,7 +61,21 @@ impl<F: WireFold> FoldStream<F> {
     /// Begins a stream with the state before the log.
     pub fn new(view: F::View, fold: F) -> Self {
         let (last, seen) = (EventId::ORIGIN, SeenFrames::NONE);
-        Self { view: Arc::new(view), fold, last, seen, until: None, is_alone: false }
+        Self {
+            view: Arc::new(view),
+            fold,
+            last,
+            seen,
+            until: None,
+            is_alone: false,
+            is_patient: false,
+            of_client: None,
+        }
+    }
+
+    /// Puts a client's bytes in the places that the fold's frames have for them.
+    pub fn with_client_bytes(self, of_client: Vec<u8>) -> Self {
+        Self { of_client: Some(of_client), ..self }
     }
 
     /// Leaves out the frames that the client has.
@@ -58,6 +88,11 @@ impl<F: WireFold> FoldStream<F> {
     pub fn until(self, pause: Option<EventId>) -> Self {
         let is_ahead = |pause: &EventId| !matches!(self.seen, SeenFrames::UpTo(seen) if seen.event > *pause);
         Self { until: pause.filter(is_ahead), ..self }
+    }
+
+    /// Waits with a client that has the frames of a pause, for what follows an answer there.
+    pub fn patient(self) -> Self {
+        Self { is_patient: true, ..self }
     }
 
     /// Returns whether the client gets all frames of these events, and the same as others with its view.
@@ -94,6 +129,32 @@ impl<F: WireFold> FoldStream<F> {
             self.pause(buffer);
         }
         Ok(ends)
+    }
+
+    /// Returns the frames of some events, and whether the stream ends with them.
+    fn frames(&mut self, slice: &Slice) -> Result<(Bytes, bool), TruncatedStream> {
+        let is_last = slice.last().is_terminal();
+        if self.shares(slice) {
+            self.last = slice.last().id;
+            return Ok((slice.folded(&self.view, &mut self.fold), is_last));
+        }
+        let mut buffer = Vec::new();
+        for event in slice.events() {
+            if self.push(&mut buffer, event)? {
+                return Ok((buffer.into(), true));
+            }
+        }
+        Ok((buffer.into(), is_last))
+    }
+
+    fn filled(&self, shared: Bytes) -> Bytes {
+        match &self.of_client {
+            Some(of_client) if !shared.is_empty() => {
+                let frames = with_client_bytes(&shared, of_client);
+                Bytes::from_owner(FilledFrames { frames, _shared: shared })
+            }
+            _ => shared,
+        }
     }
 
     fn pause(&mut self, buffer: &mut Vec<u8>) {
@@ -146,27 +207,18 @@ impl<F: WireFold> Encode for FoldStream<F> {
     }
 
     async fn encode(&mut self, slice: &Slice) -> Result<(Bytes, bool), TruncatedStream> {
-        let is_last = slice.last().is_terminal();
-        if self.shares(slice) {
-            self.last = slice.last().id;
-            return Ok((slice.folded(&self.view, &mut self.fold), is_last));
-        }
-        let mut buffer = Vec::new();
-        for event in slice.events() {
-            if self.push(&mut buffer, event)? {
-                return Ok((buffer.into(), true));
-            }
-        }
-        Ok((buffer.into(), is_last))
+        let (frames, is_last) = self.frames(slice)?;
+        Ok((self.filled(frames), is_last))
     }
 
     fn end_at_wait(&self, position: LogPosition) -> Option<Bytes> {
         if position.block != Block::Waiting || !self.fold.ends_at_pause() {
             return None;
         }
-        let mut ended = Self { view: Arc::clone(&self.view), fold: self.fold.clone(), ..*self };
+        let mut ended = Self { view: Arc::clone(&self.view), fold: self.fold.clone(), of_client: None, ..*self };
         let mut buffer = Vec::new();
         ended.pause(&mut buffer);
-        Some(buffer.into())
+        let waits = self.is_patient && buffer.is_empty();
+        (!waits).then(|| self.filled(buffer.into()))
     }
 }

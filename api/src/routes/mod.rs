@@ -133,6 +133,9 @@ fn routes(max_chat_body: usize) -> OpenApiRouter<Arc<App>> {
         .routes(routes!(openai::completions::create))
         .routes(routes!(a2a::post))
         .routes(routes!(a2a::post_to_agent))
+        // Some clients append a slash to the address of a card.
+        .route("/a2a/", post(a2a::post))
+        .route("/a2a/agents/{name}/", post(a2a::post_to_agent))
         .routes(routes!(langgraph::runs::stream))
         .routes(routes!(langgraph::runs::wait))
         .routes(routes!(langgraph::runs::create, langgraph::runs::list))
@@ -202,6 +205,7 @@ fn routes(max_chat_body: usize) -> OpenApiRouter<Arc<App>> {
         .routes(routes!(chat_stream::post))
         .routes(routes!(agent_stream::post))
         .routes(routes!(a2a::default_card))
+        .routes(routes!(a2a::well_known_card))
         .routes(routes!(a2a::agent_card))
         .routes(routes!(ag_ui::follow_run))
         .routes(routes!(ag_ui::follow_thread))

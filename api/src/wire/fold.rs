@@ -31,6 +31,24 @@ pub trait WireFold: Clone + Send + Sync + 'static {
     fn pause(&self, view: &Self::View, buffer: &mut Vec<u8>);
 }
 
+/// The place for the bytes of one client in frames that all clients of a view share. JSON escapes this byte, so no frame has it
+/// elsewhere.
+pub const CLIENT_PLACE: u8 = 0;
+
+/// Returns frames with a client's bytes in each place for them.
+pub fn with_client_bytes(frames: &[u8], of_client: &[u8]) -> Vec<u8> {
+    let places = memchr::memchr_iter(CLIENT_PLACE, frames);
+    let mut filled = Vec::with_capacity(frames.len() + places.clone().count() * of_client.len());
+    let mut start = 0;
+    for place in places {
+        filled.extend_from_slice(&frames[start..place]);
+        filled.extend_from_slice(of_client);
+        start = place + 1;
+    }
+    filled.extend_from_slice(&frames[start..]);
+    filled
+}
+
 /// Returns whether the worker before this event may have shown events that it had not archived. A run that waits, or that its worker
 /// handed over, is archived completely.
 pub fn is_taken_over(event: &Event) -> bool {

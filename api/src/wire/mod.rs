@@ -36,7 +36,7 @@ use serde::Deserialize;
 use uuid::Uuid;
 
 pub use self::{
-    fold::{FrameId, WireFold, is_taken_over},
+    fold::{CLIENT_PLACE, FrameId, WireFold, is_taken_over, with_client_bytes},
     plan::UiPlan,
 };
 

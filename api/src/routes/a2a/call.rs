@@ -29,6 +29,7 @@ use crate::{
     wire::{
         Detail, FrameId,
         a2a::{A2aFold, A2aStatus, A2aTask, A2aVersion, A2aView, response},
+        with_client_bytes,
     },
 };
 
@@ -72,7 +73,6 @@ impl A2aCall<'_> {
         A2aView {
             version: self.version,
             detail: Detail::All,
-            request_id: self.request.response_id(),
             task_id: run.id,
             context_id,
             artifact_id: run.output_message_id,
@@ -93,13 +93,17 @@ impl A2aCall<'_> {
         Json(response(&self.request.response_id(), result)).into_response()
     }
 
+    /// Returns the stream of a run, after a prefix that stands for the frames that the client has.
+    pub fn stream(&self, run_id: Uuid, subscriber: Subscriber, prefix: &[u8], stream: FoldStream<A2aFold>) -> Response {
+        let request_id = self.request.response_id().to_string().into_bytes();
+        let prefix = with_client_bytes(prefix, &request_id);
+        let frames = subscriber.into_frames(prefix, stream.with_client_bytes(request_id));
+        event_stream(run_id, Body::from_stream(frames))
+    }
+
     /// Returns the response with a result for which the client may have to wait.
-    pub fn respond_later(
-        &self,
-        view: &A2aView,
-        result: impl Future<Output = Result<Value, Problem>> + Send + 'static,
-    ) -> Response {
-        let (app, caller, request_id) = (Arc::clone(self.app), self.caller.clone(), view.request_id.clone());
+    pub fn respond_later(&self, result: impl Future<Output = Result<Value, Problem>> + Send + 'static) -> Response {
+        let (app, caller, request_id) = (Arc::clone(self.app), self.caller.clone(), self.request.response_id());
         let work = async move {
             let response = match result.await {
                 Ok(result) => response(&request_id, result),
@@ -168,13 +172,10 @@ pub async fn history_of(app: &App, owner: &str, run: &Run) -> Result<Vec<Message
     Ok(app.storage().message_called(owner, run.conversation_id, &id).await?.into_iter().collect())
 }
 
-/// Returns the stream of a run, after a prefix that stands for the frames that the client has.
-pub fn stream_of(run_id: Uuid, subscriber: Subscriber, prefix: Vec<u8>, stream: FoldStream<A2aFold>) -> Response {
-    event_stream(run_id, Body::from_stream(subscriber.into_frames(prefix, stream)))
-}
-
 /// Returns the stream of a view for a client with the frame `seen`.
 pub fn fold_stream(view: A2aView, seen: FrameId) -> FoldStream<A2aFold> {
+    // No frame has a file, so clients that know this server by different addresses share frames.
+    let view = A2aView { files: String::new(), ..view };
     FoldStream::new(view, A2aFold::default()).after(SeenFrames::UpTo(seen))
 }
 

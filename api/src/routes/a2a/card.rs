@@ -3,11 +3,14 @@
 use std::convert::Infallible;
 
 use axum::{
-    Json,
+    body::Body,
     extract::FromRequestParts,
-    http::{header, request::Parts},
+    http::{HeaderMap, HeaderValue, StatusCode, header, request::Parts},
+    response::{IntoResponse, Response},
 };
-use serde_json::{Value, json};
+use axum_extra::headers::{ETag, HeaderMapExt, IfNoneMatch};
+use serde_json::json;
+use sha2::{Digest, Sha256};
 
 /// The address of this server as the client has it, without a path.
 pub struct ServerOrigin(pub String);
@@ -30,10 +33,14 @@ pub struct CardWords<'a> {
     pub description: &'a str,
 }
 
-/// Returns the card of an agent at an address.
-pub fn card(words: &CardWords<'_>, url: &str) -> Json<Value> {
+/// How long a client may use a card without a request. A shared cache must not have it, because its addresses depend on the headers
+/// of the request.
+const CACHING: HeaderValue = HeaderValue::from_static("private, max-age=60");
+
+/// Returns the card of an agent at an address, unless the client has it.
+pub fn card(words: &CardWords<'_>, url: &str, headers: &HeaderMap) -> Response {
     let interface = |version: &str| json!({"url": url, "protocolBinding": "JSONRPC", "protocolVersion": version});
-    Json(json!({
+    let card = json!({
         "name": words.name,
         "description": words.description,
         "version": env!("CARGO_PKG_VERSION"),
@@ -46,5 +53,15 @@ pub fn card(words: &CardWords<'_>, url: &str) -> Json<Value> {
         "protocolVersion": "0.3.0",
         "url": url,
         "preferredTransport": "JSONRPC",
-    }))
+    });
+    let card = card.to_string();
+    let tag: ETag = format!("\"{}\"", hex::encode(&Sha256::digest(&card)[..16])).parse().expect("digits are a tag");
+    let is_known = headers.typed_get::<IfNoneMatch>().is_some_and(|known| !known.precondition_passes(&tag));
+    let mut response =
+        if is_known { StatusCode::NOT_MODIFIED.into_response() } else { Body::from(card).into_response() };
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(header::CACHE_CONTROL, CACHING);
+    headers.typed_insert(tag);
+    response
 }

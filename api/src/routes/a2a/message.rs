@@ -1,17 +1,19 @@
-//! A user's message: its texts, its files, and its decisions about the questions of a task.
+//! A user's message: its texts, its files, and its answers to the questions of a task.
 
-use holdfast_shared::storable::has_nul;
 use serde::Deserialize;
 use serde_json::Value;
-use uuid::Uuid;
 
-use super::request::{check_name, wants_history};
+use super::{
+    answer::TaskAnswer,
+    request::{check_name, wants_history},
+};
 use crate::{problem::Problem, routes::thread::UiPart};
 
 /// Most parts of a message.
 const MAX_PARTS: usize = 256;
 
-/// The parameters of the methods that send a message, in both forms of the protocol.
+/// The parameters of the methods that send a message, in both forms of the protocol. Each field has two names, as in the JSON of
+/// protocol buffers.
 #[derive(Deserialize)]
 pub struct SendParams {
     pub message: A2aMessage,
@@ -22,13 +24,14 @@ pub struct SendParams {
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct SendConfiguration {
+    #[serde(alias = "history_length")]
     history_length: Option<i64>,
     /// 1.0: whether the client does not wait for the end of the task.
-    #[serde(default)]
+    #[serde(default, alias = "return_immediately")]
     return_immediately: bool,
     /// 0.3: whether it does.
     blocking: Option<bool>,
-    #[serde(alias = "pushNotificationConfig")]
+    #[serde(alias = "pushNotificationConfig", alias = "task_push_notification_config")]
     task_push_notification_config: Option<Value>,
 }
 
@@ -36,11 +39,11 @@ struct SendConfiguration {
 #[serde(rename_all = "camelCase")]
 pub struct A2aMessage {
     /// The client's name for the message. A repeated request has the same.
-    #[serde(default)]
+    #[serde(default, alias = "message_id")]
     pub message_id: String,
-    #[serde(default)]
+    #[serde(default, alias = "context_id")]
     context_id: Option<String>,
-    #[serde(default)]
+    #[serde(default, alias = "task_id")]
     task_id: Option<String>,
     #[serde(default)]
     role: String,
@@ -58,7 +61,7 @@ struct A2aInputPart {
     url: Option<String>,
     data: Option<Value>,
     file: Option<A2aInputFile>,
-    #[serde(default)]
+    #[serde(default, alias = "media_type")]
     media_type: Option<String>,
     filename: Option<String>,
 }
@@ -71,25 +74,6 @@ struct A2aInputFile {
     uri: Option<String>,
     mime_type: Option<String>,
     name: Option<String>,
-}
-
-/// An answer to a question of a task.
-pub struct TaskDecision {
-    /// The approval; needed if the task has asked more than once.
-    pub approval_id: Option<Uuid>,
-    pub approves: bool,
-    pub reason: Option<String>,
-    /// Arguments that replace those of the model.
-    pub edited_input: Option<Value>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct DecisionPart {
-    decision: String,
-    approval_id: Option<Uuid>,
-    reason: Option<String>,
-    input: Option<Value>,
 }
 
 impl SendParams {
@@ -133,36 +117,19 @@ impl A2aMessage {
         self.task_id.as_deref().filter(|id| !id.is_empty())
     }
 
-    /// Returns the decisions of the message. Fails if one is invalid, or if the message has other parts beside them.
-    pub fn decisions(&self) -> Result<Vec<TaskDecision>, Problem> {
+    /// Returns the answers of the message. Fails if one is invalid, or if the message has other parts beside them.
+    pub fn answers(&self) -> Result<Vec<TaskAnswer>, Problem> {
         let data = self.parts.iter().filter_map(|part| part.data.as_ref());
-        let decisions: Vec<&Value> = data.filter(|data| data.get("decision").is_some()).collect();
-        if !decisions.is_empty() && decisions.len() != self.parts.len() {
-            return Err(Problem::invalid_body("A message with a decision has no other parts."));
+        let answers = data.filter_map(|data| TaskAnswer::read(data).transpose()).collect::<Result<Vec<_>, _>>()?;
+        if !answers.is_empty() && answers.len() != self.parts.len() {
+            return Err(Problem::invalid_body("A message with an answer has no other parts."));
         }
-        decisions.into_iter().map(TaskDecision::read).collect()
+        Ok(answers)
     }
 
     /// Returns the texts and files of the message. Fails for a part that this server does not take.
     pub fn into_parts(self) -> Result<Vec<UiPart>, Problem> {
         self.parts.into_iter().map(A2aInputPart::into_part).collect()
-    }
-}
-
-impl TaskDecision {
-    fn read(data: &Value) -> Result<Self, Problem> {
-        let part = DecisionPart::deserialize(data)
-            .map_err(|error| Problem::invalid_body(format!("A decision is invalid: {error}.")))?;
-        if has_nul(data) {
-            return Err(Problem::invalid_content());
-        }
-        let approves = match part.decision.as_str() {
-            "approve" => true,
-            "deny" => false,
-            _ => return Err(Problem::invalid_body("A decision is \"approve\" or \"deny\".")),
-        };
-        let edited_input = part.input.filter(Value::is_object);
-        Ok(Self { approval_id: part.approval_id, approves, reason: part.reason, edited_input })
     }
 }
 

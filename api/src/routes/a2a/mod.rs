@@ -1,8 +1,9 @@
 //! `/a2a`: the routes for the clients of the A2A protocol.
 //!
 //! A run is a task, and a conversation is a context. `card` describes an agent. `request` has the methods of JSON-RPC, `message` a
-//! user's message, and `call` what the methods share: `send` starts or continues a task, `task` reads, follows and ends one.
+//! user's message, `answer` its answers, and `call` what the methods share: `send` starts or continues a task, `task` reads, follows and ends one.
 
+mod answer;
 mod call;
 mod card;
 mod message;
@@ -13,7 +14,6 @@ mod task;
 use std::sync::Arc;
 
 use axum::{
-    Json,
     extract::{Path, State},
     http::HeaderMap,
     response::Response,
@@ -35,11 +35,21 @@ use send::Delivery;
 
 /// The card of the default agent.
 #[utoipa::path(get, path = "/a2a/.well-known/agent-card.json", operation_id = "card", tag = "a2a", responses(
-    (status = 200, body = Object, description = "The card, for clients of 1.0 and of 0.3.")
+    (status = 200, body = Object, description = "The card, for clients of 1.0 and of 0.3."),
+    (status = 304, description = "The client has the card, by `If-None-Match`.")
 ))]
-pub async fn default_card(ServerOrigin(origin): ServerOrigin) -> Json<Value> {
+pub async fn default_card(headers: HeaderMap, ServerOrigin(origin): ServerOrigin) -> Response {
     let words = CardWords { name: "Holdfast", description: "The default agent of this server." };
-    card(&words, &format!("{origin}/a2a"))
+    card(&words, &format!("{origin}/a2a"), &headers)
+}
+
+/// The card of the default agent, at the address where the protocol looks for a server's agent.
+#[utoipa::path(get, path = "/.well-known/agent-card.json", operation_id = "well_known_card", tag = "a2a", responses(
+    (status = 200, body = Object, description = "The card, as at `/a2a`."),
+    (status = 304, description = "The client has the card, by `If-None-Match`.")
+))]
+pub async fn well_known_card(headers: HeaderMap, origin: ServerOrigin) -> Response {
+    default_card(headers, origin).await
 }
 
 /// The card of an agent.
@@ -47,28 +57,25 @@ pub async fn default_card(ServerOrigin(origin): ServerOrigin) -> Json<Value> {
     params(("name" = String, Path, description = "The name or the id of the agent.")),
     responses(
         (status = 200, body = Object, description = "The card, for clients of 1.0 and of 0.3."),
+        (status = 304, description = "The client has the card, by `If-None-Match`."),
         (status = 404, body = Object, description = "agent_not_found")
     )
 )]
 pub async fn agent_card(
     State(app): State<Arc<App>>,
     caller: Caller,
+    headers: HeaderMap,
     ServerOrigin(origin): ServerOrigin,
     Path(name): Path<String>,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Response, Problem> {
     let unknown = || Problem::no_such_agent(truncated_id(&name));
     let id = agent_named(&app, &name).await?.ok_or_else(unknown)?;
     let agent = app.storage().agent(id).await?.filter(|agent| agent.definition.access.admits(caller.standing()));
     let agent = agent.ok_or_else(unknown)?.definition;
     let description = agent.description.as_deref().unwrap_or("An agent of this server.");
     let words = CardWords { name: &agent.name, description };
-    Ok(card(
-        &words,
-        &format!(
-            "{origin}/a2a/agents/{}",
-            percent_encoding::utf8_percent_encode(&name, percent_encoding::NON_ALPHANUMERIC)
-        ),
-    ))
+    let name = percent_encoding::utf8_percent_encode(&name, percent_encoding::NON_ALPHANUMERIC);
+    Ok(card(&words, &format!("{origin}/a2a/agents/{name}"), &headers))
 }
 
 /// Call a method of A2A by JSON-RPC: send a message, or read, list, follow or cancel tasks.

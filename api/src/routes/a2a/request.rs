@@ -52,6 +52,7 @@ pub enum A2aMethod {
 #[serde(rename_all = "camelCase")]
 pub struct TaskParams {
     pub id: String,
+    #[serde(alias = "history_length")]
     history_length: Option<i64>,
 }
 

@@ -5,7 +5,6 @@ use std::{pin::pin, sync::Arc};
 use axum::response::Response;
 use futures::StreamExt;
 use holdfast_shared::{
-    approval::ApprovalStatus,
     conversation::{Conversation, Handle},
     event_id::EventId,
     idempotency::IdempotencyKey,
@@ -15,8 +14,9 @@ use holdfast_shared::{
 use tokio::time::{Instant, timeout_at};
 
 use super::{
-    call::{A2aCall, fold_stream, history_of, stream_of, task_of},
-    message::{SendParams, TaskDecision},
+    answer::{TaskAnswer, named},
+    call::{A2aCall, fold_stream, history_of, task_of},
+    message::SendParams,
     task::follow,
 };
 use crate::{
@@ -67,9 +67,9 @@ async fn continue_task(
     run: Run,
     delivery: Delivery,
 ) -> Result<Response, Problem> {
-    let decisions = params.message.decisions()?;
-    if !decisions.is_empty() {
-        return answer(call, params, run, decisions, delivery).await;
+    let answers = params.message.answers()?;
+    if !answers.is_empty() {
+        return answer(call, params, run, answers, delivery).await;
     }
     steer(call, params, run, delivery).await
 }
@@ -134,12 +134,12 @@ async fn answer(
     call: &A2aCall<'_>,
     params: SendParams,
     run: Run,
-    decisions: Vec<TaskDecision>,
+    answers: Vec<TaskAnswer>,
     delivery: Delivery,
 ) -> Result<Response, Problem> {
     let (seen, is_immediate) = (call.cursor()?, params.returns_immediately());
     let wants_history = params.wants_history()?;
-    let answers = named(call, &run, decisions).await?;
+    let answers = named(call, &run, answers).await?;
     let outline = Outline::read(call.app, run.id).await?;
     let questions: Vec<String> = answers.iter().map(PartAnswer::question).collect();
     let pauses_before = outline.pauses_up_to(&questions).ok_or_else(|| Problem::run_not_waiting(run.id))?;
@@ -158,25 +158,6 @@ async fn answer(
     let subscriber = call.app.relay().open(&call.caller.owner, &run, EventId::ORIGIN, permit).await?;
     let stream = fold_stream(view.clone(), seen).until(next);
     deliver(call, OpenTask { run, view, subscriber, stream }, delivery, wants_history)
-}
-
-/// Returns the answers of decisions, each with its approval. Fails if a decision does not say which of several it means.
-async fn named(call: &A2aCall<'_>, run: &Run, decisions: Vec<TaskDecision>) -> Result<Vec<PartAnswer>, Problem> {
-    let approvals = call.app.storage().approvals(run.id).await?;
-    // A repeated message must not answer the next question, so only a single approval needs no name.
-    let single = match &approvals[..] {
-        [approval] if approval.status != ApprovalStatus::Cancelled => Some(approval.id),
-        _ => None,
-    };
-    let answer = |decision: TaskDecision| {
-        let id = decision.approval_id.or(single).ok_or_else(|| match approvals.len() {
-            0 | 1 => Problem::run_not_waiting(run.id),
-            _ => Problem::invalid_body("The task has asked more than once: add the approvalId of the question."),
-        })?;
-        let TaskDecision { approves: approved, reason, edited_input, .. } = decision;
-        Ok(PartAnswer::Approval { id, approved, reason, edited_input })
-    };
-    decisions.into_iter().map(answer).collect()
 }
 
 /// Adds a message to a task that works. The client follows the task; a message that comes too late has a task of its own.
@@ -205,10 +186,10 @@ fn deliver(call: &A2aCall<'_>, task: OpenTask, delivery: Delivery, wants_history
     let OpenTask { run, view, subscriber, stream } = task;
     if delivery == Delivery::Streamed {
         let subscriber = subscriber.ok_or_else(|| Problem::events_gone(run.id))?;
-        return Ok(stream_of(run.id, subscriber, Vec::new(), stream));
+        return Ok(call.stream(run.id, subscriber, b"", stream));
     }
     let (app, caller, owner) = (Arc::clone(call.app), call.caller.clone(), call.caller.owner.clone());
-    let (answered, run_id) = (view.clone(), run.id);
+    let run_id = run.id;
     let work = async move {
         if let Some(subscriber) = subscriber {
             let mut frames = pin!(subscriber.into_frames(Vec::new(), stream));
@@ -218,13 +199,13 @@ fn deliver(call: &A2aCall<'_>, task: OpenTask, delivery: Delivery, wants_history
         }
         let _assembled = app.unread_answers().assemble(&caller, app.config().max_page_bytes)?;
         let run = app.storage().run(&owner, run_id).await?.ok_or_else(|| Problem::task_not_found(run_id))?;
-        let mut task = task_of(&app, &answered, &run).await?;
+        let mut task = task_of(&app, &view, &run).await?;
         if wants_history {
             task.history = history_of(&app, &owner, &run).await?;
         }
-        Ok(answered.result(&task))
+        Ok(view.result(&task))
     };
-    Ok(call.respond_later(&view, work))
+    Ok(call.respond_later(work))
 }
 
 /// Returns the task as it is.

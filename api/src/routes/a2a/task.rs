@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::{
-    call::{A2aCall, fold_stream, folded, history_of, stream_of, task_of},
+    call::{A2aCall, fold_stream, folded, history_of, task_of},
     request::TaskParams,
 };
 use crate::{
@@ -30,12 +30,16 @@ use crate::{
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct ListParams {
+    #[serde(alias = "context_id")]
     context_id: Option<String>,
     status: Option<String>,
+    #[serde(alias = "page_size")]
     page_size: Option<i64>,
+    #[serde(alias = "page_token")]
     page_token: Option<String>,
-    #[serde(default)]
+    #[serde(default, alias = "include_artifacts")]
     include_artifacts: bool,
+    #[serde(alias = "status_timestamp_after")]
     status_timestamp_after: Option<Value>,
 }
 
@@ -66,7 +70,8 @@ pub async fn subscribe(call: &A2aCall<'_>) -> Result<Response, Problem> {
     follow(call, run).await
 }
 
-/// Streams a task: as it is now, then its updates; or the updates after the last frame that the client has.
+/// Streams a task: as it is now, then its updates; or the updates after the last frame that the client has. The stream ends at the
+/// next question that the client has not got.
 pub async fn follow(call: &A2aCall<'_>, run: Run) -> Result<Response, Problem> {
     let seen = call.cursor()?;
     if run.status.is_terminal() && seen == FrameId::START {
@@ -78,14 +83,14 @@ pub async fn follow(call: &A2aCall<'_>, run: Run) -> Result<Response, Problem> {
     let subscriber = call.app.relay().resume(&call.caller.owner, &run, EventId::ORIGIN, permit).await?;
     let subscriber = subscriber.ok_or_else(|| Problem::events_gone(run.id))?;
     if seen != FrameId::START {
-        return Ok(stream_of(run.id, subscriber, Vec::new(), fold_stream(view, seen)));
+        return Ok(call.stream(run.id, subscriber, b"", fold_stream(view, seen).patient()));
     }
     let fold = folded(call.app, &view, run.id).await?;
     // The task has the question of a pause too, whose frame would follow those of the event.
     let id = FrameId { event: fold.last, number: fold.frames };
     let mut prefix = Vec::new();
     view.write(&mut prefix, id, &A2aUpdate::Task(fold.task()));
-    Ok(stream_of(run.id, subscriber, prefix, fold_stream(view, id)))
+    Ok(call.stream(run.id, subscriber, &prefix, fold_stream(view, id).patient()))
 }
 
 /// `CancelTask`. Waits for the end of the task.
@@ -134,7 +139,7 @@ pub async fn list(call: &A2aCall<'_>) -> Result<Response, Problem> {
     let (mut tasks, mut bytes, mut next) = (Vec::new(), 0, page.next);
     let mut runs = page.items.into_iter().peekable();
     while let Some(run) = runs.next() {
-        let text = if params.include_artifacts { text_of(call, &run).await? } else { None };
+        let text = if params.include_artifacts { Some(text_of(call, &run).await?) } else { None };
         let name = names.get(&run.conversation_id).cloned();
         let view = call.plain_view(&run, name.unwrap_or_else(|| run.conversation_id.to_string()));
         let task = view.task(&A2aTask { status: A2aStatus::of(&run), text, history: Vec::new() });
@@ -154,12 +159,12 @@ fn page_of(tasks: Vec<Value>, next: Option<String>, (size, total): (PageSize, us
 }
 
 /// Returns the answer of a task that has ended.
-async fn text_of(call: &A2aCall<'_>, run: &Run) -> Result<Option<String>, Problem> {
+async fn text_of(call: &A2aCall<'_>, run: &Run) -> Result<String, Problem> {
     if !run.status.is_terminal() {
-        return Ok(None);
+        return Ok(String::new());
     }
     let run = call.app.storage().run(&call.caller.owner, run.id).await?;
-    Ok(run.and_then(|run| run.output_message).map(|message| message.content.to_stored()))
+    Ok(run.and_then(|run| run.output_message).map(|message| message.content.to_stored()).unwrap_or_default())
 }
 
 /// Returns the filter of a list; `None` if no task can pass it.

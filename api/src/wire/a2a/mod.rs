@@ -8,13 +8,12 @@ mod task;
 use std::{io::Write as _, time::Duration};
 
 use holdfast_shared::{event::Event, event_id::EventId};
-use serde_json::Value;
 use uuid::Uuid;
 
 pub use fold::A2aFold;
 pub use task::{A2aStatus, A2aTask, A2aUpdate, response};
 
-use super::{Detail, FrameId, WireFold};
+use super::{CLIENT_PLACE, Detail, FrameId, WireFold};
 
 /// The form of the protocol that a client speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,8 +29,6 @@ pub enum A2aVersion {
 pub struct A2aView {
     pub version: A2aVersion,
     pub detail: Detail,
-    /// The id of the request that the stream answers.
-    pub request_id: Value,
     /// The run.
     pub task_id: Uuid,
     /// The client's name for the conversation, or its id.
@@ -45,12 +42,14 @@ pub struct A2aView {
 }
 
 impl A2aView {
-    /// Appends the frame of an update.
+    /// Appends the frame of an update: a response, with a place for the id of the client's request.
     pub fn write(&self, buffer: &mut Vec<u8>, id: FrameId, update: &A2aUpdate<'_>) {
         write!(buffer, "id: {id}\ndata: ").expect("a Vec takes every write");
-        let response = response(&self.request_id, self.update(update));
-        serde_json::to_writer(&mut *buffer, &response).expect("a response is always valid JSON");
-        buffer.extend_from_slice(b"\n\n");
+        buffer.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
+        buffer.push(CLIENT_PLACE);
+        buffer.extend_from_slice(br#","result":"#);
+        self.write_update(buffer, update);
+        buffer.extend_from_slice(b"}\n\n");
     }
 }
 

@@ -8,7 +8,9 @@ use holdfast_shared::{
     run::{Run, RunStatus},
     timestamp,
 };
+use serde::Serialize;
 use serde_json::{Value, json};
+use uuid::Uuid;
 
 use super::{A2aVersion, A2aView};
 
@@ -48,7 +50,7 @@ pub struct A2aTask {
     pub status: A2aStatus,
     /// The answer so far; `None` if the task is listed without it.
     pub text: Option<String>,
-    /// The messages of the user.
+    /// The messages of the user, if the client wants them.
     pub history: Vec<Message>,
 }
 
@@ -66,6 +68,40 @@ pub enum A2aUpdate<'a> {
         /// Whether the text follows the one before, or replaces all.
         appends: bool,
     },
+}
+
+/// A text in a stream. Most updates are texts, so they are written without a tree of values.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct TextUpdate<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kind: Option<&'static str>,
+    task_id: Uuid,
+    context_id: &'a str,
+    artifact: TextArtifact<'a>,
+    append: bool,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct TextArtifact<'a> {
+    artifact_id: Uuid,
+    name: &'static str,
+    parts: [TextPart<'a>; 1],
+}
+
+#[derive(Serialize)]
+struct TextPart<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kind: Option<&'static str>,
+    text: &'a str,
+}
+
+/// An update in the form of 1.0, under the name of its kind.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+enum NamedUpdate<'a> {
+    ArtifactUpdate(TextUpdate<'a>),
 }
 
 impl A2aState {
@@ -123,32 +159,42 @@ impl A2aView {
             "id": self.task_id, "contextId": self.context_id, "status": self.status(&task.status),
         });
         let texts = task.text.iter().filter(|text| !text.is_empty());
-        value["artifacts"] = texts.map(|text| self.artifact(text)).collect();
-        value["history"] = task.history.iter().map(|message| self.message(message)).collect();
+        if task.text.is_some() {
+            value["artifacts"] = texts.map(|text| json!(self.artifact(text))).collect();
+        }
+        if !task.history.is_empty() {
+            value["history"] = task.history.iter().map(|message| self.message(message)).collect();
+        }
         self.of_kind("task", value)
     }
 
-    /// Returns an update as the result of a response in a stream.
-    pub fn update(&self, update: &A2aUpdate<'_>) -> Value {
-        let (name, kind, mut value) = match update {
-            A2aUpdate::Task(task) => return self.result(task),
-            A2aUpdate::Status { status, event } => {
-                let mut value = json!({"status": self.status(status)});
-                if let Some(event) = event {
-                    value["metadata"] = event.clone();
-                }
-                if self.version == A2aVersion::V03 {
-                    value["final"] = status.state.is_final().into();
-                }
-                ("statusUpdate", "status-update", value)
-            }
+    /// Appends an update as the result of a response in a stream.
+    pub fn write_update(&self, buffer: &mut Vec<u8>, update: &A2aUpdate<'_>) {
+        let written = match update {
+            A2aUpdate::Task(task) => serde_json::to_writer(buffer, &self.result(task)),
+            A2aUpdate::Status { status, event } => serde_json::to_writer(buffer, &self.changed(status, event.as_ref())),
             A2aUpdate::Text { text, appends } => {
-                let value = json!({"artifact": self.artifact(text), "append": appends, "lastChunk": false});
-                ("artifactUpdate", "artifact-update", value)
+                let (kind, context_id) = (self.kind("artifact-update"), &self.context_id);
+                let (task_id, artifact) = (self.task_id, self.artifact(text));
+                let update = TextUpdate { kind, task_id, context_id, artifact, append: *appends };
+                match self.version {
+                    A2aVersion::V1 => serde_json::to_writer(buffer, &NamedUpdate::ArtifactUpdate(update)),
+                    A2aVersion::V03 => serde_json::to_writer(buffer, &update),
+                }
             }
         };
-        (value["taskId"], value["contextId"]) = (json!(self.task_id), json!(self.context_id));
-        self.named(name, self.of_kind(kind, value))
+        written.expect("an update is always valid JSON");
+    }
+
+    fn changed(&self, status: &A2aStatus, event: Option<&Value>) -> Value {
+        let mut value = json!({"taskId": self.task_id, "contextId": self.context_id, "status": self.status(status)});
+        if let Some(event) = event {
+            value["metadata"] = event.clone();
+        }
+        if self.version == A2aVersion::V03 {
+            value["final"] = status.state.is_final().into();
+        }
+        self.named("statusUpdate", self.of_kind("status-update", value))
     }
 
     /// Returns a task as the answer to a message.
@@ -163,8 +209,12 @@ impl A2aView {
         }
     }
 
-    fn of_kind(&self, kind: &str, mut value: Value) -> Value {
-        if self.version == A2aVersion::V03 {
+    fn kind(&self, kind: &'static str) -> Option<&'static str> {
+        (self.version == A2aVersion::V03).then_some(kind)
+    }
+
+    fn of_kind(&self, kind: &'static str, mut value: Value) -> Value {
+        if let Some(kind) = self.kind(kind) {
             value["kind"] = kind.into();
         }
         value
@@ -184,9 +234,9 @@ impl A2aView {
         value
     }
 
-    fn artifact(&self, text: &str) -> Value {
-        let part = self.of_kind("text", json!({"text": text}));
-        json!({"artifactId": self.artifact_id, "name": "answer", "parts": [part]})
+    fn artifact<'a>(&self, text: &'a str) -> TextArtifact<'a> {
+        let part = TextPart { kind: self.kind("text"), text };
+        TextArtifact { artifact_id: self.artifact_id, name: "answer", parts: [part] }
     }
 
     fn part(&self, part: &A2aPart) -> Value {

@@ -6,13 +6,13 @@ use super::*;
 use crate::wire::{
     FrameId, WireFold,
     a2a::{A2aFold, A2aVersion, A2aView},
+    with_client_bytes,
 };
 
 fn view(version: A2aVersion, after: Option<EventId>) -> A2aView {
     A2aView {
         version,
         detail: Detail::All,
-        request_id: 1.into(),
         task_id: Uuid::nil(),
         context_id: "tide".into(),
         artifact_id: Uuid::nil(),
@@ -45,7 +45,7 @@ fn log(lost: &[&'static str]) -> Vec<Event> {
 fn lines(view: &A2aView, events: &[Event]) -> Vec<String> {
     let (mut fold, mut buffer) = (A2aFold::default(), Vec::new());
     events.iter().for_each(|event| fold.frame(view, &mut buffer, event));
-    let text = String::from_utf8(buffer).unwrap();
+    let text = String::from_utf8(with_client_bytes(&buffer, b"1")).unwrap();
     let line = |frame: &str| {
         let (id, data) = frame.strip_prefix("id: ").unwrap().split_once("\ndata: ").unwrap();
         id.parse::<FrameId>().unwrap();

@@ -145,7 +145,7 @@ fn of_fold<F: WireFold>(mut fold: F, view: &F::View, log: &[Event], name: impl F
         frames.clear();
         fold.frame(view, &mut frames, event);
     }
-    names(&frames, name)
+    names(&with_client_bytes(&frames, b"1"), name)
 }
 
 /// Returns the frames of the last event of a log on each wire.
@@ -172,7 +172,6 @@ fn row(log: &[Event]) -> [String; 9] {
     let a2a = A2aView {
         version: A2aVersion::V1,
         detail,
-        request_id: 1.into(),
         task_id: Uuid::nil(),
         context_id: "c".into(),
         artifact_id: Uuid::nil(),
