@@ -19,6 +19,9 @@ in_either_mode!(
     a_completion_calls_the_functions_of_its_request,
     a_response_in_the_background_is_polled_and_cancelled,
     a_response_continues_an_earlier_one,
+    a_response_repeats_the_fields_of_its_request,
+    each_response_has_its_own_tokens,
+    single_items_of_a_conversation_are_read,
     items_of_this_server_name_their_conversation,
     an_answer_has_the_schema_of_its_request,
     a_model_is_an_agent_or_a_profile,
@@ -279,6 +282,97 @@ async fn a_response_continues_an_earlier_one(mut deployment: Deployment) {
     let alone = created(&client, &json!({"input": "[tokens=1] alone"})).await;
     assert_eq!(call(delete(&alone["id"])).await.1["deleted"], true);
     assert_eq!(call(get(&client, &format!("/responses/{}", alone["id"].as_str().unwrap()))).await.0, 404);
+}
+
+async fn a_response_repeats_the_fields_of_its_request(mut deployment: Deployment) {
+    let client = deployment.client();
+    let parameters = json!({"type": "object", "properties": {"question": {"type": "string"}}});
+    let format =
+        json!({"type": "json_schema", "name": "colour", "description": null, "schema": parameters, "strict": true});
+    let given = json!({
+        "instructions": "Paint.", "temperature": 0.25, "top_p": 0.5, "max_output_tokens": 400,
+        "tools": [
+            {"type": "function", "name": "ask", "description": "Asks.", "parameters": parameters, "strict": true},
+            {"type": "function", "name": "mix", "description": null, "parameters": parameters, "strict": null}
+        ],
+        "tool_choice": {"type": "function", "name": "ask"}, "parallel_tool_calls": false, "truncation": "disabled",
+        "reasoning": {"effort": "low", "summary": "concise"}, "text": {"format": format, "verbosity": "low"},
+        "user": "ann", "safety_identifier": "a1", "prompt_cache_key": "k"
+    });
+    let mut body = given.clone();
+    body["input"] = json!([{"role": "system", "content": "Be brief."}, {"role": "user", "content": COLOUR}]);
+    body["stream"] = true.into();
+    let all = events(create(&client, &body)).await;
+    let first = &all[0]["response"];
+    let last = &all.last().unwrap()["response"];
+    let (_, read) = call(get(&client, &format!("/responses/{}", last["id"].as_str().unwrap()))).await;
+    for response in [first, last, &read] {
+        for (name, value) in given.as_object().unwrap() {
+            assert_eq!(&response[name], value, "{name}");
+        }
+    }
+    let plain = created(&client, &json!({"input": "[tokens=1] x", "tool_choice": "often", "truncation": 7})).await;
+    for (name, usual) in [
+        ("tool_choice", json!("auto")),
+        ("truncation", json!("auto")),
+        ("tools", json!([])),
+        ("instructions", Value::Null),
+    ] {
+        assert_eq!(plain[name], usual, "a value that the protocol does not know: {name}");
+    }
+}
+
+async fn each_response_has_its_own_tokens(mut deployment: Deployment) {
+    let client = deployment.client();
+    let first = events(create(&client, &json!({"input": COLOUR, "tools": functions(), "stream": true}))).await;
+    let first = &first.last().unwrap()["response"];
+    let asked = first["output"].as_array().unwrap().last().unwrap();
+    let output = json!({"type": "function_call_output", "call_id": asked["call_id"], "output": "teal"});
+    let second = created(&client, &json!({"input": [output]})).await;
+    let tokens = |response: &Value, field: &str| response["usage"][field].as_u64().unwrap_or_default();
+    let native =
+        call(client.request(Method::GET, &format!("/v1/runs/{}", first["metadata"]["run_id"].as_str().unwrap())));
+    let (_, run) = native.await;
+    for field in ["input_tokens", "output_tokens"] {
+        assert!(tokens(first, field) > 0 && tokens(&second, field) > 0, "{first} {second}");
+        assert_eq!(tokens(first, field) + tokens(&second, field), run["usage"][field].as_u64().unwrap(), "{run}");
+    }
+    let (_, read) = call(get(&client, &format!("/responses/{}", first["id"].as_str().unwrap()))).await;
+    assert_eq!(&read, first);
+}
+
+async fn single_items_of_a_conversation_are_read(mut deployment: Deployment) {
+    let client = deployment.client();
+    let input = r#"[call=scripted__echo {"text":"hi"}] [clienttool=Which colour?] [approval] [tokens=3] x"#;
+    let first = created(&client, &json!({"input": input, "tools": functions()})).await;
+    let asked = first["output"].as_array().unwrap().last().unwrap();
+    let output = json!({"type": "function_call_output", "call_id": asked["call_id"], "output": "teal"});
+    let second = created(&client, &json!({"input": [output]})).await;
+    let conversation = first["conversation"]["id"].as_str().unwrap();
+    let items = format!("/conversations/{conversation}/items");
+    let (_, listed) = call(get(&client, &items)).await;
+    let known = [&first["output"], &second["output"], &listed["data"]].map(|items| items.as_array().unwrap().clone());
+    let kinds: Vec<&str> = known.iter().flatten().map(|item| item["type"].as_str().unwrap()).collect();
+    for kind in ["mcp_call", "function_call", "mcp_approval_request", "message"] {
+        assert!(kinds.contains(&kind), "{kind} is missing: {kinds:?}");
+    }
+    for item in known.iter().flatten() {
+        let (status, read) = call(get(&client, &format!("{items}/{}", item["id"].as_str().unwrap()))).await;
+        assert_eq!((status, &read), (200, item));
+    }
+    let other = created(&client, &json!({"input": "[tokens=1] x"})).await;
+    for id in ["msg_1", "nothing", other["output"][0]["id"].as_str().unwrap()] {
+        let (status, problem) = call(get(&client, &format!("{items}/{id}"))).await;
+        assert_eq!((status, &problem["error"]["code"]), (404, &json!("item_not_found")), "{id}");
+    }
+    let path = format!("/openai/v1{items}");
+    let added = client.request(Method::POST, &path).json(&json!({"items": [{"role": "user", "content": "x"}]}));
+    assert_eq!(call(added).await.1["error"]["code"], "items_come_from_responses");
+    let item = listed["data"][0]["id"].as_str().unwrap();
+    let (status, problem) = call(client.request(Method::DELETE, &format!("{path}/{item}"))).await;
+    assert_eq!((status, &problem["error"]["code"]), (400, &json!("items_stay")));
+    let stranger = client.user("stranger");
+    assert_eq!(call(get(&stranger, &format!("{items}/{item}"))).await.0, 404);
 }
 
 async fn items_of_this_server_name_their_conversation(mut deployment: Deployment) {

@@ -37,6 +37,11 @@ impl Transcript {
         &self.text
     }
 
+    /// Returns the text of each event.
+    pub fn pieces(&self) -> impl Iterator<Item = (EventId, &str)> {
+        self.ends.iter().scan(0, |start, (id, end)| Some((*id, &self.text[std::mem::replace(start, *end)..*end])))
+    }
+
     /// Returns the text so far, without a copy.
     pub fn into_text(self) -> String {
         self.text
@@ -61,6 +66,8 @@ mod tests {
         transcript.push(EventId::new(1, 3), "lost ");
         transcript.supersede_after(EventId::new(1, 2));
         transcript.push(EventId::new(2, 2), "new");
+        let pieces: Vec<_> = transcript.pieces().collect();
+        assert_eq!(pieces, [(EventId::new(1, 2), "kept "), (EventId::new(2, 2), "new")]);
         assert_eq!(transcript.into_text(), "kept new");
     }
 }

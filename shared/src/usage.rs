@@ -27,6 +27,19 @@ impl AddAssign for Usage {
     }
 }
 
+impl Usage {
+    /// Returns the tokens beyond those of `other`.
+    #[must_use]
+    pub const fn beyond(self, other: Self) -> Self {
+        Self {
+            input_tokens: self.input_tokens.saturating_sub(other.input_tokens),
+            output_tokens: self.output_tokens.saturating_sub(other.output_tokens),
+            cached_tokens: self.cached_tokens.saturating_sub(other.cached_tokens),
+            reasoning_tokens: self.reasoning_tokens.saturating_sub(other.reasoning_tokens),
+        }
+    }
+}
+
 impl Sum for Usage {
     fn sum<I: Iterator<Item = Self>>(usages: I) -> Self {
         usages.fold(Self::default(), |mut sum, usage| {

@@ -181,7 +181,7 @@ impl Batch {
         }
         let encoding = folded.encoding.get_or_init(|| {
             let mut end = fold.clone();
-            let frames = Encoding::new(0, &self.events, |frames, event| end.frame(view, frames, event));
+            let frames = Encoding::new(self.frame_bytes, &self.events, |frames, event| end.frame(view, frames, event));
             self.counted(frames.with_end(end))
         });
         fold.clone_from(&encoding.end);

@@ -4,35 +4,84 @@ use std::sync::Arc;
 
 use holdfast_shared::{event_id::EventId, transcript::Transcript};
 
-/// About how many bytes a piece of the text has. A piece that clones share is copied before it grows.
-const PIECE_BYTES: usize = 1024;
+/// Most pieces of the end of a text before they become one block.
+const MAX_PIECES: usize = 64;
 
 /// The text so far. Clones share its pieces.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct AnswerText {
-    /// The pieces that are full, each with the first event of the next one.
-    full: Arc<Vec<(Arc<Transcript>, EventId)>>,
-    /// The piece that grows.
-    open: Arc<Transcript>,
+    /// The blocks before the end, each with the first event after it.
+    blocks: Arc<Vec<(Arc<Transcript>, EventId)>>,
+    end: TextEnd,
+}
+
+/// The newest pieces of a text. A clone that grows copies none of them.
+#[derive(Debug, Clone, Default, PartialEq)]
+struct TextEnd {
+    last: Option<Arc<EventText>>,
+    pieces: usize,
+}
+
+/// The text of one event.
+#[derive(Debug, PartialEq)]
+struct EventText {
+    before: Option<Arc<EventText>>,
+    id: EventId,
+    text: Box<str>,
+}
+
+impl TextEnd {
+    fn push(&mut self, id: EventId, text: &str) {
+        let before = self.last.take();
+        self.last = Some(Arc::new(EventText { before, id, text: text.into() }));
+        self.pieces += 1;
+    }
+
+    fn supersede_after(&mut self, base: EventId) {
+        while let Some(piece) = self.last.take_if(|piece| piece.id > base) {
+            self.last.clone_from(&piece.before);
+            self.pieces -= 1;
+        }
+    }
+
+    /// Returns the pieces, oldest first.
+    fn pieces(&self) -> impl Iterator<Item = &EventText> {
+        let newest_first = std::iter::successors(self.last.as_deref(), |piece| piece.before.as_deref());
+        let mut pieces: Vec<&EventText> = newest_first.collect();
+        pieces.reverse();
+        pieces.into_iter()
+    }
+
+    fn of_block(block: &Transcript) -> Self {
+        let mut end = Self::default();
+        block.pieces().for_each(|(id, text)| end.push(id, text));
+        end
+    }
+
+    fn to_block(&self) -> Transcript {
+        let mut block = Transcript::default();
+        self.pieces().for_each(|piece| block.push(piece.id, &piece.text));
+        block
+    }
 }
 
 impl AnswerText {
     /// Appends the text of an event.
     pub fn push(&mut self, id: EventId, text: &str) {
-        if self.open.text().len() >= PIECE_BYTES {
-            let piece = std::mem::take(&mut self.open);
-            Arc::make_mut(&mut self.full).push((piece, id));
+        if self.end.pieces >= MAX_PIECES {
+            let block = std::mem::take(&mut self.end).to_block();
+            Arc::make_mut(&mut self.blocks).push((Arc::new(block), id));
         }
-        Arc::make_mut(&mut self.open).push(id, text);
+        self.end.push(id, text);
     }
 
     /// Removes the text of all events after `base`.
     pub fn supersede_after(&mut self, base: EventId) {
-        while self.full.last().is_some_and(|(_, next)| *next > base) {
-            let last = Arc::make_mut(&mut self.full).pop();
-            self.open = last.map(|(piece, _)| piece).unwrap_or_default();
+        while self.blocks.last().is_some_and(|(_, next)| *next > base) {
+            let last = Arc::make_mut(&mut self.blocks).pop();
+            self.end = last.map(|(block, _)| TextEnd::of_block(&block)).unwrap_or_default();
         }
-        Arc::make_mut(&mut self.open).supersede_after(base);
+        self.end.supersede_after(base);
     }
 
     /// Returns the text of an event.
@@ -63,7 +112,8 @@ impl AnswerText {
     }
 
     fn pieces(&self) -> impl Iterator<Item = &str> {
-        self.full.iter().map(|(piece, _)| piece.text()).chain([self.open.text()])
+        let blocks = self.blocks.iter().map(|(block, _)| block.text());
+        blocks.chain(self.end.pieces().map(|piece| &*piece.text))
     }
 }
 

@@ -50,6 +50,9 @@ pub struct AgentContext {
 pub struct AgentStateEvent {
     /// The state.
     pub state: String,
+    /// The tokens of the step that waits. Its `step.completed` has them again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
     pub id: EventId,
     pub run_id: String,
     pub at: String,

@@ -34,6 +34,8 @@ export interface AgentContext {
 export interface AgentStateEvent {
   /** The state. */
   state: string;
+  /** The tokens of the step that waits. Its `step.completed` has them again. */
+  usage?: Usage | null;
   id: EventId;
   run_id: string;
   type: "agent.state";

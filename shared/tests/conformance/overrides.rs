@@ -39,11 +39,21 @@ async fn a_run_keeps_the_overrides_of_its_client(backends: TestBackends) {
     for tools in [Vec::new(), vec![tool]] {
         let options = RunOptions { overrides: overrides(), client_tools: tools.clone(), ..RunOptions::default() };
         let new = NewRun { options, ..new_run(NEW, "hi") };
-        let claim = claim_of(&backends, submitted(&backends, new).await.run.id).await;
+        let run_id = submitted(&backends, new).await.run.id;
+        let without_history = RunOverrides { history: None, ..overrides() };
+        let parts = backends.storage.client_parts(run_id).await.unwrap();
+        assert_eq!(parts, (tools.clone(), without_history));
+        let claim = claim_of(&backends, run_id).await;
         let BeginResult::Executing(start) = backends.storage.begin(&claim, WINDOW).await.unwrap() else {
             panic!("the claim is valid")
         };
         assert_eq!((start.overrides, start.client_tools), (overrides(), tools));
+    }
+    let tool = ClientTool { name: "ask".into(), description: String::new(), input_schema: any_object() };
+    for tools in [Vec::new(), vec![tool]] {
+        let options = RunOptions { client_tools: tools.clone(), ..RunOptions::default() };
+        let plain = submitted(&backends, NewRun { options, ..new_run(NEW, "hi") }).await.run.id;
+        assert_eq!(backends.storage.client_parts(plain).await.unwrap(), (tools, RunOverrides::default()));
     }
 }
 

@@ -7,6 +7,7 @@ import sys
 import httpx
 from agents import Agent, OpenAIResponsesModel, Runner, function_tool, set_tracing_disabled
 from openai import AsyncOpenAI, NotFoundError, OpenAI
+from openresponses_types import types as published
 from pydantic import BaseModel
 
 BASE = f"{sys.argv[1]}/openai/v1"
@@ -88,6 +89,36 @@ def a_completion_streams():
             pass
         completion = stream.get_final_completion()
     assert completion.choices[0].finish_reason == "stop"
+
+
+@step
+def responses_and_events_have_the_published_schema():
+    """`openresponses_types` is made from the schema of Open Responses, which knows no items of servers' own tools."""
+    events = [kind for name, kind in vars(published).items() if name.endswith("StreamingEvent")]
+    schemas = {next(iter(kind.model_fields["type"].annotation)).value: kind for kind in events}
+    requests = {
+        "response.completed": {"input": "[think] [tokens=5] x", "temperature": 0.5, "reasoning": {"effort": "low"}},
+        "response.incomplete": {"input": "[finish=length] [tokens=5] x", "instructions": "Be brief.", "truncation": "auto"},
+        "response.failed": {"input": "[tokens=3] [fail] x", "store": False, "metadata": {"topic": "tide"}},
+        "response.function_call_arguments.done": {"input": COLOUR, "tools": [ASK], "tool_choice": "auto"},
+        "response.output_text.done": {
+            "input": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "who?"}],
+            # The published format `json_schema` allows no schema but null.
+            "text": {"format": {"type": "json_object"}, "verbosity": "low"},
+        },
+    }
+    for kind, request in requests.items():
+        body = {"model": "default", **request}
+        with httpx.stream("POST", f"{BASE}/responses", json={**body, "stream": True}) as response:
+            lines = [line for line in response.iter_lines() if line.startswith("data: ")]
+        sent = [json.loads(line[6:]) for line in lines]
+        for event in sent:
+            schemas[event["type"]].model_validate(event)
+        assert kind in [event["type"] for event in sent], sent
+        whole = httpx.get(f"{BASE}/responses/{sent[-1]['response']['id']}").json()
+        assert whole == sent[-1]["response"], (whole, sent[-1])
+        published.ResponseResource.model_validate(whole)
+        published.ResponseResource.model_validate(httpx.post(f"{BASE}/responses", json=body).json())
 
 
 @step

@@ -19,6 +19,7 @@ use holdfast_shared::{
     telemetry::Span,
     tool::{Effect, ToolCallStatus, ToolError, any_object},
     trace::{Node, TraceRole},
+    usage::Usage,
 };
 use serde_json::Value;
 use tokio::task::JoinSet;
@@ -83,9 +84,9 @@ pub async fn call_tools(attempt: &mut Attempt<'_>) -> Result<NextNode, Stop> {
         // Order matters: questions come last, when the run has no other work, because only a run that waits can be
         // answered.
         questions.into_iter().for_each(|(index, question)| ask(attempt, index, question));
-        attempt
-            .recorder
-            .emit_on_release(&EventBody::AgentState(AgentStateChanged { state: AgentState::WaitingOnUser }));
+        let (usage, _) = answer_of_step(attempt);
+        let waiting = AgentStateChanged { state: AgentState::WaitingOnUser, usage: Some(usage) };
+        attempt.recorder.emit_on_release(&EventBody::AgentState(waiting));
         return Err(Stop::Waiting);
     }
     if waits_for_children {
@@ -318,14 +319,19 @@ fn finish_step(attempt: &mut Attempt<'_>) {
         (message.call_id, message.is_error) = (Some(state.call_id), state.error.is_some());
         messages.push(message.clone());
     }
-    let answer = attempt.memory.trace.iter().rev().find(|message| message.role == TraceRole::Assistant);
-    let usage = answer.and_then(|message| message.usage).unwrap_or_default();
-    let model = answer.and_then(|message| message.model.clone());
+    let (usage, model) = answer_of_step(attempt);
     let tool_calls = attempt.memory.calls.len();
     let finish_reason = attempt.memory.finish_reason.unwrap_or(FinishReason::ToolCalls);
     attempt.recorder.emit(&EventBody::StepCompleted(StepCompleted { step, tool_calls, usage, finish_reason, model }));
     attempt.step = Span::default();
     attempt.checkpoint(Node::Tools, Progress { messages, step_completed: true, ..Progress::default() });
+}
+
+/// Returns the tokens of the step's model call, and the model that has answered it.
+fn answer_of_step(attempt: &Attempt<'_>) -> (Usage, Option<String>) {
+    let answer = attempt.memory.trace.iter().rev().find(|message| message.role == TraceRole::Assistant);
+    let usage = answer.and_then(|message| message.usage).unwrap_or_default();
+    (usage, answer.and_then(|message| message.model.clone()))
 }
 
 /// Returns the error of a call whose tool was available when the model requested it.

@@ -10,12 +10,13 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use holdfast_shared::{event_id::EventId, run::Run, usage::Usage};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::{
     catalog::DEFAULT,
     completion_request::CompletionBody,
     posting::{RequestFields, checked_metadata, posting},
+    repeated::RepeatedFields,
     respond::{Answered, ResponsePart, answer, ended, head_of, seen_frames, state_of},
     turns::{OpenAiAction, Question},
 };
@@ -115,7 +116,7 @@ async fn completion_part(
 ) -> Result<ResponsePart, Problem> {
     let outline = Outline::read(app, run.id).await?;
     let detail = detail_of(app, run, None, false).await?;
-    let view = ResponseView { detail, head: Arc::new(head_of(run, id)), after };
+    let view = ResponseView { detail, head: Arc::new(head_of(app, run, id).await?), after };
     let until = outline.pauses_of_client().into_iter().find(|pause| after.is_none_or(|after| *pause > after));
     Ok(ResponsePart { view, until })
 }
@@ -129,9 +130,7 @@ fn fields_of(body: CompletionBody) -> Result<RequestFields, Problem> {
         parse_conversation_id(id).or_else(plain).ok_or_else(|| Problem::conversation_not_found(label))
     });
     let conversation = conversation.transpose()?;
-    let mut repeated = Map::new();
-    repeated.insert("model".into(), json!(body.model));
-    repeated.insert("metadata".into(), metadata.into());
+    let repeated = RepeatedFields::of_completion(body.model.clone(), metadata);
     Ok(RequestFields {
         client_tools,
         options,

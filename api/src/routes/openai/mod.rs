@@ -1,13 +1,15 @@
 //! `/openai/v1`: the routes for the clients of OpenAI, with the Responses API and chat completions.
 //!
 //! `request` and `completion_request` read the bodies into `turns`, which say what a request asks for. `posting` makes a message of
-//! it, and `respond` the response of a run. The other files have the routes of a noun each.
+//! it, `respond` the response of a run, and `repeated` knows what that has of its request. The other files have the routes of a noun each.
 
 mod catalog;
 mod completion_request;
 pub mod completions;
 mod conversations;
+mod items;
 mod posting;
+mod repeated;
 mod request;
 mod respond;
 pub mod responses;
@@ -27,7 +29,8 @@ pub fn routes() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(responses::input_items))
         .routes(routes!(conversations::create))
         .routes(routes!(conversations::read, conversations::change, conversations::delete))
-        .routes(routes!(conversations::items))
+        .routes(routes!(items::list, items::create))
+        .routes(routes!(items::read, items::delete))
         .routes(routes!(catalog::list))
         .routes(routes!(catalog::read))
 }

@@ -17,6 +17,7 @@ use uuid::Uuid;
 
 use super::{
     catalog::{ModelTarget, model_named},
+    repeated::RepeatedFields,
     turns::Question,
 };
 use crate::{
@@ -38,7 +39,7 @@ pub struct RequestFields {
     pub options: ModelOptions,
     pub format: Option<JsonFormat>,
     /// The fields that the response repeats.
-    pub repeated: Map<String, Value>,
+    pub repeated: RepeatedFields,
     /// The conversation that the request names.
     pub conversation: Option<Uuid>,
     /// The run whose response the request continues.

@@ -52,10 +52,29 @@ pub struct ResponseRequest {
     max_output_tokens: Option<u32>,
     #[serde(default)]
     #[schema(value_type = Option<Object>)]
-    reasoning: Option<Value>,
+    pub reasoning: Option<Value>,
     #[serde(default)]
     #[schema(value_type = Option<Object>)]
-    text: Option<Value>,
+    pub text: Option<Value>,
+    /// Repeated in the response, as the fields after it are; none of them has an effect.
+    #[serde(default)]
+    #[schema(value_type = Option<Object>)]
+    pub tool_choice: Value,
+    #[serde(default)]
+    #[schema(value_type = Option<bool>)]
+    pub parallel_tool_calls: Value,
+    #[serde(default)]
+    #[schema(value_type = Option<String>)]
+    pub truncation: Value,
+    #[serde(default)]
+    #[schema(value_type = Option<String>)]
+    pub user: Value,
+    #[serde(default)]
+    #[schema(value_type = Option<String>)]
+    pub safety_identifier: Value,
+    #[serde(default)]
+    #[schema(value_type = Option<String>)]
+    pub prompt_cache_key: Value,
 }
 
 #[derive(Deserialize)]
@@ -97,8 +116,12 @@ impl ResponseRequest {
 
     /// Returns the functions that the client executes.
     pub fn client_tools(&self) -> Vec<ClientTool> {
-        let functions = self.tools.iter().flatten().filter(|tool| tool["type"] == "function");
-        functions.map(client_tool).collect()
+        self.functions().map(client_tool).collect()
+    }
+
+    /// Returns the functions as the request has them.
+    pub fn functions(&self) -> impl Iterator<Item = &Value> {
+        self.tools.iter().flatten().filter(|tool| tool["type"] == "function")
     }
 
     /// Returns the options of the model.

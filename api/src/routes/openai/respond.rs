@@ -17,7 +17,7 @@ use holdfast_shared::{
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::{catalog::DEFAULT, posting::REPEATED, turns::OpenAiAction};
+use super::{catalog::DEFAULT, repeated::RepeatedFields, turns::OpenAiAction};
 use crate::{
     app::App,
     auth::Caller,
@@ -29,7 +29,7 @@ use crate::{
     },
     wire::{
         WireFold,
-        openai::{ResponseFold, ResponseHead, ResponseId, ResponseState, ResponseView, call_id},
+        openai::{ResponseFold, ResponseHead, ResponseId, ResponseState, ResponseView, call_id, event_of_item},
     },
 };
 
@@ -51,25 +51,25 @@ pub struct Answered {
     pub until: Option<EventId>,
 }
 
-/// Returns what a response repeats of its request. A run that another wire has started repeats nothing.
-pub fn head_of(run: &Run, id: ResponseId) -> ResponseHead {
-    let repeated = run.metadata.as_ref().map_or(&Value::Null, |metadata| &metadata[REPEATED]);
-    let text = |field: &str| repeated[field].as_str().map(str::to_owned);
+/// Returns the fields of a response that its events do not change.
+pub async fn head_of(app: &App, run: &Run, id: ResponseId) -> Result<ResponseHead, Problem> {
+    let mut repeated = RepeatedFields::of_run(run);
     let previous = match id.pauses_before {
-        0 => text("previous_response_id"),
+        0 => repeated.previous_response_id.take(),
         pauses => Some(ResponseId { pauses_before: pauses - 1, ..id }.to_string()),
     };
-    ResponseHead {
+    Ok(ResponseHead {
         id,
         conversation_id: run.conversation_id,
         message_id: run.output_message_id,
         created_at: run.created_at.timestamp(),
-        model: text("model").unwrap_or_else(|| DEFAULT.to_owned()),
+        model: repeated.model.take().unwrap_or_else(|| DEFAULT.to_owned()),
         previous_response_id: previous,
-        background: repeated["background"] == true,
-        store: repeated["store"] != false,
-        metadata: repeated["metadata"].as_object().cloned().unwrap_or_default(),
-    }
+        background: repeated.background,
+        store: repeated.store != Some(false),
+        metadata: std::mem::take(&mut repeated.metadata),
+        repeated: repeated.fields(app, run).await?,
+    })
 }
 
 /// Returns the part of the run's log that a response shows. Fails if the run has paused less often.
@@ -80,7 +80,7 @@ pub async fn part_of(app: &App, run: &Run, id: ResponseId, mode: Option<StreamMo
         Some(at) => Some(*pauses.get(at).ok_or_else(|| Problem::response_not_found(id.to_string()))?),
     };
     let detail = detail_of(app, run, mode, false).await?;
-    let head = Arc::new(head_of(run, id));
+    let head = Arc::new(head_of(app, run, id).await?);
     Ok(ResponsePart { view: ResponseView { detail, head, after }, until: pauses.get(id.pauses_before).copied() })
 }
 
@@ -127,6 +127,25 @@ pub async fn whole(app: &App, caller: &Caller, run: &Run, id: ResponseId) -> Res
     }
 }
 
+/// Returns an item of a run's responses; `None` also if the run's events have expired.
+pub async fn item_of_run(app: &App, caller: &Caller, run: &Run, item_id: &str) -> Result<Option<Value>, Problem> {
+    let _assembled = app.unread_answers().assemble(caller, app.config().max_page_bytes)?;
+    let read = async {
+        let since = event_of_item(item_id);
+        let pauses = Outline::read(app, run.id).await?.pauses;
+        let pauses_before = since.map_or(0, |since| pauses.iter().filter(|pause| **pause < since).count());
+        let mut part = part_of(app, run, ResponseId { run_id: run.id, pauses_before }, None).await?;
+        // An approval names no event, and is complete wherever the run has asked for it.
+        part.until = part.until.filter(|_| since.is_some());
+        let state = state_of(app, run, &part).await?;
+        Ok(state.items().find(|item| *item.id == *item_id).map(|item| item.json(run.id)))
+    };
+    match read.await {
+        Err(Problem { status: StatusCode::GONE, .. }) => Ok(None),
+        item => item,
+    }
+}
+
 async fn stored(app: &App, caller: &Caller, run: &Run, id: ResponseId) -> Result<Value, Problem> {
     let run = app.storage().run(&caller.owner, run.id).await?.ok_or_else(|| Problem::run_not_found(run.id))?;
     let text = run.output_message.as_ref().map(|message| message.content.clone().into_stored()).unwrap_or_default();
@@ -140,7 +159,7 @@ async fn stored(app: &App, caller: &Caller, run: &Run, id: ResponseId) -> Result
     let message =
         json!({"id": message_id, "type": "message", "role": "assistant", "status": "completed", "content": content});
     let ended_at = run.finished_at.map(|at| at.timestamp());
-    Ok(head_of(&run, id).json(&state, vec![message], run.usage, ended_at))
+    Ok(head_of(app, &run, id).await?.json(&state, vec![message], run.usage, ended_at))
 }
 
 /// Returns the frames that a client has: those up to the one in `Last-Event-ID`, else those up to a number.

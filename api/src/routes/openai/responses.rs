@@ -10,12 +10,13 @@ use axum::{
 };
 use holdfast_shared::{agent::StreamMode, event_id::EventId, run::Run};
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::{
-    conversations::{item_of_user, list_of},
+    items::{item_of_user, list_of},
     posting::{RequestFields, checked_metadata, posting},
+    repeated::RepeatedFields,
     request::ResponseRequest,
     respond::{Answered, ResponsePart, answer, ended, frames_up_to, head_of, part_of, seen_frames, streamed, whole},
     turns::{OpenAiAction, Question},
@@ -74,7 +75,8 @@ pub async fn create(
                 answer(&app, &caller, run_id, answers).await?;
             let id = ResponseId { run_id, pauses_before };
             let detail = detail_of(&app, &run, query.stream_mode, false).await?;
-            let view = ResponseView { detail, head: Arc::new(head_of(&run, id)), after: Some(after) };
+            let head = Arc::new(head_of(&app, &run, id).await?);
+            let view = ResponseView { detail, head, after: Some(after) };
             let part = ResponsePart { view, until };
             if body.stream == Some(true) {
                 return Ok(streamed(part, subscriber, seen_frames(&headers, None)?));
@@ -128,12 +130,8 @@ fn fields_of(body: ResponseRequest, previous: Option<ResponseId>) -> Result<Requ
     if conversation.is_some() && previous.is_some() {
         return Err(Problem::invalid_body("A request has conversation or previous_response_id, not both."));
     }
-    let mut repeated = Map::new();
-    repeated.insert("model".into(), json!(body.model));
-    repeated.insert("previous_response_id".into(), json!(previous.map(|id| id.to_string())));
-    repeated.insert("background".into(), json!(body.background == Some(true)));
-    repeated.insert("store".into(), json!(body.store != Some(false)));
-    repeated.insert("metadata".into(), checked_metadata(body.metadata.clone())?.into());
+    let metadata = checked_metadata(body.metadata.clone())?;
+    let repeated = RepeatedFields::of(&body, previous, metadata);
     Ok(RequestFields {
         client_tools: body.client_tools(),
         options: body.options(),

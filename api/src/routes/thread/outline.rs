@@ -156,7 +156,8 @@ mod tests {
     #[test]
     fn the_outline_leaves_out_only_superseded_events() {
         let delta = |attempt, n| event(attempt, n, &EventBody::StepStarted(StepStarted { step: 1 }));
-        let wait = event(2, 3, &EventBody::AgentState(AgentStateChanged { state: AgentState::WaitingOnUser }));
+        let wait =
+            event(2, 3, &EventBody::AgentState(AgentStateChanged { state: AgentState::WaitingOnUser, usage: None }));
         let events = [
             queued(),
             attempt_started(1, EventId::first_of(0), AttemptReason::Claimed),

@@ -15,6 +15,7 @@ use uuid::Uuid;
 use super::{
     ids::call_id,
     sender::{FrameCounts, FrameSender},
+    step_usage::StepUsage,
 };
 use crate::wire::{Detail, WireFold};
 
@@ -48,23 +49,29 @@ pub struct CompletionFold {
     has_text: bool,
     /// The client's calls that the completion has shown.
     calls: Arc<Vec<String>>,
-    usage: Usage,
+    usage: StepUsage,
 }
 
 #[derive(Serialize)]
-struct SentChunk<'a> {
+struct SentChunk<'a, D> {
     id: String,
     object: &'static str,
     created: i64,
     model: &'a str,
-    choices: [ChunkChoice; 1],
+    choices: [ChunkChoice<D>; 1],
 }
 
 #[derive(Serialize)]
-struct ChunkChoice {
+struct ChunkChoice<D> {
     index: u32,
-    delta: Value,
+    delta: D,
     finish_reason: Option<&'static str>,
+}
+
+/// A text that is longer by `content`.
+#[derive(Serialize)]
+struct ContentDelta<'a> {
+    content: &'a str,
 }
 
 impl CompletionHead {
@@ -83,7 +90,7 @@ impl CompletionFold {
             has_deltas: false,
             has_text: false,
             calls: Arc::default(),
-            usage: Usage::default(),
+            usage: StepUsage::default(),
         }
     }
 
@@ -104,7 +111,6 @@ impl CompletionFold {
                 Arc::make_mut(&mut self.calls).push(call.call_id.into_owned());
                 send(view, sender, json!({"tool_calls": [call_of_chunk]}), None);
             }
-            EventBody::StepCompleted(step) => self.usage += step.usage,
             EventBody::RunCompleted(end) => self.end(view, sender, finish_reason(end.finish_reason)),
             EventBody::RunFailed(end) => {
                 let error = json!({"message": end.error.message, "type": "server_error", "code": end.error.code});
@@ -119,7 +125,7 @@ impl CompletionFold {
     fn text(&mut self, view: &CompletionView, sender: &mut FrameSender<'_>, text: &str) {
         if !text.is_empty() {
             self.has_text = true;
-            send(view, sender, json!({"content": text}), None);
+            send(view, sender, ContentDelta { content: text }, None);
         }
     }
 
@@ -127,7 +133,7 @@ impl CompletionFold {
         send(view, sender, json!({}), Some(reason));
         if view.has_usage {
             let mut chunk = json!(chunk(view, json!({}), None));
-            (chunk["choices"], chunk["usage"]) = (json!([]), completion_usage(self.usage));
+            (chunk["choices"], chunk["usage"]) = (json!([]), completion_usage(self.usage.total()));
             sender.send_chunk(&chunk);
         }
         sender.send_done();
@@ -153,13 +159,18 @@ const fn finish_reason(reason: Option<FinishReason>) -> &'static str {
     }
 }
 
-fn chunk<'a>(view: &'a CompletionView, delta: Value, finish_reason: Option<&'static str>) -> SentChunk<'a> {
+fn chunk<'a, D>(view: &'a CompletionView, delta: D, finish_reason: Option<&'static str>) -> SentChunk<'a, D> {
     let CompletionHead { created_at, ref model, .. } = *view.head;
     let choices = [ChunkChoice { index: 0, delta, finish_reason }];
     SentChunk { id: view.head.id(), object: "chat.completion.chunk", created: created_at, model, choices }
 }
 
-fn send(view: &CompletionView, sender: &mut FrameSender<'_>, delta: Value, finish_reason: Option<&'static str>) {
+fn send(
+    view: &CompletionView,
+    sender: &mut FrameSender<'_>,
+    delta: impl Serialize,
+    finish_reason: Option<&'static str>,
+) {
     sender.send_chunk(&chunk(view, delta, finish_reason));
 }
 
@@ -171,7 +182,9 @@ impl WireFold for CompletionFold {
     fn frame(&mut self, view: &CompletionView, buffer: &mut Vec<u8>, event: &Event) {
         self.has_deltas |= event.kind() == EventKind::MessageDelta && view.detail != Detail::Messages;
         self.counts = self.counts.at(event.id);
-        if view.after.is_some_and(|pause| event.id <= pause) {
+        let is_earlier = view.after.is_some_and(|pause| event.id <= pause);
+        self.usage.apply(event, is_earlier);
+        if is_earlier {
             return;
         }
         let mut sender = FrameSender::new(buffer, self.counts);

@@ -19,6 +19,7 @@ use super::{
     output::ResponseOutput,
     response::{ResponseHead, ResponseState},
     sender::{FrameCounts, FrameSender},
+    step_usage::StepUsage,
 };
 use crate::wire::{Detail, WireFold, answer_text::AnswerText};
 
@@ -40,7 +41,7 @@ pub struct ResponseFold {
     has_begun: bool,
     /// Whether the log has the text in pieces, so that the complete message brings nothing new.
     has_deltas: bool,
-    usage: Usage,
+    usage: StepUsage,
     /// When the last event was written, in seconds since 1970.
     at: i64,
 }
@@ -54,14 +55,14 @@ impl ResponseFold {
             state: ResponseState::Queued,
             has_begun: false,
             has_deltas: false,
-            usage: Usage::default(),
+            usage: StepUsage::default(),
             at: 0,
         }
     }
 
     /// Returns the response so far.
     pub fn response(&self, view: &ResponseView) -> Value {
-        let usage = (self.usage != Usage::default()).then_some(self.usage);
+        let usage = Some(self.usage.total()).filter(|usage| *usage != Usage::default());
         view.head.json(&self.state, self.output.json(), usage, Some(self.at))
     }
 
@@ -74,8 +75,8 @@ impl ResponseFold {
         &self.state
     }
 
-    pub const fn usage(&self) -> Usage {
-        self.usage
+    pub fn usage(&self) -> Usage {
+        self.usage.total()
     }
 
     pub fn items(&self) -> impl Iterator<Item = &OutputItem> {
@@ -140,11 +141,7 @@ impl ResponseFold {
             EventBody::ToolCallStarted(call) => self.call_started(sender, event.id, call),
             EventBody::ToolCallCompleted(call) => self.call_completed(sender, event.id, call),
             EventBody::ApprovalRequested(request) => self.asked(sender, event.id, request),
-            EventBody::StepStarted(_) => output.close(sender),
-            EventBody::StepCompleted(step) => {
-                output.close(sender);
-                self.usage += step.usage;
-            }
+            EventBody::StepStarted(_) | EventBody::StepCompleted(_) => output.close(sender),
             EventBody::RunCompleted(end) => self.completed(view, sender, &end),
             EventBody::RunFailed(end) => {
                 output.close_all(sender);
@@ -254,7 +251,9 @@ impl WireFold for ResponseFold {
         self.has_deltas |= event.kind() == EventKind::MessageDelta && view.detail != Detail::Messages;
         self.at = event.at_ms.div_euclid(1000);
         self.counts = self.counts.at(event.id);
-        if view.after.is_some_and(|pause| event.id <= pause) {
+        let is_earlier = view.after.is_some_and(|pause| event.id <= pause);
+        self.usage.apply(event, is_earlier);
+        if is_earlier {
             return;
         }
         let mut sender = FrameSender::new(buffer, self.counts);

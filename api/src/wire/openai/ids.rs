@@ -49,6 +49,13 @@ pub fn run_of_item(id: &str) -> Option<Uuid> {
     is_known.then(|| run_and_rest(rest)).flatten().map(|(run_id, _)| run_id)
 }
 
+/// Returns the event that begins an item, by the item's id. The id of an approval names none.
+pub fn event_of_item(id: &str) -> Option<EventId> {
+    let (_, rest) = run_and_rest(id.split_once('_')?.1)?;
+    let (attempt, n) = rest.split_once('_')?;
+    Some(EventId::new(attempt.parse().ok()?, n.parse().ok()?))
+}
+
 /// Returns the protocol's id of a call that the client executes.
 pub fn call_id(run_id: Uuid, call_id: &str) -> String {
     format!("call_{}_{}", run_id.simple(), call_id.strip_prefix("call_").unwrap_or(call_id))
@@ -101,7 +108,9 @@ mod tests {
         assert_eq!(parse_call_id(&call_id(run_id, &call)), Some((run_id, call)));
         assert_eq!(parse_approval_id(&approval_id(run_id, other)), Some((run_id, other)));
         assert_eq!(parse_conversation_id(&conversation_id(other)), Some(other));
-        assert_eq!(run_of_item(&item_id("msg", run_id, EventId::new(2, 17))), Some(run_id));
+        let item = item_id("msg", run_id, EventId::new(2, 17));
+        assert_eq!((run_of_item(&item), event_of_item(&item)), (Some(run_id), Some(EventId::new(2, 17))));
+        assert_eq!(event_of_item(&approval_id(run_id, other)), None);
         assert_eq!(["resp_1", "resp_", "call_7", ""].map(ResponseId::parse), [None; 4]);
         assert_eq!(["msg_1", "msg", "call_abc"].map(run_of_item), [None; 3]);
     }

@@ -1,5 +1,7 @@
 //! The items of a response's output.
 
+use std::sync::Arc;
+
 use holdfast_shared::event_id::EventId;
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -14,7 +16,7 @@ pub struct OutputItem {
     pub index: u32,
     /// The event that began it.
     pub since: EventId,
-    pub id: String,
+    pub id: Arc<str>,
     pub state: ItemState,
     /// The event that ended it.
     pub until: Option<EventId>,
@@ -115,7 +117,7 @@ impl OutputItem {
 
     /// Returns the item as the protocol has it.
     pub fn json(&self, run_id: Uuid) -> Value {
-        let (id, status) = (&self.id, self.state.name());
+        let (id, status) = (&*self.id, self.state.name());
         match &self.body {
             ItemBody::Message(text) => {
                 let content =

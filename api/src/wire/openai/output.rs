@@ -64,7 +64,7 @@ impl ResponseOutput {
             self.close(sender);
             let item = self.begin(sender, event, ItemBody::Message(AnswerText::default()));
             let fields =
-                json!({"item_id": item.id, "output_index": item.index, "content_index": 0, "part": output_text("")});
+                json!({"item_id": &*item.id, "output_index": item.index, "content_index": 0, "part": output_text("")});
             sender.send("response.content_part.added", &fields);
         }
         self.grow(sender, event, "response.output_text.delta", delta);
@@ -77,7 +77,7 @@ impl ResponseOutput {
             self.close(sender);
             let item = self.begin(sender, event, ItemBody::Reasoning(AnswerText::default()));
             let fields =
-                json!({"item_id": item.id, "output_index": item.index, "summary_index": 0, "part": summary_text("")});
+                json!({"item_id": &*item.id, "output_index": item.index, "summary_index": 0, "part": summary_text("")});
             sender.send("response.reasoning_summary_part.added", &fields);
         }
         self.grow(sender, event, "response.reasoning_summary_text.delta", delta);
@@ -112,12 +112,12 @@ impl ResponseOutput {
         let item = self.item_mut(at);
         let CallBody { name, arguments, .. } = item.body.call().expect("the item is a call");
         let fields =
-            json!({"item_id": item.id, "output_index": item.index, "name": name, "arguments": arguments.to_text()});
+            json!({"item_id": &*item.id, "output_index": item.index, "name": name, "arguments": arguments.to_text()});
         sender.send(&format!("response.{}.done", arguments_of(&item.body)), &fields);
         if matches!(item.body, ItemBody::FunctionCall(_)) {
             self.end(sender, at, ItemState::Completed);
         } else {
-            sender.send("response.mcp_call.in_progress", &json!({"item_id": item.id, "output_index": item.index}));
+            sender.send("response.mcp_call.in_progress", &json!({"item_id": &*item.id, "output_index": item.index}));
         }
     }
 
@@ -136,7 +136,7 @@ impl ResponseOutput {
                 (ItemState::Failed, "response.mcp_call.failed")
             }
         };
-        sender.send(kind, &json!({"item_id": item.id, "output_index": item.index}));
+        sender.send(kind, &json!({"item_id": &*item.id, "output_index": item.index}));
         self.end(sender, at, state);
     }
 
@@ -155,7 +155,7 @@ impl ResponseOutput {
     /// Ends the text or the reasoning that is open.
     pub fn close(&mut self, sender: &mut FrameSender<'_>) {
         let Some(item) = self.open_text() else { return };
-        let mut fields = json!({"item_id": item.id, "output_index": item.index});
+        let mut fields = json!({"item_id": &*item.id, "output_index": item.index});
         let is_message = matches!(item.body, ItemBody::Message(_));
         let (ItemBody::Message(text) | ItemBody::Reasoning(text)) = &item.body else { return };
         let text = text.to_text();
@@ -187,7 +187,7 @@ impl ResponseOutput {
     }
 
     fn begin(&mut self, sender: &mut FrameSender<'_>, since: EventId, body: ItemBody) -> &OutputItem {
-        let (id, state) = (body.id(self.run_id, since), ItemState::Open);
+        let (id, state) = (body.id(self.run_id, since).into(), ItemState::Open);
         let item = OutputItem { index: self.next_index, since, id, state, until: None, body };
         self.next_index += 1;
         let items = Arc::make_mut(&mut self.items);

@@ -22,6 +22,8 @@ pub struct ResponseHead {
     pub store: bool,
     /// The client's own texts.
     pub metadata: Map<String, Value>,
+    /// Further fields of the request, as the response repeats them.
+    pub repeated: Map<String, Value>,
 }
 
 /// How far a response is.
@@ -75,7 +77,8 @@ impl ResponseHead {
             "metadata": self.metadata(), "usage": usage.map(usage_json), "store": self.store,
         });
         let fields = response.as_object_mut().expect("a response is an object");
-        fields.extend(unused_fields());
+        fields.extend(usual_fields());
+        fields.extend(self.repeated.clone());
         response
     }
 
@@ -89,8 +92,8 @@ impl ResponseHead {
     }
 }
 
-/// Returns the fields that the schema demands and this server has no value for.
-fn unused_fields() -> Map<String, Value> {
+/// Returns the fields that the schema demands, with their values for a request without them.
+fn usual_fields() -> Map<String, Value> {
     let fields = json!({
         "instructions": null, "tools": [], "tool_choice": "auto", "parallel_tool_calls": true, "truncation": "auto",
         "text": {"format": {"type": "text"}}, "reasoning": {"effort": null, "summary": null},

@@ -39,12 +39,12 @@ impl<'b> FrameSender<'b> {
     /// Writes an event of the protocol. `fields` is an object with at least one field.
     pub fn send(&mut self, kind: &str, fields: &impl Serialize) {
         let FrameCounts { next, sequence } = self.counts;
-        write!(self.buffer, "id: {next}\nevent: {kind}\ndata: {{\"type\":\"{kind}\",\"sequence_number\":{sequence},")
+        write!(self.buffer, "id: {next}\nevent: {kind}\ndata: {{\"type\":\"{kind}\",\"sequence_number\":{sequence}")
             .expect("a Vec takes every write");
         let start = self.buffer.len();
         serde_json::to_writer(&mut *self.buffer, fields).expect("an event is always valid JSON");
-        // The object's brace is already there.
-        self.buffer.remove(start);
+        // The object has begun with the kind, so its fields follow a comma.
+        self.buffer[start] = b',';
         self.finish();
     }
 

@@ -19,7 +19,7 @@ fn log() -> Vec<Event> {
         delta("b"),
         call_started(),
         call_completed(None, Some("too slow")),
-        EventBody::AgentState(AgentStateChanged { state: AgentState::WaitingOnUser }),
+        EventBody::AgentState(AgentStateChanged { state: AgentState::WaitingOnUser, usage: None }),
         delta("c"),
     ];
     let second = [attempt_started("1-9"), delta("d"), run_completed()];

@@ -162,6 +162,7 @@ fn row(log: &[Event]) -> [String; 9] {
         background: false,
         store: true,
         metadata: Map::new(),
+        repeated: Map::new(),
     };
     let responses = ResponseView { detail, head: head.into(), after: None };
     let head = CompletionHead { run_id: Uuid::nil(), created_at: 0, model: "default".into() };

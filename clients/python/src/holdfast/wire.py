@@ -240,6 +240,8 @@ class AgentStateEvent(TypedDict):
 
     # The state.
     state: str
+    # The tokens of the step that waits. Its `step.completed` has them again.
+    usage: NotRequired[Usage | None]
     id: EventId
     run_id: str
     type: Literal["agent.state"]

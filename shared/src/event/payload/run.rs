@@ -53,6 +53,9 @@ pub struct AgentStateChanged<'a> {
     #[serde(borrow)]
     #[schema(value_type = String)]
     pub state: AgentState<'a>,
+    /// The tokens of the step that waits. Its `step.completed` has them again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
 }
 
 /// Something went wrong, and the run continues.

@@ -149,7 +149,8 @@ impl Storage {
             // A question to a human keeps the run waiting.
             let must_queue = !ancestor::awaits_human(tx, &run).await?;
             // The last event before a wait for a human says so.
-            let waiting = (!must_queue).then_some(AgentStateChanged { state: AgentState::WaitingOnUser }.into());
+            let waiting =
+                (!must_queue).then_some(AgentStateChanged { state: AgentState::WaitingOnUser, usage: None }.into());
             let updated = |base| {
                 let updated = PlanUpdated { base: Some(base), plan: Box::new(plan.clone()) };
                 std::iter::once(updated.into()).chain(waiting).collect()

@@ -70,7 +70,7 @@ pub async fn new_questions(tx: &mut Tx, top: Uuid) -> Result<Vec<EventBody<'stat
     rows.sort_by_key(|row| row.id);
     let mut bodies: Vec<_> = rows.into_iter().map(QuestionRow::into_body).collect();
     if !bodies.is_empty() {
-        bodies.push(EventBody::AgentState(AgentStateChanged { state: AgentState::WaitingOnUser }));
+        bodies.push(EventBody::AgentState(AgentStateChanged { state: AgentState::WaitingOnUser, usage: None }));
     }
     Ok(bodies)
 }

@@ -170,7 +170,8 @@ async fn answer_parent(
     };
     // The last event before a wait says so.
     let waits = ancestor::awaits_human(tx, &parent).await?;
-    let waiting = waits.then_some(EventBody::AgentState(AgentStateChanged { state: AgentState::WaitingOnUser }));
+    let waiting =
+        waits.then_some(EventBody::AgentState(AgentStateChanged { state: AgentState::WaitingOnUser, usage: None }));
     let bodies = |base| {
         let outcome_base = resolved.is_empty().then_some(base);
         answers(resolved, base).into_iter().chain(logged.bodies(outcome_base)).chain(waiting).collect()

@@ -1,0 +1,156 @@
+//! `/openai/v1/conversations/{id}/items`: the messages of a conversation as items, and single items.
+
+use std::sync::Arc;
+
+use axum::{
+    Json,
+    extract::{Path, State},
+};
+use holdfast_shared::message::{Message, Role};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::{conversations::find, respond::item_of_run};
+use crate::{
+    anonymous_limits::AdmittedWriter, app::App, auth::Caller, extract::Query, problem::Problem, routes::history_size,
+    wire::openai::run_of_item,
+};
+
+/// The query of a list of items, which ignores unknown fields.
+#[derive(Deserialize, utoipa::IntoParams)]
+pub struct ItemsQuery {
+    /// Most items, from 1 to 100; 20 by default.
+    limit: Option<usize>,
+    /// `asc` or `desc`, the default.
+    order: Option<String>,
+    /// The id of the item after which the page begins.
+    after: Option<String>,
+}
+
+/// List the messages of a conversation, newest first: at most `HOLDFAST_MAX_HISTORY` of them.
+#[utoipa::path(get, path = "/openai/v1/conversations/{id}/items", operation_id = "list_items", tag = "openai",
+    params(("id" = String, Path, description = "The id of a conversation."), ItemsQuery),
+    responses((status = 200, body = Object, description = "The list of items."), (status = 404, body = Object, description = "conversation_not_found"))
+)]
+pub async fn list(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path(id): Path<String>,
+    Query(query): Query<ItemsQuery>,
+) -> Result<Json<Value>, Problem> {
+    let found = find(&app, &caller, &id).await?;
+    let size = history_size(&app);
+    let _assembled = app.unread_answers().assemble(&caller, size.bytes)?;
+    let history = app.storage().history(&caller.owner, found.id, size).await?;
+    let mut items: Vec<Value> = history.iter().map(|history| item_of(&history.message)).collect();
+    if query.order.as_deref() == Some("asc") {
+        items.reverse();
+    }
+    if let Some(after) = &query.after {
+        let at = items.iter().position(|item| item["id"] == after.as_str());
+        items.drain(..at.map_or(items.len(), |at| at + 1));
+    }
+    let limit = query.limit.unwrap_or(20).clamp(1, 100);
+    let has_more = items.len() > limit;
+    items.truncate(limit);
+    Ok(Json(list_of(items, has_more)))
+}
+
+/// Read an item: a message that the list has, or an item of a response in the conversation.
+#[utoipa::path(get, path = "/openai/v1/conversations/{id}/items/{item_id}", operation_id = "read_item", tag = "openai",
+    params(("id" = String, Path, description = "The id of a conversation."), ("item_id" = String, Path, description = "The id of an item.")),
+    responses((status = 200, body = Object, description = "The item."), (status = 404, body = Object, description = "conversation_not_found, item_not_found"))
+)]
+pub async fn read(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path((id, item)): Path<(String, String)>,
+) -> Result<Json<Value>, Problem> {
+    let found = find(&app, &caller, &id).await?;
+    let unknown = || Problem::item_not_found(item.chars().take(128).collect());
+    if let Some(message_id) = message_of_item(&item) {
+        let message = app.storage().message_called(&caller.owner, found.id, &message_id.to_string()).await?;
+        return message
+            .filter(|message| item_id(message) == item)
+            .map(|message| Json(item_of(&message)))
+            .ok_or_else(unknown);
+    }
+    let run_id = run_of_item(&item).ok_or_else(unknown)?;
+    let run = app.storage().run_without_answer(&caller.owner, run_id).await?;
+    let run = run.filter(|run| run.conversation_id == found.id).ok_or_else(unknown)?;
+    item_of_run(&app, &caller, &run, &item).await?.map(Json).ok_or_else(unknown)
+}
+
+/// Refuses to add items, because a message is committed with a run.
+#[utoipa::path(post, path = "/openai/v1/conversations/{id}/items", operation_id = "create_items", tag = "openai",
+    params(("id" = String, Path, description = "The id of a conversation.")),
+    responses(
+        (status = 400, body = Object, description = "items_come_from_responses"),
+        (status = 404, body = Object, description = "conversation_not_found")
+    )
+)]
+pub async fn create(
+    State(app): State<Arc<App>>,
+    AdmittedWriter(caller): AdmittedWriter,
+    Path(id): Path<String>,
+) -> Result<Json<Value>, Problem> {
+    find(&app, &caller, &id).await?;
+    Err(Problem::items_come_from_responses())
+}
+
+/// Refuses to delete an item, because the turns of a conversation stay complete.
+#[utoipa::path(delete, path = "/openai/v1/conversations/{id}/items/{item_id}", operation_id = "delete_item", tag = "openai",
+    params(("id" = String, Path, description = "The id of a conversation."), ("item_id" = String, Path, description = "The id of an item.")),
+    responses(
+        (status = 400, body = Object, description = "items_stay"),
+        (status = 404, body = Object, description = "conversation_not_found")
+    )
+)]
+pub async fn delete(
+    State(app): State<Arc<App>>,
+    AdmittedWriter(caller): AdmittedWriter,
+    Path((id, _item)): Path<(String, String)>,
+) -> Result<Json<Value>, Problem> {
+    find(&app, &caller, &id).await?;
+    Err(Problem::items_stay())
+}
+
+fn item_of(message: &Message) -> Value {
+    if message.role != Role::Assistant {
+        return item_of_user(message);
+    }
+    let text = message.content.clone().into_stored();
+    let content = [json!({"type": "output_text", "text": text, "annotations": [], "logprobs": []})];
+    json!({"id": item_id(message), "type": "message", "role": "assistant", "status": "completed", "content": content})
+}
+
+/// Returns a user's message, or a card, as an item.
+pub fn item_of_user(message: &Message) -> Value {
+    let role = if message.role == Role::User { "user" } else { "system" };
+    let text = message.content.clone().into_stored();
+    let content = [json!({"type": "input_text", "text": text})];
+    json!({"id": item_id(message), "type": "message", "role": role, "status": "completed", "content": content})
+}
+
+/// The item of an answer names its run, so a request can continue after it.
+fn item_id(message: &Message) -> String {
+    match message.run_id.filter(|_| message.role == Role::Assistant) {
+        Some(run_id) => format!("msg_{}_{}", run_id.simple(), message.id.simple()),
+        None => format!("msg_{}", message.id.simple()),
+    }
+}
+
+/// Returns a page of items.
+pub fn list_of(items: Vec<Value>, has_more: bool) -> Value {
+    let id = |item: Option<&Value>| item.map_or(Value::Null, |item| item["id"].clone());
+    let (first, last) = (id(items.first()), id(items.last()));
+    json!({"object": "list", "data": items, "first_id": first, "last_id": last, "has_more": has_more})
+}
+
+/// Returns the message of an item that the list has.
+fn message_of_item(item: &str) -> Option<Uuid> {
+    let ids = item.strip_prefix("msg_")?;
+    let id = ids.rsplit('_').next()?;
+    (id.len() == 32).then(|| Uuid::try_parse(id).ok()).flatten()
+}
