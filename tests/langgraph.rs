@@ -33,21 +33,21 @@ in_either_mode!(
 
 const TALK: &str = r#"[think] [call=scripted__echo {"text":"hi"}] [approval] [tokens=12] hello"#;
 
-fn body(text: &str) -> Value {
+pub fn body(text: &str) -> Value {
     let messages = json!([{"role": "user", "content": text}]);
     let modes = json!(["values", "messages-tuple", "updates", "custom", "tasks", "tools"]);
     json!({"assistant_id": "agent", "input": {"messages": messages}, "stream_mode": modes, "if_not_exists": "create"})
 }
 
-fn post(client: &Client, path: &str, body: &Value) -> RequestBuilder {
+pub fn post(client: &Client, path: &str, body: &Value) -> RequestBuilder {
     client.request(Method::POST, &format!("/langgraph{path}")).json(body)
 }
 
-fn get(client: &Client, path: &str) -> RequestBuilder {
+pub fn get(client: &Client, path: &str) -> RequestBuilder {
     client.request(Method::GET, &format!("/langgraph{path}"))
 }
 
-async fn json_of(request: RequestBuilder) -> Value {
+pub async fn json_of(request: RequestBuilder) -> Value {
     let response = request.send().await.unwrap();
     let status = response.status();
     let text = response.text().await.unwrap();
@@ -68,7 +68,7 @@ fn parts(frames: &[StreamBlock]) -> Vec<(String, String, Value)> {
 }
 
 /// Returns the reports of the steps of a client's program.
-fn steps(reports: &[Value]) -> Vec<&Value> {
+pub fn steps(reports: &[Value]) -> Vec<&Value> {
     reports.iter().filter(|report| report["step"].is_u64()).collect()
 }
 
@@ -83,11 +83,11 @@ fn last_messages(reports: &[Value]) -> Value {
     values.expect("a stream has values")["messages"].clone()
 }
 
-fn kinds(messages: &Value) -> Vec<&str> {
+pub fn kinds(messages: &Value) -> Vec<&str> {
     messages.as_array().unwrap().iter().map(|message| message["type"].as_str().unwrap()).collect()
 }
 
-async fn run_program(client: &Client, name: &str, parameters: Value) -> Vec<Value> {
+pub async fn run_program(client: &Client, name: &str, parameters: Value) -> Vec<Value> {
     ClientProgram::start(name, client.base(), parameters).await.rest().await.0
 }
 
@@ -276,7 +276,7 @@ async fn the_sdk_comes_back_after_a_reset_connection(mut deployment: Deployment)
 async fn a_page_shows_an_answer_once_despite_a_reload(mut deployment: Deployment) {
     let client = deployment.client();
     let page = json!([
-        {"say": "[tokens=150] [delay=20] hello", "until": "loading"}, {"reload": true},
+        {"say": "[tokens=500] [delay=20] hello", "until": "loading"}, {"reload": true},
         {"say": "[approval] [tokens=3] again"}, {"resume": {"approved": true}}
     ]);
     let program = ClientProgram::start("langgraph-node", client.base(), json!({"page": page})).await;
@@ -501,7 +501,6 @@ async fn missing_functions_are_refused_in_words(mut deployment: Deployment) {
         (with("checkpoint_id", json!("x")), 404),
         (post(&client, "/threads", &json!({"ttl": 5})), 422),
         (post(&client, "/threads/search", &json!({"values": {"x": 1}})), 422),
-        (post(&client, "/threads/t/state", &json!({"values": {}})), 501),
         (post(&client, "/store/items/search", &json!({})), 501),
         (get(&client, "/store/items"), 501),
         (post(&client, "/runs/crons", &json!({})), 501),
@@ -526,7 +525,8 @@ async fn missing_functions_are_refused_in_words(mut deployment: Deployment) {
     assert_eq!(refused(post(&client, "/threads/t/runs/wait", &resume)).await, 409, "the thread waits for nothing");
     let runs = json_of(get(&client, "/threads/t/runs")).await;
     let run = format!("/threads/t/runs/{}", runs[0]["run_id"].as_str().unwrap());
-    assert_eq!(refused(post(&client, &format!("{run}/cancel?action=rollback"), &json!({}))).await, 422);
+    assert_eq!(refused(post(&client, &format!("{run}/cancel?action=forget"), &json!({}))).await, 422);
+    assert_eq!(refused(get(&client, "/threads/t/runs?status=asleep")).await, 422);
     assert_eq!(refused(client.request(Method::DELETE, &format!("/langgraph{run}"))).await, 409);
     assert_eq!(refused(get(&client, &format!("{run}/stream")).header("last-event-id", "1-2.x")).await, 400);
 }

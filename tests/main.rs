@@ -43,6 +43,7 @@ mod knowledge;
 mod knowledge_answers;
 mod knowledge_vectors;
 mod langgraph;
+mod langgraph_writes;
 mod limits;
 mod memory;
 mod model;

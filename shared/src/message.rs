@@ -22,7 +22,7 @@ pub struct Message {
     pub client_id: Option<String>,
     /// The conversation that the message belongs to, superseded messages included.
     pub conversation_id: Uuid,
-    /// The run that the message started or that wrote it. A card has none.
+    /// The run that the message started or that wrote it. A card and a message without a run have none.
     pub run_id: Option<Uuid>,
     /// `user` for a client's message, `assistant` for an answer, `system` for a card.
     #[serde(deserialize_with = "lenient::word")]

@@ -1,6 +1,7 @@
 //! The use cases. Routes call them; they combine storage, run log, queue and relay.
 
 mod access;
+mod additions;
 mod after;
 mod answers;
 mod content;
@@ -29,7 +30,7 @@ use holdfast_shared::{
     run::{Run, RunStatus},
     run_log::RunLog,
     schema::SchemaChecks,
-    storage::{CancelOutcome, Storage, TakeBackOutcome},
+    storage::{self, CancelOutcome, Storage, TakeBackOutcome},
     turns::Turns,
 };
 use holdfast_workspace::{WebSearch, Workspace};
@@ -265,9 +266,25 @@ impl App {
 
     /// Requests the end of a run, and ends it here if its worker does not. Fails if the owner has no such run.
     pub async fn cancel(self: &Arc<Self>, owner: &str, run_id: Uuid) -> Result<Run, Problem> {
-        let (app, user) = (Arc::clone(self), owner.to_owned());
+        let (storage, user) = (self.storage.clone(), owner.to_owned());
+        self.end_with(owner, run_id, async move { storage.request_cancel(&user, run_id).await }).await
+    }
+
+    /// Does what `cancel` does, and takes the run's message and its answer back. A run that has ended keeps both.
+    pub async fn roll_back(self: &Arc<Self>, owner: &str, run_id: Uuid) -> Result<Run, Problem> {
+        let (storage, user) = (self.storage.clone(), owner.to_owned());
+        self.end_with(owner, run_id, async move { storage.roll_back(&user, run_id).await }).await
+    }
+
+    async fn end_with(
+        self: &Arc<Self>,
+        owner: &str,
+        run_id: Uuid,
+        cancel: impl Future<Output = Result<CancelOutcome, storage::Error>> + Send + 'static,
+    ) -> Result<Run, Problem> {
+        let app = Arc::clone(self);
         let cancelled = self.to_completion(async move {
-            let cancelled = app.storage.request_cancel(&user, run_id).await?;
+            let cancelled = cancel.await?;
             match &cancelled {
                 CancelOutcome::Ended(ended) => app.follow_up(vec![ended.clone()], Vec::new()),
                 CancelOutcome::Requested => app.follow_up(Vec::new(), vec![run_id]),

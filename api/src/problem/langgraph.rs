@@ -21,6 +21,12 @@ impl Problem {
         Self::new(StatusCode::CONFLICT, "thread_exists", detail)
     }
 
+    /// For a message that only a conversation without an unfinished run can take.
+    pub fn thread_busy(id: impl std::fmt::Display) -> Self {
+        let detail = format!("Conversation {id} has an unfinished run; wait for its end, or cancel it.");
+        Self::new(StatusCode::CONFLICT, "conversation_busy", detail)
+    }
+
     pub fn thread_of_another_agent(id: &str) -> Self {
         let detail = format!("Thread {id} has another assistant, which answered in it before; create another thread.");
         Self::new(StatusCode::CONFLICT, "thread_of_another_agent", detail)

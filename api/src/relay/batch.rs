@@ -171,8 +171,12 @@ impl Batch {
     }
 
     /// Returns the frames of the events after the first `skip`. The fold has all events before these, and moves past them.
-    fn folded<F: WireFold>(&self, view: &Arc<F::View>, fold: &mut F, skip: usize) -> Bytes {
+    fn folded<F: WireFold>(&self, view: &mut Arc<F::View>, fold: &mut F, skip: usize) -> Bytes {
         let folded = self.folds.of::<F>(view);
+        // Subscribers with equal views share one from here on, so the next comparison is one of pointers.
+        if !Arc::ptr_eq(view, &folded.view) {
+            *view = Arc::clone(&folded.view);
+        }
         if skip > 0 && folded.encoding.get().is_none() {
             // The state before the batch is gone, so no other subscriber can use these frames.
             let mut frames = Vec::new();
@@ -294,7 +298,7 @@ impl Slice {
     }
 
     /// Returns the frames of the events, which may be empty. The fold has all events before these, and moves past them.
-    pub fn folded<F: WireFold>(&self, view: &Arc<F::View>, fold: &mut F) -> Bytes {
+    pub fn folded<F: WireFold>(&self, view: &mut Arc<F::View>, fold: &mut F) -> Bytes {
         self.joined(|batch, skip| batch.folded(view, fold, skip))
     }
 

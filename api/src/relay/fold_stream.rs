@@ -136,7 +136,7 @@ impl<F: WireFold> FoldStream<F> {
         let is_last = slice.last().is_terminal();
         if self.shares(slice) {
             self.last = slice.last().id;
-            return Ok((slice.folded(&self.view, &mut self.fold), is_last));
+            return Ok((slice.folded(&mut self.view, &mut self.fold), is_last));
         }
         let mut buffer = Vec::new();
         for event in slice.events() {

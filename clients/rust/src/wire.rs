@@ -724,7 +724,7 @@ pub struct Message {
     pub retrieval_context: Option<Value>,
     /// `user` for a client's message, `assistant` for an answer, `system` for a card.
     pub role: Role,
-    /// The run that the message started or that wrote it. A card has none.
+    /// The run that the message started or that wrote it. A card and a message without a run have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_id: Option<String>,
     /// `complete` for every message of a client.

@@ -473,7 +473,7 @@ export interface Message {
   retrieval_context?: unknown;
   /** `user` for a client's message, `assistant` for an answer, `system` for a card. */
   role: Role;
-  /** The run that the message started or that wrote it. A card has none. */
+  /** The run that the message started or that wrote it. A card and a message without a run have none. */
   run_id?: string | null;
   /** `complete` for every message of a client. */
   status: MessageStatus;

@@ -9,6 +9,7 @@
 //! Invariant: a transaction that locks a conversation's row and a run's row locks the conversation's first.
 
 mod access;
+mod add_messages;
 mod agents;
 mod approvals;
 mod archive;
@@ -49,6 +50,7 @@ mod versions;
 mod workspace_rows;
 
 pub use access::AskedRun;
+pub use add_messages::{AddOutcome, AddedMessage};
 pub use agents::{AgentChange, FoundAgent};
 pub use archive::{ArchivePage, Position};
 pub use briefings::{NewBriefing, StoredBriefing};

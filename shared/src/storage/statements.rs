@@ -1,9 +1,9 @@
 //! All statements, for the test that prepares them on both databases.
 
 use super::{
-    BackEnd, access, agents, approvals, archive, briefings, chats, checkpoints, conversations, deployment,
-    file_removals, files, history, knowledge_rows, memories, memory_removals, memory_rows, messages, owners, plans,
-    position, profiles, quota, rows, run, runs, sessions,
+    BackEnd, access, add_messages, agents, approvals, archive, briefings, chats, checkpoints, conversations,
+    deployment, file_removals, files, history, knowledge_rows, memories, memory_removals, memory_rows, messages,
+    owners, plans, position, profiles, quota, rows, run, runs, sessions,
     sql::{self, FencedTexts, Sql},
     trace, user_profiles, versions, workspace_rows,
 };
@@ -12,6 +12,7 @@ use super::{
 const FILES: &[&[Sql]] = &[
     crate::file_store::STATEMENTS,
     access::STATEMENTS,
+    add_messages::STATEMENTS,
     agents::STATEMENTS,
     approvals::STATEMENTS,
     archive::STATEMENTS,

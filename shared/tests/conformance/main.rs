@@ -1,6 +1,7 @@
 //! The conformance suite: it checks the promises of storage, run log, queue and rate limit on each back end.
 #![allow(clippy::unwrap_used)]
 
+mod added_messages;
 mod backends;
 mod blocked;
 mod briefings;

@@ -82,8 +82,12 @@ async def main():
         "wait": wait,
         "join": lambda: client.runs.join(thread, run_id),
         "cancel": lambda **options: client.runs.cancel(thread, run_id, **options),
+        "cancelMany": lambda **options: client.runs.cancel_many(thread_id=thread, run_ids=[run_id], **options),
+        "again": lambda: client.runs.wait(thread, assistant, raise_error=False),
+        "runs": lambda **options: client.runs.list(thread, **options),
         "run": lambda: client.runs.get(thread, run_id),
         "state": lambda: client.threads.get_state(thread),
+        "update": lambda **options: client.threads.update_state(thread, **options),
         "history": lambda: client.threads.get_history(thread),
         "search": lambda **options: client.threads.search(**options),
     }

@@ -32,7 +32,8 @@ pub async fn stored(
             break;
         }
         // Messages that wait for their turn come after the answer.
-        if before.is_some_and(|run| message.id == run.output_message_id || message.run_id.is_some_and(|id| id > run.id))
+        if before
+            .is_some_and(|run| message.id == run.output_message_id || message.run_id.unwrap_or(message.id) > run.id)
         {
             continue;
         }

@@ -169,7 +169,7 @@ impl Encode for AgUiStream {
 
     async fn encode(&mut self, slice: &Slice) -> Result<(Bytes, bool), TruncatedStream> {
         if self.shares(slice) {
-            return Ok((slice.folded(&self.view, &mut self.fold), slice.last().is_terminal()));
+            return Ok((slice.folded(&mut self.view, &mut self.fold), slice.last().is_terminal()));
         }
         let mut buffer = Vec::new();
         for event in slice.events() {

@@ -18,11 +18,6 @@ pub async fn info() -> Json<Value> {
     Json(json!({"version": env!("CARGO_PKG_VERSION"), "server": "holdfast", "flags": flags}))
 }
 
-/// For writes of a thread's state.
-pub async fn update_state() -> Problem {
-    Problem::not_implemented("Runs alone change a thread: post a message, or begin a run at a checkpoint.")
-}
-
 /// For `/langgraph/store`.
 pub async fn store() -> Problem {
     Problem::not_implemented(

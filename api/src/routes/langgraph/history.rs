@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use holdfast_shared::{
     conversation::Conversation,
     event_id::EventId,
-    message::{Content, Role},
+    message::{Content, Message, Role},
     run::{Run, RunStatus},
     storage::HistoryMessage,
 };
@@ -28,8 +28,21 @@ pub struct ThreadEntry {
     /// The id of the message, which is also that of a checkpoint.
     pub id: Uuid,
     pub role: Role,
+    /// Whether a client has added the message without a run.
+    pub is_added: bool,
     pub created_at: DateTime<Utc>,
     pub messages: Vec<LangMessage>,
+}
+
+impl ThreadEntry {
+    /// Returns the answer of a run.
+    const fn of_answer(id: Uuid, created_at: DateTime<Utc>, messages: Vec<LangMessage>) -> Self {
+        Self { id, role: Role::Assistant, is_added: false, created_at, messages }
+    }
+
+    fn bytes(&self) -> usize {
+        self.messages.iter().map(|message| message.to_value().to_string().len()).sum()
+    }
 }
 
 /// The state of a thread.
@@ -52,8 +65,7 @@ pub async fn state_of(app: &App, caller: &Caller, thread: &Conversation) -> Resu
         let fold = folded(app, run).await?;
         let messages = fold.messages().into_messages();
         if !messages.is_empty() {
-            let (id, created_at) = (run.output_message_id, run.created_at);
-            entries.push(ThreadEntry { id, role: Role::Assistant, created_at, messages });
+            entries.push(ThreadEntry::of_answer(run.output_message_id, run.created_at, messages));
         }
         if run.status == RunStatus::Waiting {
             interrupts = fold.interrupts();
@@ -90,9 +102,14 @@ async fn stored(
         app.storage().answers_without_message(owner, conversation_id, size)
     )?;
     let is_later = |message_id: Uuid, run_id: Option<Uuid>| {
-        before.is_some_and(|run| message_id == run.output_message_id || run_id.is_some_and(|id| id > run.id))
+        // A message without a run has an id of its own time.
+        before.is_some_and(|run| message_id == run.output_message_id || run_id.unwrap_or(message_id) > run.id)
     };
-    let (mut entries, mut bytes) = (Vec::with_capacity(newest.len()), 0);
+    let (mut entries, mut bytes): (Vec<ThreadEntry>, usize) = (Vec::with_capacity(newest.len()), 0);
+    let mut push = |entry: ThreadEntry, bytes: &mut usize| {
+        *bytes += entry.bytes();
+        entries.push(entry);
+    };
     for HistoryMessage { message, answer } in newest {
         // A message of an older run may be longer than the query could know, so the newest come first until the page is full.
         if bytes >= size.bytes {
@@ -108,7 +125,7 @@ async fn stored(
                 && !is_later(answer.message_id, Some(answer.run_id))
             {
                 let messages = AnswerMessages::of_stored(answer, &parts, "");
-                entries.push(entry(answer.message_id, Role::Assistant, answer.finished_at, messages, &mut bytes));
+                push(ThreadEntry::of_answer(answer.message_id, answer.finished_at, messages), &mut bytes);
             }
         }
         let parts = match (&answer, &message.content) {
@@ -119,20 +136,11 @@ async fn stored(
             _ => None,
         };
         let messages = parts.unwrap_or_else(|| vec![of_stored(&message, FILES)]);
-        entries.push(entry(message.id, message.role, message.created_at, messages, &mut bytes));
+        let is_added = message.run_id.is_none() && message.role != Role::System;
+        let Message { id, role, created_at, .. } = message;
+        push(ThreadEntry { id, role, is_added, created_at, messages }, &mut bytes);
     }
     entries.retain(|entry| !entry.messages.is_empty());
     entries.reverse();
     Ok(entries)
-}
-
-fn entry(
-    id: Uuid,
-    role: Role,
-    created_at: DateTime<Utc>,
-    messages: Vec<LangMessage>,
-    bytes: &mut usize,
-) -> ThreadEntry {
-    *bytes += messages.iter().map(|message| message.to_value().to_string().len()).sum::<usize>();
-    ThreadEntry { id, role, created_at, messages }
 }

@@ -2,7 +2,8 @@
 //!
 //! A thread is a conversation, and an assistant is an agent. `request` reads the body of a run, and `content` its message. `start`
 //! starts or continues the run, `stream` follows it, and `join` comes later. `segment` finds a run by the ids that clients know.
-//! `history` reads the messages of a thread, and `state` renders them. `absent` has the routes whose function this server lacks.
+//! `history` reads the messages of a thread, `state` renders them, and `update` adds some without a run. `absent` has the routes whose
+//! function this server lacks.
 
 mod absent;
 mod assistants;
@@ -10,6 +11,7 @@ mod content;
 mod history;
 mod join;
 mod request;
+pub mod run_list;
 pub mod runs;
 mod search;
 mod segment;
@@ -19,6 +21,7 @@ pub mod stateless;
 mod states;
 mod stream;
 mod threads;
+pub mod update;
 
 use std::sync::Arc;
 
@@ -41,7 +44,7 @@ pub fn routes() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(threads::prune))
         .routes(routes!(threads::read, threads::change, threads::delete))
         .routes(routes!(threads::copy))
-        .routes(routes!(states::state))
+        .routes(routes!(states::state, update::change))
         .routes(routes!(states::state_at))
         .routes(routes!(states::state_of_checkpoint))
         .routes(routes!(states::history))
@@ -65,7 +68,6 @@ pub fn routes() -> OpenApiRouter<Arc<App>> {
 /// Returns the routes of the protocol that this server does not have, which say so.
 pub fn absent_routes() -> Router<Arc<App>> {
     Router::new()
-        .route("/langgraph/threads/{thread_id}/state", post(absent::update_state).patch(absent::update_state))
         .route("/langgraph/threads/{thread_id}/commands", post(absent::thread_protocol))
         .route("/langgraph/threads/{thread_id}/stream/events", post(absent::thread_protocol))
         .route("/langgraph/assistants", post(absent::write_assistants))

@@ -88,7 +88,7 @@ struct RunCommand {
 pub enum RunAction {
     /// Post a user's message.
     Ask { message_id: Option<String>, parts: Vec<UiPart> },
-    /// Answer the message before a checkpoint again.
+    /// Answer the message before a checkpoint again, or the newest one if it has no answer.
     Again,
     /// Return the results of calls that the client executes.
     Results(Vec<PartAnswer>),
@@ -141,30 +141,23 @@ impl RunRequest {
             }
             return Ok(RunAction::Resume(resume));
         }
-        let messages = self.messages();
+        let messages = self.input.as_ref().map(messages_of).unwrap_or_default();
         let Some(newest) = messages.last() else {
-            return match self.checkpoint_id() {
-                Some(_) => Ok(RunAction::Again),
-                None => Err(Problem::invalid_body("input.messages has no message, and command has no resume.")),
+            // A run without an input continues the thread as it is.
+            return match (&self.input, self.checkpoint_id()) {
+                (None, _) | (_, Some(_)) => Ok(RunAction::Again),
+                _ => Err(Problem::invalid_body("input.messages has no message, and command has no resume.")),
             };
         };
         match role_of(newest) {
             Some("human" | "user") => {
                 let message_id = newest["id"].as_str().filter(|id| is_name(id)).map(str::to_owned);
-                Ok(RunAction::Ask { message_id, parts: parts_of(content_of(newest))? })
+                Ok(RunAction::Ask { message_id, parts: parts_of(content_of_message(newest))? })
             }
             Some("tool") => results_of(&messages).map(RunAction::Results),
             _ => Err(Problem::invalid_body(
                 "The newest message of input.messages must be a human's, or a tool's with the result of a call.",
             )),
-        }
-    }
-
-    fn messages(&self) -> Vec<&Value> {
-        match self.input.as_ref().map(|input| &input["messages"]) {
-            Some(Value::Array(messages)) => messages.iter().collect(),
-            Some(Value::Null) | None => Vec::new(),
-            Some(message) => vec![message],
         }
     }
 
@@ -230,8 +223,17 @@ fn is_some(value: &Value) -> bool {
     }
 }
 
+/// Returns the messages of a request's values: a list, or one.
+pub fn messages_of(values: &Value) -> Vec<&Value> {
+    match &values["messages"] {
+        Value::Array(messages) => messages.iter().collect(),
+        Value::Null => Vec::new(),
+        message => vec![message],
+    }
+}
+
 /// Returns the author of a message: of a text, a pair of role and content, or an object with `role` or `type`.
-fn role_of(message: &Value) -> Option<&str> {
+pub fn role_of(message: &Value) -> Option<&str> {
     match message {
         Value::String(_) => Some("human"),
         Value::Array(pair) => pair.first()?.as_str(),
@@ -239,7 +241,8 @@ fn role_of(message: &Value) -> Option<&str> {
     }
 }
 
-fn content_of(message: &Value) -> Value {
+/// Returns the content of a message.
+pub fn content_of_message(message: &Value) -> Value {
     match message {
         Value::String(_) => message.clone(),
         Value::Array(pair) => pair.get(1).cloned().unwrap_or_default(),

@@ -8,16 +8,17 @@ use axum::{
     http::{HeaderMap, HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
-use holdfast_shared::{event_id::EventId, page::PageSize, run::Run, storage::RunFilter, timestamp};
+use holdfast_shared::{event_id::EventId, run::Run, timestamp};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::time::Instant;
+use uuid::Uuid;
 
 use super::{
     assistants::id_of_agent,
     join::{is_true, query_of},
     request::RunRequest,
-    segment::{RunSegment, find_segment, status_name},
+    segment::{RunSegment, find_segment},
     start::{RunStart, StartedRun},
     stream::{Following, run_path},
     thread_named,
@@ -28,7 +29,6 @@ use crate::{
     extract::{JsonBody, Query},
     problem::Problem,
     relay::SeenFrames,
-    routes::page_size,
     wire::langgraph::LangModes,
 };
 
@@ -132,58 +132,6 @@ pub async fn wait_started(start: &RunStart<'_>) -> Result<Response, Problem> {
     Ok(following.values(start.app, subscriber))
 }
 
-/// The page of a thread's runs.
-#[derive(Deserialize, utoipa::IntoParams)]
-pub struct RunListQuery {
-    /// 10 by default.
-    limit: Option<usize>,
-    #[serde(default)]
-    offset: usize,
-    /// `pending`, `running`, `success`, `error` or `interrupted`.
-    status: Option<String>,
-}
-
-/// Most runs before the page of a list.
-const MAX_OFFSET: usize = 10_000;
-
-/// List the runs of a thread, newest first. A run that has waited is one run here.
-#[utoipa::path(get, path = "/langgraph/threads/{thread_id}/runs", operation_id = "list_runs", tag = "langgraph",
-    params(("thread_id" = String, Path), RunListQuery),
-    responses((status = 200, body = Vec<Object>, description = "A list of runs."), (status = 404, body = Problem, description = "conversation_not_found")))]
-pub async fn list(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    Path(thread_id): Path<String>,
-    Query(query): Query<RunListQuery>,
-) -> Result<Json<Value>, Problem> {
-    let size = page_size(&app, Some(query.limit.unwrap_or(10)))?;
-    if query.offset > MAX_OFFSET {
-        return Err(Problem::invalid_query(format!("offset is at most {MAX_OFFSET}.")));
-    }
-    let thread = thread_named(&app, &caller, &thread_id).await?;
-    let _assembled = app.unread_answers().assemble(&caller, size.bytes)?;
-    let filter = RunFilter { conversation_id: Some(thread.id), status: None };
-    let (mut runs, mut left_out, mut cursor) = (Vec::new(), query.offset, None);
-    loop {
-        let page_of = PageSize { items: app.config().max_page, bytes: size.bytes };
-        let page = app.storage().runs(&caller.owner, filter, page_of, cursor.as_deref()).await?;
-        let Some(page) = page else { break };
-        let wanted = |run: &Run| query.status.as_deref().is_none_or(|status| status == status_name(run.status));
-        for run in page.items.into_iter().filter(wanted) {
-            if left_out > 0 {
-                left_out -= 1;
-            } else if runs.len() < size.items {
-                runs.push(run_json(&RunSegment::of(Arc::new(run), 0, &[]), &thread_id));
-            }
-        }
-        cursor = page.next;
-        if cursor.is_none() || runs.len() == size.items {
-            break;
-        }
-    }
-    Ok(Json(runs.into()))
-}
-
 /// Read a run.
 #[utoipa::path(get, path = "/langgraph/threads/{thread_id}/runs/{run_id}", operation_id = "read_run", tag = "langgraph",
     params(("thread_id" = String, Path), ("run_id" = String, Path)),
@@ -202,31 +150,29 @@ pub async fn read(
 pub struct CancelQuery {
     /// `1` or `true`: the answer comes when the run has ended.
     wait: Option<String>,
-    /// `interrupt`, which is the default.
+    /// `interrupt`, which is the default, or `rollback`: the run's message and its output leave the thread too.
     action: Option<String>,
 }
 
 impl CancelQuery {
-    /// Fails for an action whose effect this server does not have.
-    pub fn check(&self) -> Result<(), Problem> {
+    /// Cancels a run as the client wants. Fails for an unknown action.
+    pub async fn cancel(&self, app: &Arc<App>, owner: &str, run_id: Uuid) -> Result<Run, Problem> {
         match self.action.as_deref() {
-            Some("rollback") => Err(Problem::field_not_supported(
-                "action=rollback",
-                "cancel the run, or post the next message with multitask_strategy \"rollback\".",
-            )),
-            _ => Ok(()),
+            Some("interrupt") | None => app.cancel(owner, run_id).await,
+            Some("rollback") => app.roll_back(owner, run_id).await,
+            Some(_) => Err(Problem::field_not_supported("this action", "interrupt or rollback a run.")),
         }
     }
 }
 
-/// Cancel a run. Its output so far stays; an ended run stays as it is.
+/// Cancel a run. Its output so far stays, unless the action is `rollback`; an ended run stays as it is.
 #[utoipa::path(post, path = "/langgraph/threads/{thread_id}/runs/{run_id}/cancel", operation_id = "cancel_run", tag = "langgraph",
     params(("thread_id" = String, Path), ("run_id" = String, Path), CancelQuery),
     responses(
         (status = 202, description = "The server has the request."),
         (status = 204, description = "With `wait`: the run has ended."),
         (status = 404, body = Problem, description = "conversation_not_found, run_not_found"),
-        (status = 422, body = Problem, description = "not_supported: `action=rollback`")
+        (status = 422, body = Problem, description = "not_supported: an unknown action")
     )
 )]
 pub async fn cancel(
@@ -235,12 +181,11 @@ pub async fn cancel(
     Path((thread_id, run_id)): Path<(String, String)>,
     Query(query): Query<CancelQuery>,
 ) -> Result<StatusCode, Problem> {
-    query.check()?;
     let thread = thread_named(&app, &caller, &thread_id).await?;
     let segment = find_segment(&app, &caller, &thread, &run_id).await?;
     let waits = query.wait.as_deref().is_some_and(is_true);
     let permit = if waits { Some(app.streams().open(&caller)?) } else { None };
-    let run = app.cancel(&caller.owner, segment.run.id).await?;
+    let run = query.cancel(&app, &caller.owner, segment.run.id).await?;
     let Some(permit) = permit else { return Ok(StatusCode::ACCEPTED) };
     if !run.status.is_terminal() {
         let wait = caller.no_later_than(Instant::now() + CANCEL_WAIT).duration_since(Instant::now());

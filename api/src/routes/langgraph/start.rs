@@ -17,7 +17,7 @@ use uuid::Uuid;
 
 use super::{
     assistants::find_assistant,
-    history,
+    history::{self, ThreadEntry, ThreadState},
     request::{RunAction, RunRequest, result_of},
     segment::RunSegment,
     thread_named,
@@ -158,16 +158,35 @@ impl RunStart<'_> {
         Ok(earlier.filter(|message| message.role == Role::User).map(|message| message.id))
     }
 
-    /// Returns the message before the checkpoint, which a run answers again.
+    /// Returns the message before the checkpoint, which a run answers again. Without a checkpoint, it is the newest message of the
+    /// thread, if that waits for an answer.
     async fn answered(&self, thread: Option<&Conversation>) -> Result<Uuid, Problem> {
-        let thread = thread.ok_or_else(|| Problem::checkpoint_not_found(self.checkpoint_label()))?;
-        let (entries, place) = self.at_checkpoint(thread).await?;
-        let before = entries[..place].iter().rfind(|entry| entry.role == Role::User);
-        before.map(|entry| entry.id).ok_or_else(|| Problem::checkpoint_not_found(self.checkpoint_label()))
+        let is_named = self.body.checkpoint_id().is_some();
+        let nothing = || {
+            if is_named {
+                return Problem::checkpoint_not_found(self.checkpoint_label());
+            }
+            Problem::invalid_body("The request has no input, and the thread has no message without an answer.")
+        };
+        let thread = thread.ok_or_else(nothing)?;
+        if is_named {
+            let (entries, place) = self.at_checkpoint(thread).await?;
+            let before = entries[..place].iter().rfind(|entry| entry.role == Role::User);
+            return before.map(|entry| entry.id).ok_or_else(nothing);
+        }
+        let _assembled = self.app.unread_answers().assemble(self.caller, self.app.config().max_page_bytes)?;
+        let ThreadState { entries, run, .. } = history::state_of(self.app, self.caller, thread).await?;
+        if run.as_ref().is_some_and(|run| !run.status.is_terminal()) {
+            return Err(Problem::thread_busy(thread.id));
+        }
+        let newest = entries.last().filter(|entry| entry.role == Role::User);
+        // A failed run may have written a part of its answer.
+        let failed = run.filter(|run| run.status == RunStatus::Failed).map(|run| run.input_message_id);
+        newest.map(|entry| entry.id).or(failed).ok_or_else(nothing)
     }
 
     /// Returns the messages of a thread, and the number of those before the checkpoint.
-    async fn at_checkpoint(&self, thread: &Conversation) -> Result<(Vec<history::ThreadEntry>, usize), Problem> {
+    async fn at_checkpoint(&self, thread: &Conversation) -> Result<(Vec<ThreadEntry>, usize), Problem> {
         let unknown = || Problem::checkpoint_not_found(self.checkpoint_label());
         let id = extract::id(self.body.checkpoint_id().unwrap_or_default()).map_err(|_| unknown())?;
         let _assembled = self.app.unread_answers().assemble(self.caller, self.app.config().max_page_bytes)?;

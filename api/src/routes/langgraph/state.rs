@@ -42,8 +42,12 @@ impl StateView<'_> {
     pub fn newest(&self) -> Value {
         let entries = &self.state.entries;
         let mut newest = self.after(entries.len());
-        newest["next"] = json!(next_of(self.state.run.as_ref()));
-        newest["tasks"] = self.tasks();
+        // Messages that were added without a run come after the runs that have ended.
+        let is_last = |run: &&Run| !run.status.is_terminal() || !entries.last().is_some_and(|entry| entry.is_added);
+        if let Some(run) = self.state.run.as_ref().filter(is_last) {
+            newest["next"] = json!(next_of(run.status));
+            newest["tasks"] = self.tasks(run);
+        }
         newest["interrupts"] = json!(self.state.interrupts);
         newest
     }
@@ -53,6 +57,11 @@ impl StateView<'_> {
         let entries = &self.state.entries[..count];
         let last = entries.last();
         let is_input = last.is_none_or(|last| last.role == Role::User);
+        let source = match last {
+            Some(last) if last.is_added => "update",
+            _ if is_input => "input",
+            _ => "loop",
+        };
         let parent = (count > 0).then(|| self.checkpoint(self.id_after(count - 1)));
         json!({
             "values": values(entries),
@@ -61,7 +70,7 @@ impl StateView<'_> {
             "checkpoint": self.checkpoint(self.id_after(count)),
             "parent_checkpoint": parent,
             "metadata": {
-                "source": if is_input { "input" } else { "loop" }, "step": count as i64 - 1, "thread_id": self.thread_id,
+                "source": source, "step": count as i64 - 1, "thread_id": self.thread_id,
                 "graph_id": GRAPH, "assistant_id": id_of_agent(self.thread.agent_id),
             },
             "created_at": timestamp::text(last.map_or(self.thread.created_at, |last| last.created_at)),
@@ -101,8 +110,7 @@ impl StateView<'_> {
         json!({"thread_id": self.thread_id, "checkpoint_ns": "", "checkpoint_id": id, "checkpoint_map": null})
     }
 
-    fn tasks(&self) -> Value {
-        let Some(run) = &self.state.run else { return json!([]) };
+    fn tasks(&self, run: &Run) -> Value {
         let task = |name: &str, error: Option<&str>| {
             json!([{
                 "id": run.id, "name": name, "path": ["__pregel_pull", name], "error": error, "interrupts": self.state.interrupts,
@@ -118,12 +126,12 @@ impl StateView<'_> {
     }
 }
 
-/// Returns the nodes that the thread continues with.
-fn next_of(run: Option<&Run>) -> &'static [&'static str] {
-    match run.map(|run| run.status) {
-        Some(RunStatus::Waiting) => &["tools"],
-        Some(RunStatus::Queued | RunStatus::Running | RunStatus::Failed) => &["agent"],
-        Some(RunStatus::Completed | RunStatus::Cancelled) | None => &[],
+/// Returns the nodes that a thread continues with after this run.
+const fn next_of(run: RunStatus) -> &'static [&'static str] {
+    match run {
+        RunStatus::Waiting => &["tools"],
+        RunStatus::Queued | RunStatus::Running | RunStatus::Failed => &["agent"],
+        RunStatus::Completed | RunStatus::Cancelled => &[],
     }
 }
 

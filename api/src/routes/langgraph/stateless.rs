@@ -172,7 +172,7 @@ pub struct CancelRequest {
         (status = 204, description = "The server has the request."),
         (status = 400, body = Problem, description = "invalid_body: neither ids nor a status, or too many ids"),
         (status = 404, body = Problem, description = "conversation_not_found, run_not_found"),
-        (status = 422, body = Problem, description = "not_supported: `action=rollback`")
+        (status = 422, body = Problem, description = "not_supported: an unknown action")
     )
 )]
 pub async fn cancel(
@@ -181,9 +181,8 @@ pub async fn cancel(
     Query(query): Query<CancelQuery>,
     JsonBody(body): JsonBody<CancelRequest>,
 ) -> Result<StatusCode, Problem> {
-    query.check()?;
     for id in wanted(&app, &caller, &body).await? {
-        app.cancel(&caller.owner, id).await?;
+        query.cancel(&app, &caller.owner, id).await?;
     }
     Ok(StatusCode::NO_CONTENT)
 }

@@ -20,7 +20,7 @@ use holdfast_shared::{
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::{assistants::id_of_agent, history, segment::RunSegment, state::values_of};
+use super::{history, segment::RunSegment, state::values_of};
 use crate::{
     app::App,
     auth::Caller,
@@ -98,7 +98,6 @@ impl Following {
             modes: self.modes,
             thread_id: self.thread_id.clone(),
             run_id: self.segment.id(),
-            assistant_id: id_of_agent(run.agent_id),
             history,
             after: *after,
         };

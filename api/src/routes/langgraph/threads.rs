@@ -8,10 +8,14 @@ use axum::{
     http::{HeaderMap, Method, StatusCode},
     response::{IntoResponse, Response},
 };
+use chrono::{DateTime, Utc};
 use holdfast_shared::{
     conversation::{Conversation, Handle},
+    file::UserContent,
+    message::{Content, Message},
     run::RunStatus,
     storable::{is_too_deep, storable_json},
+    storage::AddedMessage,
 };
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -26,6 +30,7 @@ use crate::{
     problem::Problem,
     routes::{
         events::{event_stream, unsent},
+        history_size,
         thread::{Outline, current_run, find_thread, truncated_id},
     },
 };
@@ -135,15 +140,18 @@ pub async fn change(
     JsonBody(change): JsonBody<ThreadChange>,
 ) -> Result<Json<Value>, Problem> {
     let thread = thread_named(&app, &caller, &thread_id).await?;
-    if let Some(more) = change.metadata.filter(|more| !more.is_empty()) {
-        let chat = app.storage().chat(&caller.owner, thread.id).await?;
-        let mut metadata = chat.map(|chat| chat.metadata).unwrap_or_default();
-        metadata.extend(more);
-        app.storage()
-            .set_chat_metadata(app.account(&caller.owner), thread.id, checked_metadata(&app, metadata)?)
-            .await?;
-    }
+    change_metadata(&app, &caller, thread.id, change).await?;
     shown(&app, &caller, &thread, &thread_id, false).await.map(Json)
+}
+
+/// Adds fields to the metadata of a thread.
+pub async fn change_metadata(app: &App, caller: &Caller, thread_id: Uuid, change: ThreadChange) -> Result<(), Problem> {
+    let Some(more) = change.metadata.filter(|more| !more.is_empty()) else { return Ok(()) };
+    let chat = app.storage().chat(&caller.owner, thread_id).await?;
+    let mut metadata = chat.map(|chat| chat.metadata).unwrap_or_default();
+    metadata.extend(more);
+    let metadata = checked_metadata(app, metadata)?;
+    Ok(app.storage().set_chat_metadata(app.account(&caller.owner), thread_id, metadata).await?)
 }
 
 /// Delete a thread with its runs.
@@ -175,14 +183,44 @@ pub async fn copy(
     let thread = thread_named(&app, &caller, &thread_id).await?;
     let newest = app.storage().checkpoints(&caller.owner, thread.id, 1, None).await?;
     let newest = newest.and_then(|page| page.items.into_iter().next());
+    let later = added_after(&app, &caller, thread.id, newest.as_ref().map(|newest| newest.created_at)).await?;
     let account = app.account(&caller.owner);
-    let copy = match newest {
+    let copy = match &newest {
         Some(newest) => app.storage().fork_conversation(account, thread.id, newest.id).await?,
         // A thread without a run has no checkpoint.
         None => app.storage().create_conversation(account, Uuid::now_v7(), None, thread.agent_id).await?,
     };
     let copy = copy.ok_or_else(|| Problem::conversation_not_found(truncated_id(&thread_id)))?;
+    if !later.is_empty()
+        && let Err(refused) = app.add_messages(&caller, copy.id, later).await
+    {
+        app.delete_conversation(&caller.owner, copy.id).await?;
+        return Err(refused);
+    }
     shown(&app, &caller, &copy, &copy.id.to_string(), true).await.map(Json)
+}
+
+/// Returns copies of the newest messages that were added without a run after a checkpoint, or at all.
+async fn added_after(
+    app: &App,
+    caller: &Caller,
+    thread_id: Uuid,
+    checkpoint: Option<DateTime<Utc>>,
+) -> Result<Vec<AddedMessage>, Problem> {
+    let messages = app.storage().newest_messages(&caller.owner, thread_id, history_size(app)).await?;
+    let is_later = |message: &Message| {
+        message.run_id.is_none() && checkpoint.is_none_or(|checkpoint| message.created_at > checkpoint)
+    };
+    let copy = |message: Message| match message.content {
+        Content::Text(text) => Some(AddedMessage {
+            id: Uuid::now_v7(),
+            client_id: None,
+            role: message.role,
+            content: UserContent { text, attachments: message.attachments },
+        }),
+        Content::BriefingCard(_) => None,
+    };
+    Ok(messages.into_iter().filter(is_later).filter_map(copy).collect())
 }
 
 /// The threads to prune.

@@ -1,6 +1,6 @@
 //! The fold of a run's log into frames of the protocol. It starts at the log's start.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, sync::Arc};
 
 use holdfast_shared::{
     event::{
@@ -16,8 +16,9 @@ use super::{
     LangView,
     interrupt::LangInterrupt,
     journal::{Journal, MessageChange},
-    message::{AnswerMessages, LangMessage, result_id, with_reasoning},
+    message::{AnswerMessages, LangMessage, result_id},
     modes::LangMode,
+    piece::{CallPiece, MessagePiece, PieceFrame},
     takeover::may_replace,
     values::LangValues,
     writer::FrameWriter,
@@ -50,6 +51,8 @@ pub struct LangFold {
     calls: Vec<String>,
     /// Whether the step's calls have been announced as an update.
     has_announced: bool,
+    /// The frame of the pieces of the message that the model writes.
+    piece_frame: Option<Arc<PieceFrame>>,
     /// The attempt after which pieces of messages have other ids, because a lost one may have sent pieces with the usual ones.
     retried: Option<u32>,
 }
@@ -83,6 +86,7 @@ impl LangFold {
             step: 0,
             calls: Vec::new(),
             has_announced: false,
+            piece_frame: None,
             retried: None,
         }
     }
@@ -131,6 +135,7 @@ impl LangFold {
         self.ids = MessageCursor { number, is_between: messages.is_between() };
         self.calls.clear();
         self.has_announced = false;
+        self.piece_frame = None;
         self.retried = Some(attempt);
     }
 
@@ -203,20 +208,21 @@ impl LangFold {
         self.calls.clear();
         self.has_announced = false;
         self.ids.is_between = true;
+        self.piece_frame = None;
         self.journal.push(self.last, MessageChange::Step);
     }
 
     fn text(&mut self, writer: &mut FrameWriter<'_>, text: &str) {
         if !text.is_empty() {
             self.journal.push(self.last, MessageChange::Text(text.to_owned()));
-            self.piece(writer, json!({"content": text}));
+            self.piece(writer, &MessagePiece::Text(text));
         }
     }
 
     fn reasoning(&mut self, writer: &mut FrameWriter<'_>, text: &str) {
         if !text.is_empty() {
             self.journal.push(self.last, MessageChange::Reasoning(text.to_owned()));
-            self.piece(writer, json!({"additional_kwargs": with_reasoning(text)}));
+            self.piece(writer, &MessagePiece::Reasoning(text));
         }
     }
 
@@ -234,35 +240,18 @@ impl LangFold {
             self.calls.push(call_id.to_owned());
         }
         let id = known.is_none().then_some(call_id);
-        let chunk = json!({"name": name, "args": text, "id": id, "index": index, "type": "tool_call_chunk"});
-        self.piece(writer, json!({"tool_call_chunks": [chunk]}));
+        self.piece(writer, &MessagePiece::Call(CallPiece::new(index, id, name, text)));
     }
 
-    /// Writes a piece of the model's message with these fields.
-    fn piece(&mut self, writer: &mut FrameWriter<'_>, fields: Value) {
-        let id = match self.ids.for_piece() {
-            0 | 1 => self.answer.to_string(),
-            number => format!("{}.{number}", self.answer),
+    /// Writes a piece of the model's message.
+    fn piece(&mut self, writer: &mut FrameWriter<'_>, piece: &MessagePiece<'_>) {
+        let number = self.ids.for_piece();
+        let (answer, step, retried) = (self.answer, self.step, self.retried);
+        let frame = || {
+            let id = if number > 1 { format!("{answer}.{number}") } else { answer.to_string() };
+            Arc::new(PieceFrame::new(&id_of_pieces(id, retried), AGENT, step))
         };
-        let id = self.id_of_pieces(id);
-        writer.message(AGENT, self.step, || {
-            let mut piece = json!({
-                "type": "AIMessageChunk", "id": id, "content": "", "additional_kwargs": {}, "response_metadata": {},
-                "tool_call_chunks": [],
-            });
-            if let (Value::Object(piece), Value::Object(fields)) = (&mut piece, fields) {
-                piece.extend(fields);
-            }
-            piece
-        });
-    }
-
-    /// Returns the id under which clients join the pieces of a message.
-    fn id_of_pieces(&self, id: String) -> String {
-        match self.retried {
-            Some(attempt) => format!("{id}~{attempt}"),
-            None => id,
-        }
+        writer.piece(piece, || Arc::clone(self.piece_frame.get_or_insert_with(frame)));
     }
 
     /// Shows all of a call that the stream has not shown yet.
@@ -310,7 +299,7 @@ impl LangFold {
         let content = error.or_else(|| call.output.map(Cow::into_owned)).unwrap_or_default();
         let (call_id, name) = (call.call_id.into_owned(), call.name.into_owned());
         // A lost worker may have sent the same result.
-        let result_id = self.id_of_pieces(result_id(&call_id));
+        let result_id = id_of_pieces(result_id(&call_id), self.retried);
         let message = LangMessage::Tool { call_id, name, content, is_error };
         writer.message(TOOLS, self.step, || {
             let mut piece = message.to_value();
@@ -389,5 +378,13 @@ impl LangFold {
         let mut writer = FrameWriter::new(view, buffer, first, true);
         writer.metadata(self.last.attempt);
         self.write_values(&mut writer);
+    }
+}
+
+/// Returns the id under which clients join the pieces of a message.
+fn id_of_pieces(id: String, retried: Option<u32>) -> String {
+    match retried {
+        Some(attempt) => format!("{id}~{attempt}"),
+        None => id,
     }
 }

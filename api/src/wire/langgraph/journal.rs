@@ -7,25 +7,31 @@ use uuid::Uuid;
 
 use super::{interrupt::LangInterrupt, message::AnswerMessages};
 
-/// Changes in the order of their events. Clones share all but the newest.
+/// Changes in the order of their events. A clone costs nothing, because it shares all of them.
 #[derive(Debug, Clone, Default)]
 pub struct Journal {
-    /// Blocks of `BLOCK` changes, or fewer after a rewind.
-    sealed: Vec<Arc<Vec<JournalEntry>>>,
-    open: Vec<JournalEntry>,
+    newest: Option<Arc<JournalEntry>>,
 }
 
-/// Changes of one block.
-const BLOCK: usize = 128;
-
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 struct JournalEntry {
     event: EventId,
-    change: Arc<MessageChange>,
+    change: MessageChange,
+    before: Option<Arc<JournalEntry>>,
+}
+
+/// The drop of a long chain by recursion would overflow the stack.
+impl Drop for JournalEntry {
+    fn drop(&mut self) {
+        let mut next = self.before.take();
+        while let Some(mut entry) = next.and_then(Arc::into_inner) {
+            next = entry.before.take();
+        }
+    }
 }
 
 /// A change of the messages, or of the questions that wait for the client.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub enum MessageChange {
     Step,
     Text(String),
@@ -39,25 +45,22 @@ pub enum MessageChange {
 
 impl Journal {
     pub fn push(&mut self, event: EventId, change: MessageChange) {
-        self.open.push(JournalEntry { event, change: Arc::new(change) });
-        if self.open.len() == BLOCK {
-            self.sealed.push(Arc::new(std::mem::take(&mut self.open)));
-        }
+        let before = self.newest.take();
+        self.newest = Some(Arc::new(JournalEntry { event, change, before }));
     }
 
     /// Drops all changes after an event.
     pub fn supersede_after(&mut self, base: EventId) {
-        self.open.retain(|entry| entry.event <= base);
-        while self.open.is_empty()
-            && let Some(block) = self.sealed.pop()
-        {
-            self.open = block.iter().filter(|entry| entry.event <= base).cloned().collect();
+        while let Some(entry) = self.newest.take_if(|entry| entry.event > base) {
+            self.newest = entry.before.clone();
         }
     }
 
+    /// Returns the changes, oldest first.
     fn changes(&self) -> impl Iterator<Item = &MessageChange> {
-        let sealed = self.sealed.iter().flat_map(|block| block.iter());
-        sealed.chain(&self.open).map(|entry| entry.change.as_ref())
+        let newest_first = std::iter::successors(self.newest.as_deref(), |entry| entry.before.as_deref());
+        let changes: Vec<&MessageChange> = newest_first.map(|entry| &entry.change).collect();
+        changes.into_iter().rev()
     }
 
     /// Returns the messages of the answer with this id so far.
@@ -119,5 +122,13 @@ mod tests {
         }
         journal.push(EventId::new(2, 1), MessageChange::Text("x".to_owned()));
         assert_eq!((text(&journal), text(&shared)), (1, 400), "a clone keeps its own changes");
+    }
+
+    #[test]
+    fn a_long_journal_is_dropped() {
+        let mut journal = Journal::default();
+        (1..=1_000_000).for_each(|n| journal.push(EventId::new(1, n), MessageChange::Step));
+        drop(journal.clone());
+        assert_eq!(journal.changes().count(), 1_000_000);
     }
 }

@@ -74,7 +74,7 @@ impl AiMessage {
 }
 
 /// Returns the additional fields of a message with a reasoning.
-pub fn with_reasoning(reasoning: &str) -> Value {
+fn with_reasoning(reasoning: &str) -> Value {
     if reasoning.is_empty() { json!({}) } else { json!({"reasoning_content": reasoning}) }
 }
 

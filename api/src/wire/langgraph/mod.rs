@@ -2,14 +2,15 @@
 //!
 //! It is a fold with a state (`fold`), because its `values` frames have all messages. `journal` has the changes of the run's
 //! messages, which a later attempt may supersede. `message` has the messages as LangChain serialises them, `interrupt` the
-//! questions, `modes` the filter of frames, and `values` the state of a thread. `takeover` finds frames of a lost worker, and
-//! `writer` writes frames.
+//! questions, `modes` the filter of frames, and `values` the state of a thread. `takeover` finds frames of a lost worker,
+//! `writer` writes frames, and `piece` those of the model's pieces.
 
 mod fold;
 mod interrupt;
 mod journal;
 mod message;
 mod modes;
+mod piece;
 mod takeover;
 mod values;
 mod writer;
@@ -36,8 +37,6 @@ pub struct LangView {
     pub thread_id: String,
     /// The id by which the client knows the run, or a part of it.
     pub run_id: Uuid,
-    /// The agent, as the protocol names it.
-    pub assistant_id: Uuid,
     /// The messages of the thread before the run's answer.
     pub history: Arc<LangHistory>,
     /// The pause after which the client has continued the thread by a request with its answers.

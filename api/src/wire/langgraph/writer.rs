@@ -1,12 +1,16 @@
 //! Writes the frames of an event. A frame's number does not depend on the modes, so a client may come back with others.
 
-use std::io::Write as _;
+use std::{io::Write as _, sync::Arc};
 
 use holdfast_shared::event::Event;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{LangView, modes::LangMode};
+use super::{
+    LangView,
+    modes::LangMode,
+    piece::{MessagePiece, PieceFrame, about},
+};
 use crate::wire::FrameId;
 
 /// The frames of one event.
@@ -31,17 +35,15 @@ impl<'a> FrameWriter<'a> {
 
     /// Appends a frame that every client gets.
     pub fn always<T: Serialize>(&mut self, name: &str, data: impl FnOnce() -> T) {
-        let id = self.next;
-        self.next.number += 1;
-        if self.is_shown {
-            write!(self.buffer, "id: {id}\nevent: {name}\ndata: ").expect("a Vec takes every write");
-            serde_json::to_writer(&mut *self.buffer, &data()).expect("a value is always valid JSON");
-            self.buffer.extend_from_slice(b"\n\n");
-        }
+        self.frame(name, |buffer| append(buffer, &data()));
     }
 
     /// Appends a frame for clients with its mode.
     pub fn in_mode<T: Serialize>(&mut self, mode: LangMode, data: impl FnOnce() -> T) {
+        self.frame_in_mode(mode, |buffer| append(buffer, &data()));
+    }
+
+    fn frame_in_mode(&mut self, mode: LangMode, data: impl FnOnce(&mut Vec<u8>)) {
         let name = match mode {
             LangMode::Values => "values",
             LangMode::Updates => "updates",
@@ -52,9 +54,19 @@ impl<'a> FrameWriter<'a> {
             LangMode::Unused => return,
         };
         if self.view.modes.has(mode) {
-            self.always(name, data);
+            self.frame(name, data);
         } else {
             self.next.number += 1;
+        }
+    }
+
+    fn frame(&mut self, name: &str, data: impl FnOnce(&mut Vec<u8>)) {
+        let id = self.next;
+        self.next.number += 1;
+        if self.is_shown {
+            write!(self.buffer, "id: {id}\nevent: {name}\ndata: ").expect("a Vec takes every write");
+            data(self.buffer);
+            self.buffer.extend_from_slice(b"\n\n");
         }
     }
 
@@ -64,16 +76,14 @@ impl<'a> FrameWriter<'a> {
         self.always("metadata", || json!({"run_id": view.run_id, "attempt": attempt, "thread_id": view.thread_id}));
     }
 
-    /// Appends a piece of a message.
+    /// Appends a message that a node has written.
     pub fn message(&mut self, node: &str, step: u32, message: impl FnOnce() -> Value) {
-        let view = self.view;
-        self.in_mode(LangMode::Messages, || {
-            let about = json!({
-                "run_id": view.run_id, "thread_id": view.thread_id, "assistant_id": view.assistant_id, "langgraph_node": node,
-                "langgraph_step": step,
-            });
-            json!([message(), about])
-        });
+        self.in_mode(LangMode::Messages, || json!([message(), about(node, step)]));
+    }
+
+    /// Appends a piece of the model's message. `frame` is called if the client gets it.
+    pub fn piece(&mut self, piece: &MessagePiece<'_>, frame: impl FnOnce() -> Arc<PieceFrame>) {
+        self.frame_in_mode(LangMode::Messages, |buffer| frame().write(buffer, piece));
     }
 
     /// Appends an event as it is, with its kind.
@@ -84,4 +94,8 @@ impl<'a> FrameWriter<'a> {
             payload
         });
     }
+}
+
+fn append<T: Serialize>(buffer: &mut Vec<u8>, data: &T) {
+    serde_json::to_writer(buffer, data).expect("a value is always valid JSON");
 }

@@ -78,7 +78,7 @@ class Message(TypedDict):
     retrieval_context: NotRequired[Any]
     # `user` for a client's message, `assistant` for an answer, `system` for a card.
     role: Role
-    # The run that the message started or that wrote it. A card has none.
+    # The run that the message started or that wrote it. A card and a message without a run have none.
     run_id: NotRequired[str | None]
     # `complete` for every message of a client.
     status: MessageStatus

@@ -9,7 +9,7 @@ use crate::{
     run::RunStatus,
     storage::{
         Error, Storage,
-        sql::{Commit, RollBack, Tx, args, statements},
+        sql::{Commit, RollBack, Settle, Tx, args, statements},
     },
 };
 
@@ -44,22 +44,33 @@ statements! {
 impl Storage {
     /// Ends a queued or waiting run, and requests the end of a running one.
     pub async fn request_cancel(&self, owner: &str, run_id: Uuid) -> Result<CancelOutcome, Error> {
-        let cancel = async |tx: &mut Tx| {
-            if tx.fetch_optional::<(Uuid,)>(OWNED_RUN, args![run_id, owner]).await?.is_none() {
-                return Ok(RollBack(CancelOutcome::NotFound));
-            }
-            let Some(run) = lock_run(tx, run_id).await? else { return Ok(RollBack(CancelOutcome::NotFound)) };
-            if run.status.is_terminal() {
-                return Ok(RollBack(CancelOutcome::Over));
-            }
-            if run.status == RunStatus::Running {
-                request_end(tx, run_id).await?;
-                return Ok(Commit(CancelOutcome::Requested));
-            }
-            let ended = end_locked(tx, run, &Ending::Cancelled, ApprovalStatus::Cancelled).await?;
-            Ok(Commit(CancelOutcome::Ended(ended)))
-        };
+        let cancel = async |tx: &mut Tx| Ok(committed(cancel(tx, owner, run_id).await?));
         self.database.transact("cancel a run", cancel).await
+    }
+}
+
+/// Cancels the owner's run in the transaction.
+pub async fn cancel(tx: &mut Tx, owner: &str, run_id: Uuid) -> Result<CancelOutcome, Error> {
+    if tx.fetch_optional::<(Uuid,)>(OWNED_RUN, args![run_id, owner]).await?.is_none() {
+        return Ok(CancelOutcome::NotFound);
+    }
+    let Some(run) = lock_run(tx, run_id).await? else { return Ok(CancelOutcome::NotFound) };
+    if run.status.is_terminal() {
+        return Ok(CancelOutcome::Over);
+    }
+    if run.status == RunStatus::Running {
+        request_end(tx, run_id).await?;
+        return Ok(CancelOutcome::Requested);
+    }
+    let ended = end_locked(tx, run, &Ending::Cancelled, ApprovalStatus::Cancelled).await?;
+    Ok(CancelOutcome::Ended(ended))
+}
+
+/// Commits the transaction if it has an effect.
+pub fn committed(outcome: CancelOutcome) -> Settle<CancelOutcome> {
+    match outcome {
+        CancelOutcome::Ended(_) | CancelOutcome::Requested => Commit(outcome),
+        CancelOutcome::Over | CancelOutcome::NotFound => RollBack(outcome),
     }
 }
 

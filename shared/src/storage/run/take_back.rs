@@ -1,8 +1,14 @@
-//! Takes a message back whose run no worker has begun: the run ends, and the message leaves its conversation.
+//! Takes a message back: its run ends, and the message leaves its conversation. A rollback takes a message back that a run has read.
 
 use uuid::Uuid;
 
-use super::{EndedRun, attempt::lock_run, cancel::OWNED_RUN, end::end_locked, supersede};
+use super::{
+    CancelOutcome, EndedRun,
+    attempt::lock_run,
+    cancel::{OWNED_RUN, cancel, committed},
+    end::end_locked,
+    supersede,
+};
 use crate::{
     approval::ApprovalStatus,
     ending::Ending,
@@ -40,5 +46,18 @@ impl Storage {
             Ok(Commit(TakeBackOutcome::TakenBack(ended)))
         };
         self.database.transact("take a message back", take_back).await
+    }
+
+    /// Does what `request_cancel` does, and supersedes the run's message and its answer. A run that has ended keeps both.
+    pub async fn roll_back(&self, owner: &str, run_id: Uuid) -> Result<CancelOutcome, Error> {
+        let roll_back = async |tx: &mut Tx| {
+            let outcome = cancel(tx, owner, run_id).await?;
+            if let CancelOutcome::Ended(_) | CancelOutcome::Requested = outcome {
+                // Order matters: the message of an ended run is there now, and a running one stores its message superseded.
+                supersede::turns_of(tx, vec![run_id], Uuid::now_v7()).await?;
+            }
+            Ok(committed(outcome))
+        };
+        self.database.transact("roll a run back", roll_back).await
     }
 }
