@@ -4,8 +4,9 @@ use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 
 use crate::{
+    files::asking,
     in_both_modes, in_either_mode,
-    support::{BlockStream, Client, ClientProgram, Deployment, Proxy, StreamBlock},
+    support::{BlockStream, Client, ClientProgram, Deployment, Proxy, StreamBlock, agent, upstream::TestUpstream},
 };
 
 in_both_modes!(
@@ -22,6 +23,9 @@ in_either_mode!(
     a_client_of_whole_messages_gets_the_questions,
     a_resumable_agent_shows_the_stored_messages_despite_cuts_and_a_killed_server,
     an_agent_is_reached_by_its_name,
+    a_client_before_version_1_gets_no_outcome_that_it_refuses,
+    the_model_reads_the_context_of_a_request,
+    a_subagent_begins_and_ends_in_every_stream_of_its_run,
     invalid_requests_of_the_protocol_are_refused,
     threads_and_runs_of_others_do_not_exist,
 );
@@ -30,7 +34,8 @@ const TALK: &str = r#"[think] [call=scripted__echo {"text":"hi"}] [approval] [to
 
 fn input(thread: &str, run: &str, text: &str) -> Value {
     let messages = json!([{"id": format!("m-{run}"), "role": "user", "content": text}]);
-    json!({"threadId": thread, "runId": run, "messages": messages, "tools": [], "context": [], "state": {}, "forwardedProps": {}})
+    json!({"threadId": thread, "runId": run, "protocolVersion": "1.0", "messages": messages, "tools": [], "context": [],
+        "state": {}, "forwardedProps": {}})
 }
 
 fn post(client: &Client, body: &Value) -> RequestBuilder {
@@ -196,7 +201,7 @@ async fn a_queued_message_hides_no_running_answer(mut deployment: Deployment) {
     let conversation = client.run(&first.run_id).await["conversation_id"].clone();
     let path = format!("/v1/conversations/{}/messages", conversation.as_str().unwrap());
     let queued = client.post(&path, json!({"content": "[tokens=1] x"})).await.unwrap();
-    let thread = BlockStream::open(client.request(Method::GET, "/ag-ui/threads/t")).await;
+    let thread = BlockStream::open(client.request(Method::GET, "/ag-ui/threads/t?protocolVersion=1.0")).await;
     assert_eq!(thread.run_id, first.run_id);
     client.cancel(&first.run_id).await;
     let rest = thread.rest().await;
@@ -259,6 +264,69 @@ async fn an_agent_is_reached_by_its_name(mut deployment: Deployment) {
     let unknown =
         client.request(Method::POST, "/ag-ui/agents/Nobody").json(&input("u", "s", "x")).send().await.unwrap();
     assert_eq!(unknown.json::<Value>().await.unwrap()["code"], "agent_not_found");
+}
+
+async fn a_client_before_version_1_gets_no_outcome_that_it_refuses(mut deployment: Deployment) {
+    let client = deployment.client();
+    let early = |thread: &str, text: &str| {
+        let mut body = input(thread, &format!("run-{thread}"), text);
+        body.as_object_mut().unwrap().remove("protocolVersion");
+        body["tools"] = json!([{"name": "ask", "description": "Asks.", "parameters": {"type": "object"}}]);
+        body
+    };
+    let asked = frames(post(&client, &early("t", "[clienttool=Which colour?] x"))).await;
+    assert_eq!(asked.last().unwrap().json()["outcome"], json!({"type": "success"}), "the call is in the messages");
+    let mut stream = BlockStream::open(post(&client, &early("u", "[tokens=400] [delay=20] x"))).await;
+    stream.until_sent("TEXT_MESSAGE_CONTENT").await;
+    client.cancel(&stream.run_id).await;
+    let end = stream.rest().await.last().unwrap().json();
+    assert_eq!((&end["type"], &end["outcome"]), (&json!("RUN_FINISHED"), &Value::Null));
+    for (version, outcome) in [("1.0", json!({"type": "cancelled"})), ("0.0.59", Value::Null)] {
+        let path = format!("/ag-ui/threads/u?protocolVersion={version}");
+        let again = frames(client.request(Method::GET, &path)).await;
+        assert_eq!(again.last().unwrap().json()["outcome"], outcome, "{version}");
+    }
+}
+
+async fn the_model_reads_the_context_of_a_request(deployment: Deployment) {
+    let upstream = TestUpstream::start(&["Aye."]).await;
+    let mut deployment = asking(deployment, &upstream).with("HOLDFAST_MAX_CONTENT_BYTES", 1000);
+    let client = deployment.client();
+    let mut body = input("t", "r", "Which ship?");
+    body["context"] =
+        json!([{"description": "The ship", "value": "Ketch"}, {"description": "Crew", "value": {"cook": "Ann"}}]);
+    let first = frames(post(&client, &body)).await;
+    assert_eq!(types(&first).last().unwrap(), "RUN_FINISHED");
+    let told = upstream.requests()[0]["messages"][0].clone();
+    assert_eq!(told["role"], "system");
+    let text = told["content"].as_str().unwrap();
+    assert!(text.ends_with("\n\nThe ship:\nKetch\n\nCrew:\n{\"cook\":\"Ann\"}"), "{text}");
+    // The context holds for its run.
+    frames(post(&client, &input("t", "later", "And now?"))).await;
+    assert!(!upstream.requests().last().unwrap().to_string().contains("Ketch"));
+    for value in ["x".repeat(1001), "\0".to_owned()] {
+        let mut refused = input("t", "refused", "x");
+        refused["context"] = json!([{"description": "The ship", "value": value}]);
+        assert_eq!(post(&client, &refused).send().await.unwrap().status(), 400);
+    }
+}
+
+async fn a_subagent_begins_and_ends_in_every_stream_of_its_run(mut deployment: Deployment) {
+    let client = deployment.client();
+    agent(&client, json!([]), json!({"name": "helper"})).await;
+    agent(&client, json!([]), json!({"name": "lead", "subagents": [{"agent": "helper"}]})).await;
+    let steps =
+        json!([{"say": "[delegate=helper [approval] [tokens=2] x] [tokens=2]"}, {"answer": {"approved": true}}]);
+    let parameters = json!({"thread": "t", "path": "/ag-ui/agents/lead", "steps": steps});
+    let (reports, _) = ClientProgram::start("ag-ui", client.base(), parameters).await.rest().await;
+    let is_about = |event: &&Value| event["type"].as_str().is_some_and(|kind| kind.starts_with("SUBAGENT_"));
+    let seen: Vec<(&Value, &Value)> =
+        reports.iter().filter(is_about).map(|event| (&event["type"], &event["outcome"])).collect();
+    let (began, ended, suspended) =
+        (json!("SUBAGENT_STARTED"), json!("SUBAGENT_FINISHED"), json!({"type": "suspended"}));
+    assert_eq!(seen, [(&began, &Value::Null), (&ended, &suspended), (&began, &Value::Null), (&ended, &Value::Null)]);
+    let last = reports.iter().rfind(is_about).unwrap();
+    assert!(last["result"].as_str().is_some_and(|result| !result.is_empty()), "{last}");
 }
 
 async fn invalid_requests_of_the_protocol_are_refused(mut deployment: Deployment) {

@@ -1,6 +1,6 @@
 //! LangGraph's wire: messages that a client adds to a thread without a run, and messages that a cancel takes back.
 
-use reqwest::RequestBuilder;
+use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 
 use crate::{
@@ -165,8 +165,10 @@ async fn messages_of_an_update_are_on_every_wire(mut deployment: Deployment) {
     assert_eq!(rows, [("user", &Value::Null), ("assistant", &Value::Null)]);
     let chat = client.get("/api/chat/t/messages").await.unwrap();
     assert_eq!(chat[1]["parts"][0]["text"], "Noted.", "{chat}");
-    let ag_ui = client.get("/ag-ui/threads/t").await.unwrap();
-    assert!(ag_ui.to_string().contains("Noted."), "{ag_ui}");
+    json_of(post(&client, "/threads/t/runs/wait", &body("[tokens=2] x"))).await;
+    let ag_ui = client.request(Method::GET, "/ag-ui/threads/t").send().await.unwrap();
+    let (status, ag_ui) = (ag_ui.status(), ag_ui.text().await.unwrap());
+    assert!(ag_ui.contains("Noted."), "{status} {ag_ui}");
     let path = format!("/openai/v1/conversations/conv_{}/items?order=asc", id.replace('-', ""));
     let items = client.get(&path).await.unwrap();
     assert!(items.to_string().contains("Noted."), "{items}");

@@ -21,6 +21,7 @@ mod client_packages;
 mod clients;
 mod context;
 mod conversations;
+mod copilotkit;
 mod cors;
 mod cuts;
 mod deploy;

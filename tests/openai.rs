@@ -22,6 +22,7 @@ in_either_mode!(
     a_response_repeats_the_fields_of_its_request,
     each_response_has_its_own_tokens,
     single_items_of_a_conversation_are_read,
+    items_are_added_to_a_conversation,
     items_of_this_server_name_their_conversation,
     an_answer_has_the_schema_of_its_request,
     a_model_is_an_agent_or_a_profile,
@@ -365,14 +366,43 @@ async fn single_items_of_a_conversation_are_read(mut deployment: Deployment) {
         let (status, problem) = call(get(&client, &format!("{items}/{id}"))).await;
         assert_eq!((status, &problem["error"]["code"]), (404, &json!("item_not_found")), "{id}");
     }
-    let path = format!("/openai/v1{items}");
-    let added = client.request(Method::POST, &path).json(&json!({"items": [{"role": "user", "content": "x"}]}));
-    assert_eq!(call(added).await.1["error"]["code"], "items_come_from_responses");
     let item = listed["data"][0]["id"].as_str().unwrap();
-    let (status, problem) = call(client.request(Method::DELETE, &format!("{path}/{item}"))).await;
-    assert_eq!((status, &problem["error"]["code"]), (400, &json!("items_stay")));
     let stranger = client.user("stranger");
     assert_eq!(call(get(&stranger, &format!("{items}/{item}"))).await.0, 404);
+}
+
+async fn items_are_added_to_a_conversation(mut deployment: Deployment) {
+    let client = deployment.client();
+    let post = |path: &str, body: &Value| client.request(Method::POST, &format!("/openai/v1{path}")).json(body);
+    let message = |role: &str, content: &str| json!({"type": "message", "role": role, "content": content});
+    let dialogue = json!([message("user", "one"), message("assistant", "two")]);
+    let (_, conversation) = call(post("/conversations", &json!({"items": dialogue}))).await;
+    let items = format!("/conversations/{}/items", conversation["id"].as_str().unwrap());
+    let (status, added) = call(post(&items, &json!({"items": [message("user", "three")]}))).await;
+    assert_eq!((status, &added["data"][0]["content"][0]["text"]), (200, &json!("three")), "{added}");
+    let (_, listed) = call(get(&client, &format!("{items}?order=asc"))).await;
+    let texts: Vec<&Value> =
+        listed["data"].as_array().unwrap().iter().map(|item| &item["content"][0]["text"]).collect();
+    assert_eq!(texts, ["one", "two", "three"]);
+    assert_eq!(listed["data"][2], added["data"][0]);
+    let (_, read) = call(get(&client, &format!("{items}/{}", listed["data"][1]["id"].as_str().unwrap()))).await;
+    assert_eq!(read, listed["data"][1]);
+    let many = |count: usize| json!({"items": vec![message("user", "x"); count]});
+    for (body, expected) in [
+        (many(20), 200),
+        (many(21), 400),
+        (many(0), 400),
+        (json!({"items": [{"type": "function_call", "call_id": "c", "name": "x", "arguments": "{}"}]}), 400),
+        (json!({"items": [message("user", "")]}), 400),
+    ] {
+        assert_eq!(call(post(&items, &body)).await.0, expected, "{body}");
+    }
+    let before = client.get("/v1/conversations").await.unwrap()["items"].as_array().unwrap().len();
+    assert_eq!(call(post("/conversations", &json!({"items": [message("user", "")]}))).await.0, 400);
+    let after = client.get("/v1/conversations").await.unwrap()["items"].as_array().unwrap().len();
+    assert_eq!(before, after, "a refused request leaves no conversation");
+    let response = created(&client, &json!({"input": "[tokens=2] four", "conversation": conversation["id"]})).await;
+    assert_eq!(response["conversation"]["id"], conversation["id"]);
 }
 
 async fn items_of_this_server_name_their_conversation(mut deployment: Deployment) {

@@ -3,7 +3,7 @@
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::{Progress, TALK, WireClient};
+use super::{ShownProgress, TALK, WireClient};
 use crate::{
     a2a::KeptTask,
     support::{BlockStream, Client, StreamBlock},
@@ -47,6 +47,7 @@ impl WireClient for A2aClient {
         // A call whose outcome is lost with its worker is a question, too.
         let approval_id = self.task.questions[0]["approvalId"].clone();
         let id = format!("{}-{}", self.name, approval_id.as_str().unwrap());
+        "TASK_STATE_WORKING".clone_into(&mut self.task.state);
         let parts = json!([{"data": {"decision": "approve", "approvalId": approval_id}}]);
         let message = json!({"messageId": id, "role": "ROLE_USER", "taskId": self.task.id, "parts": parts});
         self.send(api, "SendStreamingMessage", json!({"message": message})).await
@@ -61,11 +62,11 @@ impl WireClient for A2aClient {
         self.task.apply(&frame.json()["result"]);
     }
 
-    fn progress(&self) -> Progress {
+    fn progress(&self) -> ShownProgress {
         match self.task.state.as_str() {
-            "TASK_STATE_SUBMITTED" | "TASK_STATE_WORKING" => Progress::Streaming,
-            "TASK_STATE_INPUT_REQUIRED" => Progress::Asked,
-            _ => Progress::Ended,
+            "TASK_STATE_SUBMITTED" | "TASK_STATE_WORKING" => ShownProgress::Streaming,
+            "TASK_STATE_INPUT_REQUIRED" => ShownProgress::Asked,
+            _ => ShownProgress::Ended,
         }
     }
 

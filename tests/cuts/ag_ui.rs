@@ -3,7 +3,7 @@
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 
-use super::{Progress, TALK, WireClient};
+use super::{ShownProgress, TALK, WireClient};
 use crate::support::{BlockStream, Client, StreamBlock};
 
 pub struct AgUiClient {
@@ -114,11 +114,11 @@ impl WireClient for AgUiClient {
         }
     }
 
-    fn progress(&self) -> Progress {
+    fn progress(&self) -> ShownProgress {
         match (self.end["type"].as_str(), self.end["outcome"]["type"].as_str()) {
-            (None, _) => Progress::Streaming,
-            (_, Some("interrupt")) => Progress::Asked,
-            _ => Progress::Ended,
+            (None, _) => ShownProgress::Streaming,
+            (_, Some("interrupt")) => ShownProgress::Asked,
+            _ => ShownProgress::Ended,
         }
     }
 

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::{Progress, TALK, WireClient};
+use super::{ShownProgress, TALK, WireClient};
 use crate::support::{BlockStream, Client, StreamBlock};
 
 pub struct LangGraphClient {
@@ -111,12 +111,12 @@ impl WireClient for LangGraphClient {
         }
     }
 
-    fn progress(&self) -> Progress {
+    fn progress(&self) -> ShownProgress {
         match (self.has_ended, &self.error) {
-            (_, Value::Object(_)) => Progress::Ended,
-            (true, _) if self.values["__interrupt__"].is_array() => Progress::Asked,
-            (true, _) => Progress::Ended,
-            (false, _) => Progress::Streaming,
+            (_, Value::Object(_)) => ShownProgress::Ended,
+            (true, _) if self.values["__interrupt__"].is_array() => ShownProgress::Asked,
+            (true, _) => ShownProgress::Ended,
+            (false, _) => ShownProgress::Streaming,
         }
     }
 

@@ -13,9 +13,9 @@ use crate::support::{BlockStream, Client, Deployment, StreamBlock, agent};
 /// A run with reasoning, a call, a subagent, an approved call, a text and a failure.
 const TALK: &str = r#"[think] [call=scripted__echo {"text":"hi"}] [delegate=helper [delay=20] [tokens=3] count] [approval] [delay=20] [tokens=9] [fail] hello"#;
 
-/// How far a client is, by the frames that it has.
+/// The state of the run, by the frames that a client has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Progress {
+enum ShownProgress {
     Streaming,
     Asked,
     Ended,
@@ -38,13 +38,13 @@ trait WireClient {
     /// Takes a frame. Panics if it does not fit to those before.
     fn take(&mut self, frame: &StreamBlock);
 
-    fn progress(&self) -> Progress;
+    fn progress(&self) -> ShownProgress;
 
     /// Returns what it shows, without ids.
     fn shown(&self) -> Value;
 }
 
-/// What breaks while a client is away.
+/// The part that breaks while a client is away.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fault {
     Nothing,
@@ -76,6 +76,9 @@ async fn show<C: WireClient>(deployment: &mut Deployment, cut: usize, fault: Fau
     let mut stream = client.ask(&api).await;
     let (mut frames, mut last) = (0, String::new());
     loop {
+        if client.progress() == ShownProgress::Asked {
+            stream = client.approve(&api).await;
+        }
         let next = match &mut stream {
             Some(stream) => stream.next().await,
             None => Ok(None),
@@ -98,9 +101,9 @@ async fn show<C: WireClient>(deployment: &mut Deployment, cut: usize, fault: Fau
                     stream = client.come_back(&api).await;
                 }
             }
-            (None, Progress::Asked) => stream = client.approve(&api).await,
-            (None, Progress::Ended) => return (frames, client.shown()),
-            (None, Progress::Streaming) => panic!("the stream ended in mid-run after {last}"),
+            (None, ShownProgress::Asked) => {}
+            (None, ShownProgress::Ended) => return (frames, client.shown()),
+            (None, ShownProgress::Streaming) => panic!("the stream ended in mid-run after {last}"),
         }
     }
 }

@@ -3,7 +3,7 @@
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 
-use super::{Progress, TALK, WireClient};
+use super::{ShownProgress, TALK, WireClient};
 use crate::support::{BlockStream, Client, StreamBlock};
 
 #[derive(Default)]
@@ -111,11 +111,11 @@ impl WireClient for ResponsesClient {
         }
     }
 
-    fn progress(&self) -> Progress {
+    fn progress(&self) -> ShownProgress {
         match self.end["status"].as_str() {
-            None => Progress::Streaming,
-            Some("completed") => Progress::Asked,
-            Some(_) => Progress::Ended,
+            None => ShownProgress::Streaming,
+            Some("completed") => ShownProgress::Asked,
+            Some(_) => ShownProgress::Ended,
         }
     }
 

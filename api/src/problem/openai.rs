@@ -27,16 +27,6 @@ impl Problem {
         Self::new(StatusCode::NOT_FOUND, "item_not_found", format!("The conversation has no item {id}."))
     }
 
-    pub fn items_come_from_responses() -> Self {
-        let detail = "This server stores a message together with its run. Give the items to POST /openai/v1/responses as input instead.";
-        Self::new(StatusCode::BAD_REQUEST, "items_come_from_responses", detail)
-    }
-
-    pub fn items_stay() -> Self {
-        let detail = "A single item cannot be deleted. Continue an earlier response with previous_response_id to replace what follows it, or delete the conversation.";
-        Self::new(StatusCode::BAD_REQUEST, "items_stay", detail)
-    }
-
     pub fn wait_interrupted(run_id: Uuid) -> Self {
         let detail = "The server shuts down, and the run continues. Read its response by its id, or send the request again with the same Idempotency-Key.";
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "shutting_down", detail).about(run_id)

@@ -41,7 +41,7 @@ use crate::{
     problem::Problem,
     wire::{
         FrameId,
-        ag_ui::{AgUiEvent, AgUiOutcome, AgUiView, write_frames},
+        ag_ui::{AgUiEvent, AgUiOutcome, AgUiVersion, AgUiView, write_frames},
     },
 };
 use request::{AgUiAction, RunAgentInput};
@@ -60,6 +60,8 @@ pub struct AgUiQuery {
     stream_mode: Option<StreamMode>,
     /// The client's name for the thread, for the first and the last event of a run.
     thread_id: Option<String>,
+    /// The version of the protocol, as in a request's body. Clients before 1.0 declare none.
+    protocol_version: Option<String>,
 }
 
 /// Post a user's message, return the results of the front end's tools, or answer the interrupts of a thread. Returns the events of
@@ -155,8 +157,9 @@ pub async fn follow_run(
     }
     let thread_id = query.thread_id.clone().filter(|id| is_name(id));
     let thread_id = thread_id.unwrap_or_else(|| run.conversation_id.to_string());
-    let view =
-        AgUiView { detail: detail_of(&app, &run, query.stream_mode, false).await?, thread_id, run_id: id, after: None };
+    let detail = detail_of(&app, &run, query.stream_mode, false).await?;
+    let version = AgUiVersion::declared(query.protocol_version.as_deref());
+    let view = AgUiView { detail, thread_id, run_id: id, after: None, version };
     follow(&app, &caller, AgUiStream::after(seen, &app, &caller.owner, &run, view), &run).await
 }
 
@@ -188,7 +191,8 @@ pub async fn follow_thread(
         return Ok(event_stream(run.id, unsent()));
     }
     let detail = detail_of(&app, &run, query.stream_mode, false).await?;
-    let view = AgUiView { detail, thread_id: id, run_id: run.id.to_string(), after: None };
+    let version = AgUiVersion::declared(query.protocol_version.as_deref());
+    let view = AgUiView { detail, thread_id: id, run_id: run.id.to_string(), after: None, version };
     let _assembled = app.unread_answers().assemble(&caller, app.config().max_page_bytes)?;
     if run.status.is_terminal() {
         return ended_thread(&app, &caller, &run, &view, seen).await;
@@ -254,7 +258,8 @@ async fn posting(
     message_id: Option<String>,
     parts: Vec<UiPart>,
 ) -> Result<Posting, Problem> {
-    let options = checked_options(app, None, body.client_tools(), None, body.context())?;
+    let mut options = checked_options(app, None, body.client_tools(), None, body.agent_context())?;
+    options.overrides.instructions = body.instructions(app.config().max_content_bytes)?;
     let content = content_of(app, caller, parts).await?;
     let fingerprint = ["ag-ui", &body.thread_id, &fingerprint(&content)];
     let key = match idempotency_key(headers, &fingerprint, &options)? {
@@ -343,7 +348,8 @@ async fn view(
     after: Option<EventId>,
 ) -> Result<AgUiView, Problem> {
     let detail = detail_of(app, run, query.stream_mode, false).await?;
-    Ok(AgUiView { detail, thread_id: body.thread_id.clone(), run_id: body.run_id.clone(), after })
+    let version = AgUiVersion::declared(body.protocol_version.as_deref().or(query.protocol_version.as_deref()));
+    Ok(AgUiView { detail, thread_id: body.thread_id.clone(), run_id: body.run_id.clone(), after, version })
 }
 
 /// Returns the idempotency key of a run by the client's name for it.

@@ -129,9 +129,8 @@ impl AgUiStream {
         if self.view.after == Some(event.id) {
             let mut id = self.fold.next_frame();
             id.number += self.fold.end_at_pause(&self.view).len() as u32;
-            self.write(buffer, id, &[self.view.started()]);
-            // The stream before the pause has ended what was open.
-            self.fold.closing();
+            let events = self.fold.begin_after_pause(&self.view);
+            self.write(buffer, id, &events);
         }
         // A client whose cursor is beyond the end waits for an end.
         if event.is_terminal() && self.seen > self.fold.next_frame() {

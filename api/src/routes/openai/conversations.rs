@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
-use super::posting::checked_metadata;
+use super::{items::messages_of, posting::checked_metadata};
 use crate::{
     anonymous_limits::AdmittedWriter,
     app::App,
@@ -28,7 +28,7 @@ pub struct ConversationRequest {
     #[serde(default)]
     #[schema(value_type = Option<Object>)]
     metadata: Option<Map<String, Value>>,
-    /// A conversation begins without items.
+    /// At most 20 messages of the user or of the model that the conversation begins with.
     #[serde(default)]
     #[schema(value_type = Option<Vec<Object>>)]
     items: Option<Vec<Value>>,
@@ -43,9 +43,10 @@ pub async fn create(
     AdmittedWriter(caller): AdmittedWriter,
     JsonBody(body): JsonBody<ConversationRequest>,
 ) -> Result<Json<Value>, Problem> {
-    if body.items.is_some_and(|items| !items.is_empty()) {
-        return Err(Problem::items_come_from_responses());
-    }
+    let messages = match body.items {
+        Some(items) if !items.is_empty() => messages_of(&app, &caller, &items).await?,
+        _ => Vec::new(),
+    };
     let metadata = checked_metadata(body.metadata)?;
     let title = metadata.get("title").and_then(Value::as_str).map(str::to_owned);
     let (account, id) = (app.account(&caller.owner), Uuid::now_v7());
@@ -53,6 +54,12 @@ pub async fn create(
     let created = created.ok_or_else(|| Problem::conversation_not_found(id))?;
     if !metadata.is_empty() {
         app.storage().set_chat_metadata(account, id, metadata.clone()).await?;
+    }
+    if !messages.is_empty()
+        && let Err(refusal) = app.add_messages(&caller, id, messages).await
+    {
+        app.delete_conversation(&caller.owner, id).await?;
+        return Err(refusal);
     }
     Ok(Json(json_of(&created, metadata)))
 }

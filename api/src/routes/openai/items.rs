@@ -6,16 +6,28 @@ use axum::{
     Json,
     extract::{Path, State},
 };
-use holdfast_shared::message::{Message, Role};
+use holdfast_shared::{
+    file::UserContent,
+    message::{Message, Role},
+    storage::AddedMessage,
+};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::{conversations::find, respond::item_of_run};
+use super::{conversations::find, request::turn_of_item, respond::item_of_run, turns::RequestTurn};
 use crate::{
-    anonymous_limits::AdmittedWriter, app::App, auth::Caller, extract::Query, problem::Problem, routes::history_size,
+    anonymous_limits::AdmittedWriter,
+    app::App,
+    auth::Caller,
+    extract::{JsonBody, Query},
+    problem::Problem,
+    routes::{history_size, thread::content_of},
     wire::openai::run_of_item,
 };
+
+/// Most items that one request adds.
+const MAX_ITEMS: usize = 20;
 
 /// The query of a list of items, which ignores unknown fields.
 #[derive(Deserialize, utoipa::IntoParams)]
@@ -82,55 +94,73 @@ pub async fn read(
     item_of_run(&app, &caller, &run, &item).await?.map(Json).ok_or_else(unknown)
 }
 
-/// Refuses to add items, because a message is committed with a run.
-#[utoipa::path(post, path = "/openai/v1/conversations/{id}/items", operation_id = "create_items", tag = "openai",
+/// Messages to add. The route ignores unknown fields.
+#[derive(Deserialize, utoipa::ToSchema)]
+pub struct NewItems {
+    /// From 1 to 20 messages of the user or of the model.
+    #[schema(value_type = Vec<Object>)]
+    items: Vec<Value>,
+}
+
+/// Add messages to a conversation without a response, after all others.
+#[utoipa::path(post, path = "/openai/v1/conversations/{id}/items", operation_id = "create_items", tag = "openai", request_body = NewItems,
     params(("id" = String, Path, description = "The id of a conversation.")),
     responses(
-        (status = 400, body = Object, description = "items_come_from_responses"),
-        (status = 404, body = Object, description = "conversation_not_found")
+        (status = 200, body = Object, description = "The list of the added items."),
+        (status = 400, body = Object, description = "invalid_body, invalid_content, empty_content, content_too_long, unsupported_part"),
+        (status = 403, body = Object, description = "quota_exceeded"),
+        (status = 404, body = Object, description = "conversation_not_found"),
+        (status = 409, body = Object, description = "conversation_busy: the conversation has an unfinished run")
     )
 )]
 pub async fn create(
     State(app): State<Arc<App>>,
     AdmittedWriter(caller): AdmittedWriter,
     Path(id): Path<String>,
+    JsonBody(new): JsonBody<NewItems>,
 ) -> Result<Json<Value>, Problem> {
-    find(&app, &caller, &id).await?;
-    Err(Problem::items_come_from_responses())
+    let found = find(&app, &caller, &id).await?;
+    let messages = messages_of(&app, &caller, &new.items).await?;
+    let items = messages.iter().map(item_of_added).collect();
+    app.add_messages(&caller, found.id, messages).await?;
+    Ok(Json(list_of(items, false)))
 }
 
-/// Refuses to delete an item, because the turns of a conversation stay complete.
-#[utoipa::path(delete, path = "/openai/v1/conversations/{id}/items/{item_id}", operation_id = "delete_item", tag = "openai",
-    params(("id" = String, Path, description = "The id of a conversation."), ("item_id" = String, Path, description = "The id of an item.")),
-    responses(
-        (status = 400, body = Object, description = "items_stay"),
-        (status = 404, body = Object, description = "conversation_not_found")
-    )
-)]
-pub async fn delete(
-    State(app): State<Arc<App>>,
-    AdmittedWriter(caller): AdmittedWriter,
-    Path((id, _item)): Path<(String, String)>,
-) -> Result<Json<Value>, Problem> {
-    find(&app, &caller, &id).await?;
-    Err(Problem::items_stay())
-}
-
-fn item_of(message: &Message) -> Value {
-    if message.role != Role::Assistant {
-        return item_of_user(message);
+/// Returns the messages that items of a request add. Fails for items of other kinds.
+pub async fn messages_of(app: &Arc<App>, caller: &Caller, items: &[Value]) -> Result<Vec<AddedMessage>, Problem> {
+    if items.is_empty() || items.len() > MAX_ITEMS {
+        return Err(Problem::invalid_body(format!("A request adds 1 to {MAX_ITEMS} items.")));
     }
-    let text = message.content.clone().into_stored();
-    let content = [json!({"type": "output_text", "text": text, "annotations": [], "logprobs": []})];
-    json!({"id": item_id(message), "type": "message", "role": "assistant", "status": "completed", "content": content})
+    let mut messages = Vec::with_capacity(items.len());
+    for item in items {
+        let (role, content) = match turn_of_item(item)? {
+            Some(RequestTurn::User(parts)) => (Role::User, content_of(app, caller, parts).await?),
+            Some(RequestTurn::Assistant { text, .. }) => (Role::Assistant, UserContent::from(text)),
+            _ => {
+                let detail = "Only messages of the user or of the model can be added; a run makes the other items.";
+                return Err(Problem::invalid_body(detail));
+            }
+        };
+        messages.push(AddedMessage { id: Uuid::now_v7(), client_id: None, role, content });
+    }
+    Ok(messages)
 }
 
-/// Returns a user's message, or a card, as an item.
-pub fn item_of_user(message: &Message) -> Value {
-    let role = if message.role == Role::User { "user" } else { "system" };
-    let text = message.content.clone().into_stored();
-    let content = [json!({"type": "input_text", "text": text})];
-    json!({"id": item_id(message), "type": "message", "role": role, "status": "completed", "content": content})
+/// Returns a message, or a card, as an item.
+pub fn item_of(message: &Message) -> Value {
+    item(&item_id(message), message.role, &message.content.clone().into_stored())
+}
+
+fn item_of_added(message: &AddedMessage) -> Value {
+    item(&format!("msg_{}", message.id.simple()), message.role, &message.content.text)
+}
+
+fn item(id: &str, role: Role, text: &str) -> Value {
+    let content = match role {
+        Role::Assistant => json!({"type": "output_text", "text": text, "annotations": [], "logprobs": []}),
+        Role::User | Role::System => json!({"type": "input_text", "text": text}),
+    };
+    json!({"id": id, "type": "message", "role": role.as_str(), "status": "completed", "content": [content]})
 }
 
 /// The item of an answer names its run, so a request can continue after it.

@@ -30,7 +30,7 @@ pub fn routes() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(conversations::create))
         .routes(routes!(conversations::read, conversations::change, conversations::delete))
         .routes(routes!(items::list, items::create))
-        .routes(routes!(items::read, items::delete))
+        .routes(routes!(items::read))
         .routes(routes!(catalog::list))
         .routes(routes!(catalog::read))
 }

@@ -143,7 +143,7 @@ impl ResponseRequest {
 }
 
 /// Returns the turn of an item; `None` for one that says nothing here.
-fn turn_of_item(item: &Value) -> Result<Option<RequestTurn>, Problem> {
+pub fn turn_of_item(item: &Value) -> Result<Option<RequestTurn>, Problem> {
     let item = InputItem::deserialize(item)
         .map_err(|error| Problem::invalid_body(format!("An item of the input is invalid: {error}.")))?;
     let run_id = item.id.as_deref().and_then(run_of_item);

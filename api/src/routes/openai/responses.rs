@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::{
-    items::{item_of_user, list_of},
+    items::{item_of, list_of},
     posting::{RequestFields, checked_metadata, posting},
     repeated::RepeatedFields,
     request::ResponseRequest,
@@ -256,7 +256,7 @@ pub async fn input_items(
     let _assembled = app.unread_answers().assemble(&caller, size.bytes)?;
     let history = app.storage().history(&caller.owner, run.conversation_id, size).await?;
     let asked = history.into_iter().map(|history| history.message).find(|message| message.id == run.input_message_id);
-    let items: Vec<Value> = asked.iter().map(item_of_user).collect();
+    let items: Vec<Value> = asked.iter().map(item_of).collect();
     Ok(Json(list_of(items, false)))
 }
 

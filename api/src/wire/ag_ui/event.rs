@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use serde::Serialize;
 use serde_json::Value;
+use uuid::Uuid;
 
 use super::{interrupt::AgUiInterrupt, message::AgUiMessage};
 
@@ -18,7 +19,8 @@ pub enum AgUiEvent<'a> {
     RunFinished {
         thread_id: Cow<'a, str>,
         run_id: Cow<'a, str>,
-        outcome: AgUiOutcome,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        outcome: Option<AgUiOutcome>,
     },
     RunError {
         message: String,
@@ -82,6 +84,25 @@ pub enum AgUiEvent<'a> {
     MessagesSnapshot {
         messages: Vec<AgUiMessage>,
     },
+    SubagentStarted {
+        subagent_run_id: Uuid,
+        name: String,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        parent_tool_call_id: Option<String>,
+    },
+    SubagentFinished {
+        subagent_run_id: Uuid,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        result: Option<String>,
+        /// Success without it.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        outcome: Option<SubagentOutcome>,
+    },
+    SubagentError {
+        subagent_run_id: Uuid,
+        message: String,
+        code: &'static str,
+    },
     /// An event of the log that the protocol has no type for: its kind and its payload.
     Custom {
         name: &'static str,
@@ -102,6 +123,14 @@ pub enum AgUiOutcome {
         interrupts: Vec<AgUiInterrupt>,
     },
     Cancelled,
+}
+
+/// The reason for which a stream ends a subagent that has not ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(tag = "type", rename_all = "lowercase")]
+pub enum SubagentOutcome {
+    /// The run waits.
+    Suspended,
 }
 
 /// An operation of JSON Patch that sets a member of the client's state.

@@ -16,11 +16,12 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::{
-    AgUiView,
+    AgUiVersion, AgUiView,
     calls::{ShownCallState, ShownCalls},
     event::{AgUiEvent, AgUiOutcome, StatePatch},
     interrupt::AgUiInterrupt,
     message::{AgUiMessage, MessageIds, result_id},
+    subagents::ShownSubagents,
 };
 use crate::wire::{Detail, FrameId, plan::UiPlan};
 
@@ -36,6 +37,7 @@ pub struct AgUiFold {
     /// The step that is open.
     step: Option<u32>,
     calls: ShownCalls,
+    subagents: ShownSubagents,
     /// The questions that wait for a human.
     interrupts: Arc<Vec<AgUiInterrupt>>,
 }
@@ -58,6 +60,7 @@ impl AgUiFold {
             open: OpenText::None,
             step: None,
             calls: ShownCalls::default(),
+            subagents: ShownSubagents::default(),
             interrupts: Arc::default(),
         }
     }
@@ -81,7 +84,8 @@ impl AgUiFold {
             messages.push(AgUiMessage::reasoning(base.ids.clone().for_reasoning()));
         }
         events.push(AgUiEvent::MessagesSnapshot { messages });
-        *self = base;
+        // Subagents outlive an attempt, and the client has seen them begin.
+        *self = Self { subagents: std::mem::take(&mut self.subagents), ..base };
         // The parts that are open there have ended on this stream.
         self.closing();
         events.extend(self.push(view, event));
@@ -109,10 +113,19 @@ impl AgUiFold {
         events
     }
 
+    /// Returns the first events of a stream that continues after a pause. The stream before it has ended what was open.
+    pub fn begin_after_pause(&mut self, view: &AgUiView) -> Vec<AgUiEvent<'static>> {
+        self.closing();
+        let mut events = vec![view.started()];
+        events.extend(self.subagents.begun());
+        events
+    }
+
     /// Returns the last events of a stream that ends because the run waits.
     pub fn end_at_pause(&self, view: &AgUiView) -> Vec<AgUiEvent<'static>> {
         let mut closed = self.clone();
         let mut events = closed.closing();
+        events.extend(closed.subagents.suspended());
         let outcome = if closed.interrupts.is_empty() {
             AgUiOutcome::Success { pending_tool_call_ids: closed.calls.of_client() }
         } else {
@@ -163,6 +176,14 @@ impl AgUiFold {
             EventBody::PlanUpdated(updated) => vec![set("/plan", json!(UiPlan::from(*updated.plan)))],
             EventBody::ContextShifted(_) => vec![set("/context", payload(event))],
             EventBody::FocusChanged(changed) => vec![set("/focus", json!(changed.focus))],
+            EventBody::SubagentStarted(started) if view.version == AgUiVersion::One => {
+                let is_shown = self.calls.state_of(&started.call_id).is_some();
+                self.subagents.begin(&started, is_shown).into_iter().chain([custom(event)]).collect()
+            }
+            EventBody::SubagentCompleted(completed) if view.version == AgUiVersion::One => {
+                self.subagents.end(&completed).into_iter().chain([custom(event)]).collect()
+            }
+            EventBody::SubagentStarted(_) | EventBody::SubagentCompleted(_) => vec![custom(event)],
             EventBody::RunCompleted(_) => {
                 self.end(view.finished(AgUiOutcome::Success { pending_tool_call_ids: Vec::new() }))
             }
@@ -173,8 +194,6 @@ impl AgUiFold {
             EventBody::AgentState(_)
             | EventBody::ContextUsage(_)
             | EventBody::MessageSteered(_)
-            | EventBody::SubagentStarted(_)
-            | EventBody::SubagentCompleted(_)
             | EventBody::PlanReviewed(_)
             | EventBody::PlanStepStarted(_)
             | EventBody::PlanStepCompleted(_)
@@ -194,6 +213,7 @@ impl AgUiFold {
 
     fn end<'a>(&mut self, last: AgUiEvent<'a>) -> Vec<AgUiEvent<'a>> {
         let mut events = self.closing();
+        events.extend(self.subagents.close());
         events.push(last);
         events
     }

@@ -179,6 +179,9 @@ pub fn apply(messages: &mut Vec<AgUiMessage>, event: &AgUiEvent<'_>) {
         | AgUiEvent::ReasoningEnd { .. }
         | AgUiEvent::ToolCallEnd { .. }
         | AgUiEvent::StateDelta { .. }
+        | AgUiEvent::SubagentStarted { .. }
+        | AgUiEvent::SubagentFinished { .. }
+        | AgUiEvent::SubagentError { .. }
         | AgUiEvent::Custom { .. } => {}
     }
 }

@@ -1,13 +1,14 @@
 //! AG-UI: the protocol of front ends such as CopilotKit's.
 //!
 //! It is a fold with a state (`fold`): its clients refuse a text, a call or a step that begins twice or does not end. `calls` has the
-//! calls that a stream has shown, `event` the events of the protocol, `message` its messages, and `interrupt` its questions.
+//! calls that a stream has shown, `subagents` its subagents, `event` the events of the protocol, `message` its messages, and `interrupt` its questions.
 
 mod calls;
 mod event;
 mod fold;
 mod interrupt;
 mod message;
+mod subagents;
 
 use std::io::Write as _;
 
@@ -29,6 +30,26 @@ pub struct AgUiView {
     pub run_id: String,
     /// The pause after which the client has continued the thread by a request with its answers.
     pub after: Option<EventId>,
+    pub version: AgUiVersion,
+}
+
+/// The version of the protocol that the client declares. Clients refuse what a later version has added.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum AgUiVersion {
+    /// Versions before 1.0, which declare none.
+    #[default]
+    Early,
+    One,
+}
+
+impl AgUiVersion {
+    pub fn declared(version: Option<&str>) -> Self {
+        let major = version.and_then(|version| version.split('.').next());
+        match major.and_then(|major| major.parse::<u32>().ok()) {
+            Some(1..) => Self::One,
+            _ => Self::Early,
+        }
+    }
 }
 
 impl AgUiView {
@@ -39,6 +60,12 @@ impl AgUiView {
 
     /// Returns the last event of a stream.
     pub fn finished(&self, outcome: AgUiOutcome) -> AgUiEvent<'static> {
+        let outcome = match outcome {
+            _ if self.version == AgUiVersion::One => Some(outcome),
+            AgUiOutcome::Success { .. } => Some(AgUiOutcome::Success { pending_tool_call_ids: Vec::new() }),
+            AgUiOutcome::Interrupt { .. } => Some(outcome),
+            AgUiOutcome::Cancelled => None,
+        };
         let (thread_id, run_id) = (self.thread_id.clone().into(), self.run_id.clone().into());
         AgUiEvent::RunFinished { thread_id, run_id, outcome }
     }

@@ -5,11 +5,11 @@ use holdfast_shared::event::{ReasoningDelta, StepCompleted};
 use super::*;
 use crate::wire::{
     FrameId, WireFold,
-    ag_ui::{AgUiFold, AgUiView},
+    ag_ui::{AgUiFold, AgUiVersion, AgUiView},
 };
 
 fn view(detail: Detail) -> AgUiView {
-    AgUiView { detail, thread_id: "t".into(), run_id: "r".into(), after: None }
+    AgUiView { detail, thread_id: "t".into(), run_id: "r".into(), after: None, version: AgUiVersion::One }
 }
 
 fn log() -> Vec<Event> {

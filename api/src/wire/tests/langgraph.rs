@@ -84,7 +84,7 @@ fn pieces_after_a_takeover_have_other_ids() {
         "2-4.1 updates",
         "2-4.2 tasks",
         "2-4.3 tools",
-        "2-5.0 messages c.result",
+        "2-5.0 messages c.result~2",
         "2-5.1 updates",
         "2-5.2 tasks",
         "2-5.3 tools",

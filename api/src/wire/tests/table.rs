@@ -9,7 +9,7 @@ use super::*;
 use crate::wire::{
     WireFold,
     a2a::{A2aFold, A2aVersion, A2aView},
-    ag_ui::{AgUiFold, AgUiView},
+    ag_ui::{AgUiFold, AgUiVersion, AgUiView},
     langgraph::{LangFold, LangModes, LangView},
     openai::{CompletionFold, CompletionHead, CompletionView, ResponseFold, ResponseHead, ResponseId, ResponseView},
 };
@@ -151,7 +151,7 @@ fn of_fold<F: WireFold>(mut fold: F, view: &F::View, log: &[Event], name: impl F
 /// Returns the frames of the last event of a log on each wire.
 fn row(log: &[Event]) -> [String; 9] {
     let detail = Detail::All;
-    let ag_ui = AgUiView { detail, thread_id: "t".into(), run_id: "r".into(), after: None };
+    let ag_ui = AgUiView { detail, thread_id: "t".into(), run_id: "r".into(), after: None, version: AgUiVersion::One };
     let head = ResponseHead {
         id: ResponseId::first_of(Uuid::nil()),
         conversation_id: Uuid::nil(),

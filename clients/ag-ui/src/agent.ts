@@ -1,0 +1,207 @@
+/** An agent of AG-UI that continues after a lost connection. */
+import * as agUi from "@ag-ui/client";
+import { EventType, HttpAgent, type BaseEvent, type RunAgentInput } from "@ag-ui/client";
+import { createParser, type EventSourceMessage } from "eventsource-parser";
+import { Observable, type Subscriber } from "rxjs";
+
+import { OpenParts } from "./open.js";
+
+/** The longest pause between two tries, in ms. */
+const LONGEST_PAUSE = 10_000;
+
+/** The version that the client declares; those before 1.0 declare none. */
+const PROTOCOL_VERSION = (agUi as { PROTOCOL_VERSION?: string }).PROTOCOL_VERSION;
+
+/** A run of a thread. */
+export interface ThreadRun {
+  id: string;
+  hasEnded: boolean;
+}
+
+/** A refusal that no repetition changes. */
+class Refused extends Error {
+  constructor(
+    readonly status: number,
+    readonly payload: unknown,
+  ) {
+    super(`HTTP ${status}: ${typeof payload === "string" ? payload : JSON.stringify(payload)}`);
+  }
+}
+
+/** One stream, over as many connections as it needs. */
+interface Stream {
+  request: (cursor: string | undefined) => Promise<Response>;
+  /** Called with each event before it is passed on; returns the events to pass on. */
+  events: (event: BaseEvent) => BaseEvent[];
+  /** Called with each response. */
+  opened?: (response: Response) => void;
+}
+
+/**
+ * `HttpAgent` with a cursor. `runAgent` repeats its request with the id of the last frame until the run has ended, and the server
+ * answers with what is missing. `connectAgent` gets the messages of the thread and the rest of an answer that is under way.
+ *
+ * `url` is that of an agent, `<server>/ag-ui` or `<server>/ag-ui/agents/<name>`.
+ */
+export class ResumableHttpAgent extends HttpAgent {
+  run(input: RunAgentInput): Observable<BaseEvent> {
+    const open = new OpenParts();
+    return this.follow({
+      request: (cursor) => {
+        const init = this.requestInit(input);
+        return this.fetch(this.url, { ...init, headers: { ...init.headers, ...cursorOf(cursor) } });
+      },
+      events: (event) => open.pass(event),
+    });
+  }
+
+  /** Returns the thread's current run, or undefined if it has none. */
+  async currentRun(): Promise<ThreadRun | undefined> {
+    const thread = `${this.server()}/threads/${encodeURIComponent(this.threadId)}`;
+    const found = await this.fetch(thread, { method: "HEAD", headers: this.headers });
+    const id = found.headers.get("x-run-id");
+    if (!found.ok) throw new Refused(found.status, "");
+    if (!id) return undefined;
+    const response = await this.native(`runs/${id}`, {});
+    const { status } = (await response.json()) as { status: string };
+    return { id, hasEnded: ["completed", "failed", "cancelled"].includes(status) };
+  }
+
+  /** Stops the thread's run, which `abortRun` does not. Returns false if none is under way. Its stream ends as the run does. */
+  async cancelRun(): Promise<boolean> {
+    const run = await this.currentRun();
+    if (!run || run.hasEnded) return false;
+    await this.native(`runs/${run.id}/cancel`, { method: "POST" });
+    return true;
+  }
+
+  /** Returns the address of AG-UI's routes. */
+  private server(): string {
+    return this.url.replace(/\/agents\/[^/]*\/?$/, "").replace(/\/$/, "");
+  }
+
+  /** Sends a request to the native API, which lies beside AG-UI's routes. */
+  private async native(path: string, init: RequestInit): Promise<Response> {
+    const response = await this.fetch(`${this.server()}/../v1/${path}`, { ...init, headers: this.headers });
+    if (!response.ok) await refuse(response);
+    return response;
+  }
+
+  protected connect(input: RunAgentInput): Observable<BaseEvent> {
+    const server = this.server();
+    const thread = encodeURIComponent(input.threadId);
+    const version = PROTOCOL_VERSION === undefined ? "" : `protocolVersion=${PROTOCOL_VERSION}`;
+    const open = new OpenParts();
+    // The events before the messages, of which a new connection sends all again.
+    let head: BaseEvent[] | undefined = [];
+    let run: string | null = null;
+    return this.follow({
+      request: (cursor) => {
+        const path = head || !run ? `threads/${thread}?${version}` : `runs/${run}?threadId=${thread}&${version}`;
+        const headers = { ...this.headers, Accept: "text/event-stream", ...(head ? {} : cursorOf(cursor)) };
+        return this.fetch(`${server}/${path}`, { headers, signal: this.abortController.signal });
+      },
+      opened: (response) => {
+        if (head) {
+          head = [];
+          run = response.headers.get("x-run-id");
+        }
+      },
+      events: (event) => {
+        if (!head) return open.pass(event);
+        head.push(event);
+        if (event.type !== EventType.MESSAGES_SNAPSHOT && !isLast(event)) return [];
+        const all = head;
+        head = undefined;
+        return all.flatMap((event) => open.pass(event));
+      },
+    });
+  }
+
+  private follow(stream: Stream): Observable<BaseEvent> {
+    const signal = this.abortController.signal;
+    return new Observable<BaseEvent>((subscriber) => {
+      const stopped = new AbortController();
+      void followTo(subscriber, stream, AbortSignal.any([signal, stopped.signal]));
+      return () => stopped.abort();
+    });
+  }
+}
+
+async function followTo(subscriber: Subscriber<BaseEvent>, stream: Stream, signal: AbortSignal): Promise<void> {
+  let cursor: string | undefined;
+  let failures = 0;
+  while (!signal.aborted) {
+    try {
+      const response = await stream.request(cursor);
+      if (response.status === 204) return subscriber.complete();
+      if (!response.ok) await refuse(response);
+      stream.opened?.(response);
+      for await (const { id, data } of frames(response, signal)) {
+        const event = JSON.parse(data) as BaseEvent;
+        stream.events(event).forEach((event) => subscriber.next(event));
+        cursor = id ?? cursor;
+        failures = 0;
+        if (isLast(event)) return subscriber.complete();
+      }
+      // A stream without its last event was cut by something between the server and this client.
+    } catch (error) {
+      if (signal.aborted) break;
+      if (error instanceof Refused) return subscriber.error(error);
+    }
+    await pause(failures++, signal);
+  }
+  // As `HttpAgent` ends a stream that its user has aborted.
+  if (!subscriber.closed) subscriber.error(new DOMException("The run was aborted.", "AbortError"));
+}
+
+function isLast(event: BaseEvent): boolean {
+  return event.type === EventType.RUN_FINISHED || event.type === EventType.RUN_ERROR;
+}
+
+function cursorOf(cursor: string | undefined): Record<string, string> {
+  return cursor === undefined ? {} : { "Last-Event-ID": cursor };
+}
+
+/** Throws `Refused`, unless a repetition may succeed. */
+async function refuse(response: Response): Promise<never> {
+  const text = await response.text();
+  let payload: unknown = text;
+  let code: unknown;
+  try {
+    payload = JSON.parse(text);
+    code = (payload as { code?: unknown } | null)?.code;
+  } catch {
+    // The refusal is none of the server's own.
+  }
+  // A run that has failed before its first output fails again at each repetition.
+  const mayPass = response.status >= 500 || response.status === 429;
+  if (mayPass && code !== "run_failed") throw new Error(text);
+  throw new Refused(response.status, payload);
+}
+
+async function* frames(response: Response, signal: AbortSignal): AsyncGenerator<EventSourceMessage> {
+  const waiting: EventSourceMessage[] = [];
+  const parser = createParser({ onEvent: (frame) => waiting.push(frame) });
+  const reader = response.body!.getReader();
+  const decoder = new TextDecoder();
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done || signal.aborted) return;
+      parser.feed(decoder.decode(value, { stream: true }));
+      yield* waiting.splice(0);
+    }
+  } finally {
+    await reader.cancel().catch(() => undefined);
+  }
+}
+
+/** Waits before the next try, longer after each failure. */
+function pause(failures: number, signal: AbortSignal): Promise<void> {
+  const longest = Math.min(LONGEST_PAUSE, 200 * 2 ** failures);
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, longest * (0.5 + Math.random() / 2));
+    signal.addEventListener("abort", () => (clearTimeout(timer), resolve()), { once: true });
+  });
+}
