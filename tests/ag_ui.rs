@@ -300,15 +300,14 @@ async fn the_model_reads_the_context_of_a_request(deployment: Deployment) {
     let told = upstream.requests()[0]["messages"][0].clone();
     assert_eq!(told["role"], "system");
     let text = told["content"].as_str().unwrap();
-    assert!(text.ends_with("\n\nThe ship:\nKetch\n\nCrew:\n{\"cook\":\"Ann\"}"), "{text}");
+    let lines: Vec<Value> = text.lines().rev().take(2).map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(json!([lines[1], lines[0]]), body["context"], "{text}");
     // The context holds for its run.
     frames(post(&client, &input("t", "later", "And now?"))).await;
     assert!(!upstream.requests().last().unwrap().to_string().contains("Ketch"));
-    for value in ["x".repeat(1001), "\0".to_owned()] {
-        let mut refused = input("t", "refused", "x");
-        refused["context"] = json!([{"description": "The ship", "value": value}]);
-        assert_eq!(post(&client, &refused).send().await.unwrap().status(), 400);
-    }
+    let mut refused = input("t", "refused", "x");
+    refused["context"] = json!([{"description": "The ship", "value": "x".repeat(1001)}]);
+    assert_eq!(post(&client, &refused).send().await.unwrap().status(), 400);
 }
 
 async fn a_subagent_begins_and_ends_in_every_stream_of_its_run(mut deployment: Deployment) {

@@ -82,7 +82,7 @@ statements! {
     ",
     /// Returns the messages that a fork copies: the run's input with those that have joined the run before the checkpoint,
     /// and the messages of the run's branch from which the run resumed. The checkpoint of a fork itself has no run there, so
-    /// all messages before the first run are copied. A message has the branch of its run, and only a card has its own.
+    /// all messages that it had before its first run are copied. A message has the branch of its run, and only a card has its own.
     MESSAGES_OF_FORK = "
         with recursive path (branch, turn, position) as (
             select branch, cast(null as bigint), cast(null as bigint)
@@ -108,7 +108,8 @@ statements! {
         where m.conversation_id = $1
           and case
               when r.id is null
-              then (m.superseded_at is null or m.superseded_at > $3)
+              then m.created_at <= $3
+                  and (m.superseded_at is null or m.superseded_at > $3)
                   and m.turn < coalesce(
                       (select min(position) from agent_runs where conversation_id = $1), m.turn + 1
                   )

@@ -23,6 +23,7 @@ on_each_backend!(
     later_runs_read_added_messages,
     an_edit_supersedes_added_messages,
     a_fork_has_the_messages_that_its_run_has_read,
+    a_fork_of_a_fork_has_no_message_that_came_later,
     an_added_question_is_answered,
     an_unfinished_run_refuses_further_messages,
     a_message_with_a_known_id_is_refused,
@@ -112,6 +113,18 @@ async fn a_fork_has_the_messages_that_its_run_has_read(backends: TestBackends) {
     add(&backends, id, &[message(Role::User, "later")]).await;
     let fork = backends.storage.fork_conversation("ann", id, checkpoint).await.unwrap().unwrap();
     assert_eq!(current(&backends, fork.id).await, ["one", "first", "added question", "added answer", "two"]);
+}
+
+async fn a_fork_of_a_fork_has_no_message_that_came_later(backends: TestBackends) {
+    let id = conversation(&backends).await;
+    let claim = next_claim(&backends, id, "two").await;
+    let checkpoint = checkpoint_of(&backends, &claim).await;
+    complete(&backends, &claim, "second").await;
+    let fork = backends.storage.fork_conversation("ann", id, checkpoint).await.unwrap().unwrap();
+    let own = backends.storage.checkpoints("ann", fork.id, 1, None).await.unwrap().unwrap().items.remove(0);
+    add(&backends, fork.id, &dialogue()).await;
+    let copy = backends.storage.fork_conversation("ann", fork.id, own.id).await.unwrap().unwrap();
+    assert_eq!(current(&backends, copy.id).await, ["one", "first", "two"]);
 }
 
 async fn an_added_question_is_answered(backends: TestBackends) {

@@ -180,8 +180,10 @@ impl RunStart<'_> {
             return Err(Problem::thread_busy(thread.id));
         }
         let newest = entries.last().filter(|entry| entry.role == Role::User);
-        // A failed run may have written a part of its answer.
-        let failed = run.filter(|run| run.status == RunStatus::Failed).map(|run| run.input_message_id);
+        // A failed run may have written a part of its answer. A message that was added since is the answer.
+        let is_failed =
+            |run: &Run| run.status == RunStatus::Failed && !entries.last().is_some_and(|entry| entry.is_added);
+        let failed = run.filter(is_failed).map(|run| run.input_message_id);
         newest.map(|entry| entry.id).or(failed).ok_or_else(nothing)
     }
 
