@@ -61,6 +61,18 @@ statements! {
     ),
     /// Returns a checkpoint.
     CHECKPOINT = concat!(select_checkpoints!(), " and k.id = $3"),
+    /// Returns the newest checkpoint whose run nothing has superseded. The run of a fork's own one is in the other conversation.
+    NEWEST_CHECKPOINT = concat!(select_checkpoints!(), "
+          and not exists (
+              select 1
+              from agent_runs r
+              where r.id = k.run_id
+                and r.conversation_id = k.conversation_id
+                and r.superseded_at is not null
+          )
+        order by k.id desc
+        limit 1
+    "),
     /// Locks an owner's conversation.
     LOCK_CONVERSATION = "
         select id
@@ -220,6 +232,13 @@ impl Storage {
         let args = args![owner, conversation_id, before, size.items + 1, size.bytes];
         let rows = self.database.fetch_all::<PageRow<CheckpointRow>>("list checkpoints", CHECKPOINTS, args).await?;
         Ok(Some(page_of(rows, size, |last| last.id.simple().to_string())))
+    }
+
+    /// Returns the newest checkpoint of the owner's conversation whose run nothing has superseded.
+    pub async fn newest_checkpoint(&self, owner: &str, conversation_id: Uuid) -> Result<Option<Checkpoint>, Error> {
+        let args = args![owner, conversation_id];
+        let row = self.database.fetch_optional::<CheckpointRow>("read a checkpoint", NEWEST_CHECKPOINT, args).await?;
+        Ok(row.map(Checkpoint::from))
     }
 
     /// Returns the checkpoint of the owner's conversation.

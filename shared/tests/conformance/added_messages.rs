@@ -29,6 +29,8 @@ on_each_backend!(
     a_message_with_a_known_id_is_refused,
     the_quota_refuses_all_messages_of_a_request,
     a_rollback_takes_the_message_and_the_answer_back,
+    a_rollback_keeps_a_question_that_no_run_has_brought,
+    a_rolled_back_run_has_no_newest_checkpoint,
     a_rollback_leaves_an_ended_run_as_it_is,
 );
 
@@ -187,6 +189,28 @@ async fn a_rollback_takes_the_message_and_the_answer_back(backends: TestBackends
     assert_eq!(texts(&everything), ["one", "first", "two", "three", "sec"]);
     let last = backends.storage.last_run("ann", id).await.unwrap().unwrap();
     assert!(last.id < claim.run_id, "the conversation continues after the run before");
+}
+
+async fn a_rollback_keeps_a_question_that_no_run_has_brought(backends: TestBackends) {
+    let id = conversation(&backends).await;
+    let [question, _] = dialogue();
+    add(&backends, id, std::slice::from_ref(&question)).await;
+    let input = MessageInput::Again { replace_from: question.id };
+    let accepted = submitted(&backends, NewRun { input, ..new_run(Target::Existing(id), "") }).await;
+    let outcome = backends.storage.roll_back("ann", accepted.run.id).await.unwrap();
+    assert!(matches!(outcome, CancelOutcome::Ended(_)));
+    assert_eq!(current(&backends, id).await, ["one", "first", "added question"]);
+}
+
+async fn a_rolled_back_run_has_no_newest_checkpoint(backends: TestBackends) {
+    let id = conversation(&backends).await;
+    let claim = next_claim(&backends, id, "two").await;
+    let checkpoint = checkpoint_of(&backends, &claim).await;
+    let newest = async || backends.storage.newest_checkpoint("ann", id).await.unwrap().map(|newest| newest.id);
+    assert_eq!(newest().await, Some(checkpoint));
+    backends.storage.roll_back("ann", claim.run_id).await.unwrap();
+    assert_eq!(newest().await, None);
+    assert!(backends.storage.newest_checkpoint("bob", id).await.unwrap().is_none());
 }
 
 async fn a_rollback_leaves_an_ended_run_as_it_is(backends: TestBackends) {

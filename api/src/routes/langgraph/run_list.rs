@@ -54,7 +54,7 @@ pub async fn list(
     }
     let statuses = statuses_of(query.status.as_deref())?;
     let thread = thread_named(&app, &caller, &thread_id).await?;
-    let _assembled = app.unread_answers().assemble(&caller, size.bytes)?;
+    let _assembled = app.unread_answers().assemble(&caller, size.bytes * statuses.len().max(1))?;
     let page_of = PageSize { items: (query.offset + size.items).min(app.config().max_page), bytes: size.bytes };
     let filter = |status| RunFilter { conversation_id: Some(thread.id), status };
     let mut lists: Vec<NewestRuns<'_>> =

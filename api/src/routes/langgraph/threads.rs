@@ -182,8 +182,7 @@ pub async fn copy(
 ) -> Result<Json<Value>, Problem> {
     let thread = thread_named(&app, &caller, &thread_id).await?;
     let _assembled = app.unread_answers().assemble(&caller, history_size(&app).bytes)?;
-    let newest = app.storage().checkpoints(&caller.owner, thread.id, 1, None).await?;
-    let newest = newest.and_then(|page| page.items.into_iter().next());
+    let newest = app.storage().newest_checkpoint(&caller.owner, thread.id).await?;
     let later = added_after(&app, &caller, thread.id, newest.as_ref().map(|newest| newest.created_at)).await?;
     let account = app.account(&caller.owner);
     let copy = match &newest {

@@ -83,12 +83,16 @@ statements! {
         set branch = $2
         where id = $1
     ",
-    /// Supersedes the questions and the answers of runs.
+    /// Supersedes the questions and the answers of runs. A question that was added without a run stays.
     SUPERSEDE_TURNS = "
         update chat_messages
         set superseded_at = {now}, superseded_in = $2
         where superseded_at is null
-          and (run_id {in:$1} or id in (select input_message_id from agent_runs where id {in:$1}))
+          and (
+              run_id {in:$1}
+              or run_id is not null
+                  and id in (select input_message_id from agent_runs where id {in:$1})
+          )
     ",
     /// Supersedes runs.
     SUPERSEDE_THESE_RUNS = "
