@@ -44,6 +44,7 @@ mod knowledge;
 mod knowledge_answers;
 mod knowledge_vectors;
 mod langgraph;
+mod langgraph_delays;
 mod langgraph_writes;
 mod limits;
 mod memory;

@@ -276,6 +276,7 @@ pub fn idempotency_key(
     let extra = (*options != RunOptions::default()).then(|| {
         let mut extra = vec![json!(options.stream), json!(options.client_tools), json!(options.metadata)];
         extra.extend((!options.overrides.is_default()).then(|| json!(options.overrides)));
+        extra.extend(options.delay.map(|delay| json!(delay.as_millis() as u64)));
         json!(extra).to_string()
     });
     let parts: Vec<&str> = fingerprint.iter().copied().chain(extra.as_deref()).collect();

@@ -218,6 +218,7 @@ const PROTOCOL: &[&str] = &[
     "outcomes",
     "edit_plan",
     "holder",
+    "clock",
     "claim",
     "queued",
     "lease",

@@ -49,10 +49,17 @@ async fn sweep_once(shared: &WorkerState) {
     match worker.storage.unblock_forgotten().await {
         Ok(0) => {}
         Ok(runs) => {
-            tracing::info!(runs, "unblocked runs of an earlier version");
+            tracing::info!(runs, "unblocked runs without a run before them");
             let _ = worker.queue.wake().await;
         }
         Err(error) => tracing::warn!(error = &error as &dyn Error, "failed to unblock runs"),
+    }
+    match worker.storage.end_delays().await {
+        Ok(0) => {}
+        Ok(_) => {
+            let _ = worker.queue.wake().await;
+        }
+        Err(error) => tracing::warn!(error = &error as &dyn Error, "failed to end the delay of runs"),
     }
     match worker.storage.expire_questions().await {
         Ok(answered) => {

@@ -56,6 +56,10 @@ pub struct ApiConfig {
     #[arg(long, env = "HOLDFAST_MAX_QUEUED", default_value = "100", value_parser = count)]
     pub max_queued: usize,
 
+    /// Longest time by which a client may delay a run, in ms; a longer one gets 400.
+    #[arg(long = "max-delay-ms", env = "HOLDFAST_MAX_DELAY_MS", default_value = "604800000", value_parser = milliseconds)]
+    pub max_delay: Duration,
+
     /// Time-out of reading a request's body, in ms; a slower one gets 408.
     #[arg(long = "body-timeout-ms", env = "HOLDFAST_BODY_TIMEOUT_MS", default_value = "30000", value_parser = milliseconds)]
     pub body_timeout: Duration,

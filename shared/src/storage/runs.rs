@@ -216,13 +216,14 @@ statements! {
         where status in ('queued', 'running', 'waiting')
         group by shown
     ",
-    /// Returns the age of the oldest queued run. A run of a later attempt has not waited since its submission, and a run after
-    /// an unfinished one waits for that one.
+    /// Returns the age of the oldest queued run. A run of a later attempt has not waited since its submission, a run after
+    /// an unfinished one waits for that one, and a delayed one waits for its time.
     OLDEST_QUEUED = "
-        select {ms since:min(r.created_at)}
+        select {ms since:min(coalesce(r.not_before, r.created_at))}
         from agent_runs r
         where r.status = 'queued'
           and r.attempt = 0
+          and (r.not_before is null or r.not_before <= {now})
           and not exists (
               select 1
               from agent_runs earlier

@@ -6,6 +6,7 @@ mod backends;
 mod blocked;
 mod briefings;
 mod conversations;
+mod delayed;
 mod dropped_requests;
 mod erasure;
 mod files;

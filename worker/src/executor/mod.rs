@@ -209,7 +209,7 @@ async fn work(
     }
 }
 
-/// Returns the time since the run was submitted, by the clocks of the database and this host.
+/// Returns the time since a worker could begin the run, by the clocks of the database and this host.
 fn age(claim: &Claim) -> Duration {
-    (chrono::Utc::now() - claim.created_at).to_std().unwrap_or_default()
+    (chrono::Utc::now() - claim.due_at).to_std().unwrap_or_default()
 }

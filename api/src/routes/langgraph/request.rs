@@ -1,5 +1,7 @@
 //! The body of a request that starts a run, or continues one that waits. It ignores unknown fields.
 
+use std::time::Duration;
+
 use holdfast_shared::{
     run::SubmitMode,
     storable::has_nul,
@@ -44,7 +46,7 @@ pub struct RunRequest {
     /// `continue` by default; `cancel` ends the run when this stream's client disconnects.
     #[serde(default)]
     on_disconnect: Option<String>,
-    /// `keep`, which is the default.
+    /// `keep`, which is the default; `delete` hides the thread of a run without a thread, and removes it with the run's events.
     #[serde(default)]
     on_completion: Option<String>,
     /// The effect on an unfinished run: `enqueue` by default, `reject`, `interrupt` or `rollback`.
@@ -53,6 +55,7 @@ pub struct RunRequest {
     /// `reject` by default; `create` makes an unknown thread.
     #[serde(default)]
     if_not_exists: Option<String>,
+    /// Time before the run begins, in seconds.
     #[serde(default)]
     after_seconds: Option<f64>,
     #[serde(default)]
@@ -109,14 +112,8 @@ impl RunRequest {
     /// Fails for a field whose effect this server does not have.
     fn check(&self) -> Result<(), Problem> {
         let refused = |field, advice| Err(Problem::field_not_supported(field, advice));
-        if self.after_seconds.is_some_and(|seconds| seconds > 0.0) {
-            return refused("after_seconds", "a run starts at once; send the request later.");
-        }
         if self.webhook.is_some() {
             return refused("webhook", "join the run, or poll it.");
-        }
-        if self.on_completion.as_deref() == Some("delete") {
-            return refused("on_completion \"delete\"", "delete the thread when the run has ended.");
         }
         if [&self.interrupt_before, &self.interrupt_after].into_iter().any(|nodes| nodes.as_ref().is_some_and(is_some))
         {
@@ -188,6 +185,19 @@ impl RunRequest {
     pub fn checkpoint_id(&self) -> Option<&str> {
         let checkpoint = self.checkpoint.as_ref().and_then(|checkpoint| checkpoint["checkpoint_id"].as_str());
         checkpoint.or(self.checkpoint_id.as_deref())
+    }
+
+    /// Returns the time until the run may begin; `None` for at once. Fails if it is below 0 or above the limit.
+    pub fn delay(&self, max: Duration) -> Result<Option<Duration>, Problem> {
+        let Some(seconds) = self.after_seconds.filter(|seconds| *seconds != 0.0) else { return Ok(None) };
+        let delay = Duration::try_from_secs_f64(seconds).ok().filter(|delay| *delay <= max);
+        let wrong = || Problem::invalid_body(format!("after_seconds is from 0 to {}.", max.as_secs_f64()));
+        delay.map(Some).ok_or_else(wrong)
+    }
+
+    /// Returns whether the thread of a run without a thread is removed with the run's events.
+    pub fn deletes_thread(&self) -> bool {
+        self.on_completion.as_deref() == Some("delete")
     }
 
     pub fn mode(&self) -> SubmitMode {

@@ -94,7 +94,9 @@ impl RunStart<'_> {
     /// Returns the message that the request posts.
     async fn posting(&self, action: RunAction) -> Result<Posting, Problem> {
         let (app, caller, body) = (self.app, self.caller, self.body);
-        let options = checked_options(app, None, body.client_tools()?, body.metadata.clone(), None)?;
+        let mut options = checked_options(app, None, body.client_tools()?, body.metadata.clone(), None)?;
+        options.delay = body.delay(app.config().max_delay)?;
+        options.hides_conversation = self.deletes_thread()?;
         let agent_id = find_assistant(app, caller, &body.assistant_id).await?;
         let (thread, target) = self.target(agent_id).await?;
         let (client_message_id, content) = match action {
@@ -119,6 +121,17 @@ impl RunStart<'_> {
 
     async fn content(&self, parts: Vec<UiPart>) -> Result<holdfast_shared::file::UserContent, Problem> {
         content_of(self.app, self.caller, parts).await
+    }
+
+    /// Returns whether the request deletes its own thread. Fails for a thread that the client names.
+    fn deletes_thread(&self) -> Result<bool, Problem> {
+        if self.body.deletes_thread() && self.thread_id.is_some() {
+            return Err(Problem::field_not_supported(
+                "on_completion \"delete\" in a thread",
+                "delete the thread when the run has ended.",
+            ));
+        }
+        Ok(self.body.deletes_thread())
     }
 
     /// Returns the thread, if it exists, and the target of its messages. Gives a thread without runs its agent.

@@ -5,7 +5,11 @@ use serde_json::json;
 use uuid::Uuid;
 
 use super::{
-    ArchiveChunk, MessageInput, NewRun, blocked::priority_behind, chunk::writes_of, needs::needs, round::next_round,
+    ArchiveChunk, MessageInput, NewRun,
+    blocked::{delayed_or, priority_behind},
+    chunk::writes_of,
+    needs::needs,
+    round::next_round,
 };
 use crate::storage::sql::{FencedWrites, Sql, Statement, args, statements};
 use crate::{
@@ -25,6 +29,9 @@ const INGESTION: i64 = 5;
 
 /// The ability to ask a model with the client's overrides.
 const OVERRIDES: i64 = 6;
+
+/// The ability to leave a delayed run alone until its time.
+const DELAYS: i64 = 7;
 
 /// An accepted message before the write.
 pub struct Acceptance<'a> {
@@ -66,13 +73,13 @@ macro_rules! insert_run {
             id, owner_id, conversation_id, agent_definition_id, position, status, input_message_id,
             output_message_id, archived_to, checkpoint, idempotency_key, idempotency_fingerprint,
             created_at, stream, client_tools, metadata, max_duration_ms, traceparent, version_of,
-            branch, priority, agent_version, needs, steers, knowledge, queue_round
+            branch, not_before, priority, agent_version, needs, steers, knowledge, queue_round
         )
         select $1, $2, $3, $4, $5, 'queued', $6, $7, $8, $8, $9, $10, ",
             $created_at,
-            ", $11, $12, $13, $14, $15, $16, $17,
+            ", $11, $12, $13, $14, $15, $16, $17, {after:$20},
             ",
-            $priority,
+            delayed_or!("$20", $priority),
             ",
             (select version from agent_definitions where id = $4),
             ",
@@ -223,14 +230,16 @@ impl<'a> Acceptance<'a> {
             self.version_of.filter(|_| matches!(self.input, RunInput::Earlier(_))),
             self.branch,
             new.mode == SubmitMode::Steer
+                && options.delay.is_none()
                 && matches!(&new.input, MessageInput::New(content) if content.attachments.is_empty()),
-            self.least_ability()
+            self.least_ability(),
+            options.delay.map(|delay| delay.as_millis() as i64)
         ];
         Statement::new(sql, args)
     }
 
     /// Returns the ability that the run needs from its worker, whatever its agent is; 0 for none. A worker of an earlier version
-    /// would answer without the files, would answer the name of a document, or could not read the overrides.
+    /// would answer without the files, would answer the name of a document, could not read the overrides, or would begin too early.
     fn least_ability(&self) -> i64 {
         let has_files = match &self.input {
             RunInput::New(content) => !content.attachments.is_empty(),
@@ -239,6 +248,7 @@ impl<'a> Acceptance<'a> {
         let options = &self.new.options;
         match (options.ingests, has_files) {
             (true, _) => INGESTION,
+            _ if options.delay.is_some() => DELAYS,
             _ if !options.overrides.is_default() => OVERRIDES,
             (false, true) => FILES,
             (false, false) => 0,

@@ -11,7 +11,7 @@ use sqlx::{FromRow, types::Json};
 use tokio::sync::OwnedSemaphorePermit;
 use uuid::Uuid;
 
-use super::holder::Holder;
+use super::{clock::DatabaseClock, holder::Holder};
 use crate::storage::{
     Error, Storage,
     rows::traceparent,
@@ -43,6 +43,8 @@ pub struct Claim {
     pub position: i64,
     /// Time of the run's submission.
     pub created_at: DateTime<Utc>,
+    /// Time from which on a worker could begin the run; later than the submission of a delayed run.
+    pub due_at: DateTime<Utc>,
     /// True if the run answers a call of another run.
     pub is_child: bool,
     /// True if messages were waiting for the run at the time of the claim.
@@ -86,21 +88,6 @@ pub struct Ingestion {
     pub document_id: Option<Uuid>,
 }
 
-/// The database's clock, estimated without a request. It is late by the duration of the claim's answer. It misses later
-/// settings of a clock, and the sleep of this machine.
-#[derive(Debug, Clone, Copy)]
-pub struct DatabaseClock {
-    database_time: DateTime<Utc>,
-    received_at: Instant,
-}
-
-impl DatabaseClock {
-    /// Returns the estimated time in whole milliseconds, like each stored time.
-    pub fn now(self) -> DateTime<Utc> {
-        self.database_time + Duration::from_millis(self.received_at.elapsed().as_millis() as u64)
-    }
-}
-
 impl Claim {
     /// Returns whether no earlier attempt left a state to resume from.
     pub fn is_fresh(&self) -> bool {
@@ -117,6 +104,7 @@ struct ClaimRow {
     output_message_id: Uuid,
     position: i64,
     created_at: DateTime<Utc>,
+    due_at: DateTime<Utc>,
     #[sqlx(try_from = "i64")]
     checkpoint: EventId,
     crashes: i64,
@@ -197,7 +185,7 @@ impl ClaimTerms {
 
 /// Claims the candidates that `$cte` selects. `archived_to` becomes `<attempt>-1`.
 ///
-/// A worker of this version has the abilities 6 ([`super::needs`]). It leaves runs that need more to workers of a later one.
+/// A worker of this version has the abilities 7 ([`super::needs`]). It leaves runs that need more to workers of a later one.
 ///
 /// - `$1` holder, `$2` lease in ms, `$3` limit
 /// - `$4` the crashes at which a run fails, `$5` the crashes from which it is a suspect
@@ -215,7 +203,7 @@ macro_rules! take {
         set status = 'running',
             attempt = attempt + 1,
             archived_to = (attempt + 1) * 4294967296 + 1,
-            claimed_with = (attempt + 1) * 100 + 6,
+            claimed_with = (attempt + 1) * 100 + 7,
             holder = $1,
             lease_until = {after:$2},
             executing = true,
@@ -229,8 +217,8 @@ macro_rules! take {
         from candidates
         where agent_runs.id = candidates.candidate_id
         returning agent_runs.id, owner_id, conversation_id, attempt, output_message_id, position,
-            created_at, checkpoint, crashes, attempt_reason, parent_run_id, depth,
-            agent_definition_id, agent_version, stream, max_duration_ms, traceparent,
+            created_at, coalesce(not_before, created_at) as due_at, checkpoint, crashes,
+            attempt_reason, parent_run_id, depth, agent_definition_id, agent_version, stream, max_duration_ms, traceparent,
             {ms since:started_at} - waited_ms as worked_ms,
             {now} as claimed_at, input_message_id,
             case
@@ -282,7 +270,7 @@ statements! {
           and r.cancel_requested_at is null
           and r.crashes < $5
           and r.crashes < $4
-          and r.needs <= 6
+          and r.needs <= 7
         order by r.lease_until
     "),
     /// Archives the first event of each attempt.
@@ -363,6 +351,7 @@ async fn start_attempts(
             output_message_id: row.output_message_id,
             position: row.position,
             created_at: row.created_at,
+            due_at: row.due_at,
             is_child: row.parent_run_id.is_some(),
             is_steered: row.is_steered,
             depth: row.depth.max(0) as u32,
@@ -374,7 +363,7 @@ async fn start_attempts(
             worked: Duration::from_millis(row.worked_ms.max(0) as u64),
             traceparent: traceparent(row.traceparent),
             asked_at,
-            clock: DatabaseClock { database_time: row.claimed_at, received_at },
+            clock: DatabaseClock::received(row.claimed_at, received_at),
             started,
             first_input,
             ingestion: row.ingests.then_some(Ingestion { document_id: row.document_id }),

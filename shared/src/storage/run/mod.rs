@@ -1,7 +1,8 @@
 //! The protocol of a run: a file per step, and the parts that several steps share. ARCHITECTURE.md describes it in "the
 //! life of a run", and `tests/model` is its model.
 //!
-//! - SUBMIT: `submit`, `locked_conversation`, `accept`, `opening`, `supersede`; `ingestion` for documents. CLAIM: `claim`, `queued`, `suspects`.
+//! - SUBMIT: `submit`, `locked_conversation`, `accept`, `opening`, `supersede`; `ingestion` for documents. CLAIM: `claim`,
+//!   `queued`, `suspects`; `blocked` and delayed runs are no candidates.
 //!   BEGIN: `begin`, `summary`. RENEW: `lease`.
 //! - The holder's writes: FLUSH in `flush`, FINISH in `finish` and `completion`, LEAVE in `release`.
 //! - Plans and roles: `planning`. Runs below a run: `children` starts them, `outcomes` answers their parent, `orphans` cancels them.
@@ -20,6 +21,7 @@ mod cancel;
 mod children;
 mod chunk;
 mod claim;
+mod clock;
 mod closing;
 mod completion;
 mod deaths;

@@ -71,6 +71,8 @@ pub struct RunOptions {
     pub max_duration: Option<Duration>,
     /// True if the run makes the document of its conversation ready for searches, and asks no model.
     pub ingests: bool,
+    /// Time from the submission before which no worker begins the run. Later runs of the conversation wait for it.
+    pub delay: Option<Duration>,
 }
 
 impl Default for RunOptions {
@@ -83,6 +85,7 @@ impl Default for RunOptions {
             metadata: None,
             max_duration: None,
             ingests: false,
+            delay: None,
         }
     }
 }

@@ -52,8 +52,12 @@ impl Opening {
     /// files, or if it is too large for a group.
     pub fn of(acceptance: &Acceptance<'_>, share: Share) -> Option<Self> {
         let (new, RunInput::New(content)) = (acceptance.new, &acceptance.input) else { return None };
-        // The statement knows no ability that a worker needs for the message itself.
-        if share.brings > MAX_BYTES || !content.attachments.is_empty() || !new.options.overrides.is_default() {
+        // The statement knows no delay, and no ability that a worker needs for the message itself.
+        if share.brings > MAX_BYTES
+            || !content.attachments.is_empty()
+            || !new.options.overrides.is_default()
+            || new.options.delay.is_some()
+        {
             return None;
         }
         let options = &new.options;

@@ -1,0 +1,119 @@
+//! Runs that begin at a later time.
+
+use std::time::Duration;
+
+use holdfast_shared::{
+    ending::Ending,
+    run::{Run, RunStatus, SubmitMode},
+    storage::{Answer, SubmitOutcome, Target},
+};
+use uuid::Uuid;
+
+use crate::{
+    backends::{NO_QUOTAS, TestBackends, new_run},
+    on_each_backend,
+};
+
+on_each_backend!(
+    a_delayed_run_begins_at_its_time,
+    a_delayed_run_waits_for_the_run_before_it_too,
+    later_runs_wait_for_a_delayed_one,
+    an_interrupt_ends_a_delayed_run,
+    a_delayed_run_is_not_late,
+    a_delayed_run_that_an_earlier_version_unblocked_waits,
+);
+
+const NEW: Target = Target::New { agent_id: None };
+const HOUR: Duration = Duration::from_secs(3600);
+
+async fn submit_delayed(backends: &TestBackends, target: Target) -> Run {
+    let mut new = new_run(target, "later");
+    new.options.delay = Some(HOUR);
+    let outcome = backends.storage.submit("ann", &NO_QUOTAS, &new).await.unwrap();
+    let SubmitOutcome::Accepted(committed) = outcome else { panic!("the message was not accepted") };
+    committed.run
+}
+
+/// Lets the time of all delayed runs come. Returns how many of them a worker may claim; `None` if the backend has no raw SQL.
+async fn end_delays(backends: &TestBackends) -> Option<usize> {
+    let sql = "update agent_runs set not_before = created_at where not_before is not null";
+    backends.raw().await?.execute(sql, sql).await;
+    Some(backends.storage.end_delays().await.unwrap())
+}
+
+async fn claimed(backends: &TestBackends) -> Vec<Uuid> {
+    backends.claim(10).await.iter().map(|claim| claim.run_id).collect()
+}
+
+async fn end(backends: &TestBackends, run: Uuid) {
+    backends.storage.end_run(run, &Ending::Cancelled).await.unwrap().unwrap();
+}
+
+async fn a_delayed_run_begins_at_its_time(backends: TestBackends) {
+    let run = submit_delayed(&backends, NEW).await;
+    assert_eq!(run.status, RunStatus::Queued);
+    assert_eq!(backends.storage.end_delays().await.unwrap(), 0);
+    assert!(claimed(&backends).await.is_empty());
+    let Some(ready) = end_delays(&backends).await else { return };
+    assert_eq!(ready, 1);
+    assert_eq!(claimed(&backends).await, [run.id]);
+    assert_eq!(backends.storage.end_delays().await.unwrap(), 0);
+}
+
+async fn a_delayed_run_waits_for_the_run_before_it_too(backends: TestBackends) {
+    let (first, conversation) = backends.submit(NEW, "hi").await;
+    let early = submit_delayed(&backends, Target::Existing(conversation)).await;
+    assert_eq!(claimed(&backends).await, [first]);
+    end(&backends, first).await;
+    assert!(claimed(&backends).await.is_empty(), "the end of a run does not end the delay of the next");
+    let (other, conversation) = backends.submit(NEW, "hi").await;
+    let late = submit_delayed(&backends, Target::Existing(conversation)).await;
+    assert_eq!(claimed(&backends).await, [other]);
+    let Some(ready) = end_delays(&backends).await else { return };
+    assert_eq!(ready, 1);
+    assert_eq!(claimed(&backends).await, [early.id]);
+    end(&backends, other).await;
+    assert_eq!(claimed(&backends).await, [late.id]);
+}
+
+async fn later_runs_wait_for_a_delayed_one(backends: TestBackends) {
+    let delayed = submit_delayed(&backends, NEW).await;
+    let (next, _) = backends.submit(Target::Existing(delayed.conversation_id), "hi").await;
+    assert!(claimed(&backends).await.is_empty());
+    assert_eq!(backends.storage.unblock_forgotten().await.unwrap(), 0);
+    assert!(claimed(&backends).await.is_empty());
+    let Some(ready) = end_delays(&backends).await else { return };
+    assert_eq!(ready, 1);
+    let claim = backends.claim(10).await.pop().unwrap();
+    assert_eq!(claim.run_id, delayed.id);
+    let ending = Ending::Completed;
+    backends.storage.finish(&claim, None, claim.started.id, &Answer::default(), &ending).await.unwrap();
+    assert_eq!(claimed(&backends).await, [next]);
+}
+
+async fn an_interrupt_ends_a_delayed_run(backends: TestBackends) {
+    let delayed = submit_delayed(&backends, NEW).await;
+    let mut new = new_run(Target::Existing(delayed.conversation_id), "now");
+    new.mode = SubmitMode::Interrupt;
+    let outcome = backends.storage.submit("ann", &NO_QUOTAS, &new).await.unwrap();
+    let SubmitOutcome::Accepted(committed) = outcome else { panic!("the message was not accepted") };
+    assert_eq!(committed.ended.iter().map(|ended| ended.run_id).collect::<Vec<_>>(), [delayed.id]);
+    assert_eq!(claimed(&backends).await, [committed.run.id]);
+}
+
+async fn a_delayed_run_is_not_late(backends: TestBackends) {
+    submit_delayed(&backends, NEW).await;
+    let backlog = backends.storage.backlog().await.unwrap();
+    assert_eq!((backlog.queued, backlog.oldest_queued_seconds), (1.0, 0.0));
+}
+
+async fn a_delayed_run_that_an_earlier_version_unblocked_waits(backends: TestBackends) {
+    let run = submit_delayed(&backends, NEW).await;
+    let Some(mut raw) = backends.raw().await else { return };
+    let sql = "update agent_runs set priority = 0";
+    raw.execute(sql, sql).await;
+    assert!(claimed(&backends).await.is_empty());
+    let sql = "update agent_runs set not_before = created_at";
+    raw.execute(sql, sql).await;
+    assert_eq!(claimed(&backends).await, [run.id]);
+}
