@@ -218,7 +218,8 @@ macro_rules! take {
         where agent_runs.id = candidates.candidate_id
         returning agent_runs.id, owner_id, conversation_id, attempt, output_message_id, position,
             created_at, coalesce(not_before, created_at) as due_at, checkpoint, crashes,
-            attempt_reason, parent_run_id, depth, agent_definition_id, agent_version, stream, max_duration_ms, traceparent,
+            attempt_reason, parent_run_id, depth, agent_definition_id, agent_version, stream,
+            max_duration_ms, traceparent,
             {ms since:started_at} - waited_ms as worked_ms,
             {now} as claimed_at, input_message_id,
             case
