@@ -17,6 +17,7 @@ in_both_modes!(
 );
 in_either_mode!(
     a_repeated_request_is_the_same_run,
+    an_answer_names_the_rest_of_its_run_once,
     a_message_runs_again_under_another_name,
     a_queued_message_hides_no_running_answer,
     a_request_has_each_answer_once_and_not_too_many,
@@ -136,6 +137,9 @@ async fn a_stream_continues_after_every_frame(mut deployment: Deployment) {
     let second = frames(post(&client, &answer)).await;
     assert_eq!(second[0].json()["runId"], "second");
     expect_the_rest(|| post(&client, &answer), &second).await;
+    let by_name = || client.request(Method::GET, "/ag-ui/runs/second?threadId=t");
+    assert_eq!(pairs(&frames(by_name()).await), pairs(&second), "the answer's name is that of the rest of the run");
+    expect_the_rest(by_name, &second).await;
     expect_the_rest(|| post(&client, &body), &first).await;
     let whole = frames(client.request(Method::GET, "/ag-ui/runs/first?threadId=t")).await;
     expect_the_rest(|| client.request(Method::GET, "/ag-ui/runs/first?threadId=t"), &whole).await;
@@ -180,6 +184,27 @@ async fn a_repeated_request_is_the_same_run(mut deployment: Deployment) {
     let other = post(&client, &input("t", "r", "[tokens=3] good bye")).send().await.unwrap();
     assert_eq!(other.status(), 422);
     assert_eq!(other.json::<Value>().await.unwrap()["code"], "idempotency_key_reused");
+}
+
+async fn an_answer_names_the_rest_of_its_run_once(mut deployment: Deployment) {
+    let client = deployment.client();
+    let (ann, bob) = (client.user("ann"), client.user("bob"));
+    let first = frames(post(&ann, &input("t", "first", "[approval] [tokens=2] x"))).await;
+    let interrupt = pairs(&first).pop().unwrap().1["outcome"]["interrupts"][0].clone();
+    let answer = |name: &str| {
+        let mut answer = input("t", name, "");
+        answer["messages"] = json!([]);
+        answer["resume"] = json!([{"interruptId": interrupt["id"], "status": "resolved", "payload": {"approved": true}}]);
+        answer
+    };
+    let second = frames(post(&ann, &answer("second"))).await;
+    assert_eq!(pairs(&frames(post(&ann, &answer("third"))).await).len(), second.len());
+    let follow = async |client: &Client, name: &str| {
+        client.request(Method::GET, &format!("/ag-ui/runs/{name}")).send().await.unwrap().status().as_u16()
+    };
+    assert_eq!(follow(&ann, "second").await, 200);
+    assert_eq!(follow(&ann, "third").await, 404, "a pause has one name");
+    assert_eq!(follow(&bob, "second").await, 404);
 }
 
 async fn a_message_runs_again_under_another_name(mut deployment: Deployment) {

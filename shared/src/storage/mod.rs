@@ -32,6 +32,7 @@ mod messages;
 mod newest_first;
 mod owners;
 mod pages;
+mod pause_names;
 mod plans;
 mod position;
 mod profiles;

@@ -3,7 +3,7 @@
 use super::{
     BackEnd, access, add_messages, agents, approvals, archive, briefings, chats, checkpoints, conversations,
     deployment, file_removals, files, history, knowledge_rows, memories, memory_removals, memory_rows, messages,
-    owners, plans, position, profiles, quota, rows, run, runs, sessions,
+    owners, pause_names, plans, position, profiles, quota, rows, run, runs, sessions,
     sql::{self, FencedTexts, Sql},
     trace, user_profiles, versions, workspace_rows,
 };
@@ -30,6 +30,7 @@ const FILES: &[&[Sql]] = &[
     memory_rows::STATEMENTS,
     messages::STATEMENTS,
     owners::STATEMENTS,
+    pause_names::STATEMENTS,
     plans::STATEMENTS,
     position::STATEMENTS,
     profiles::STATEMENTS,

@@ -126,7 +126,7 @@ pub async fn post_to_agent(
 
 /// Follow a run by the client's name for it, or by its id: all its events after the cursor, then new ones as they arrive.
 #[utoipa::path(get, path = "/ag-ui/runs/{id}", operation_id = "follow_run", tag = "ag-ui",
-    params(("id" = String, Path, description = "The `runId` of the request that has started the run, or the run's id."), AgUiQuery,
+    params(("id" = String, Path, description = "The `runId` of the request that has started the run or answered its questions, or the run's id."), AgUiQuery,
         ("Last-Event-ID" = Option<String>, Header, description = "The id of the last frame that the client has.")),
     responses(
         (status = 200, content_type = "text/event-stream", description = "The events of the protocol."),
@@ -149,8 +149,7 @@ pub async fn follow_run(
     if !is_name(&id) {
         return Err(unknown());
     }
-    let named = app.storage().run_of_key(&caller.owner, &key_of(&id)).await?;
-    let run_id = named.or_else(|| extract::id(&id).ok()).ok_or_else(unknown)?;
+    let (run_id, pause) = part_named(&app, &caller, &id).await?.ok_or_else(unknown)?;
     let run = app.run_to_stream(&caller.owner, run_id).await?;
     if method == Method::HEAD {
         return Ok(event_stream(run.id, unsent()));
@@ -159,8 +158,19 @@ pub async fn follow_run(
     let thread_id = thread_id.unwrap_or_else(|| run.conversation_id.to_string());
     let detail = detail_of(&app, &run, query.stream_mode, false).await?;
     let version = AgUiVersion::declared(query.protocol_version.as_deref());
-    let view = AgUiView { detail, thread_id, run_id: id, after: None, version };
+    let view = AgUiView { detail, thread_id, run_id: id, after: pause, version };
     follow(&app, &caller, AgUiStream::after(seen, &app, &caller.owner, &run, view), &run).await
+}
+
+/// Returns the run that the client calls so, and the pause after which it does; or the run of this id.
+async fn part_named(app: &App, caller: &Caller, name: &str) -> Result<Option<(Uuid, Option<EventId>)>, Problem> {
+    if let Some(run_id) = app.storage().run_of_key(&caller.owner, &key_of(name)).await? {
+        return Ok(Some((run_id, None)));
+    }
+    if let Some((run_id, pause)) = app.storage().pause_named(&caller.owner, name).await? {
+        return Ok(Some((run_id, Some(pause))));
+    }
+    Ok(extract::id(name).ok().map(|run_id| (run_id, None)))
 }
 
 /// Follow a thread by the client's name for it, or by its conversation's id: its messages, then the rest of its newest run.
@@ -326,7 +336,9 @@ async fn answer(
     // Order matters: the limit on streams refuses the request before the first answer.
     let permit = app.streams().open(caller)?;
     answer_questions(app, caller, &run, answers).await?;
-    let view = view(app, &run, query, body, Some(outline.pauses[pauses_before - 1])).await?;
+    let pause = outline.pauses[pauses_before - 1];
+    app.storage().name_pause(run.id, pause, &body.run_id).await?;
+    let view = view(app, &run, query, body, Some(pause)).await?;
     // A stream that has gone on after a pause, because another client has answered there, does not end at it.
     let next = outline.pauses[pauses_before..].iter().copied().find(|pause| *pause >= seen.event);
     let stream = AgUiStream::after(seen, app, &caller.owner, &run, view).until(next);
