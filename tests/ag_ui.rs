@@ -194,7 +194,8 @@ async fn an_answer_names_the_rest_of_its_run_once(mut deployment: Deployment) {
     let answer = |name: &str| {
         let mut answer = input("t", name, "");
         answer["messages"] = json!([]);
-        answer["resume"] = json!([{"interruptId": interrupt["id"], "status": "resolved", "payload": {"approved": true}}]);
+        answer["resume"] =
+            json!([{"interruptId": interrupt["id"], "status": "resolved", "payload": {"approved": true}}]);
         answer
     };
     let second = frames(post(&ann, &answer("second"))).await;

@@ -12,7 +12,7 @@ use crate::{
 };
 
 in_both_modes!(the_sdk_starts_a_run_later);
-in_either_mode!(a_delay_has_a_longest, a_run_without_a_thread_takes_its_thread_along);
+in_either_mode!(a_delay_has_a_longest, an_answer_is_not_delayed, a_run_without_a_thread_takes_its_thread_along,);
 
 fn time(value: &Value) -> DateTime<Utc> {
     value.as_str().unwrap().parse().unwrap()
@@ -59,6 +59,20 @@ async fn a_delay_has_a_longest(deployment: Deployment) {
     assert_eq!(start("t", 0.0).await.0, 200);
 }
 
+async fn an_answer_is_not_delayed(mut deployment: Deployment) {
+    let client = deployment.client();
+    let asked = json_of(post(&client, "/threads/t/runs/wait", &body("[approval] [tokens=1] x"))).await;
+    assert!(asked["__interrupt__"].is_array(), "{asked}");
+    let answer = async |field: &str, value: Value| {
+        let resume = json!({"assistant_id": "agent", "command": {"resume": {"approved": true}}, field: value});
+        post(&client, "/threads/t/runs/wait", &resume).send().await.unwrap().status().as_u16()
+    };
+    assert_eq!(answer("after_seconds", json!(5)).await, 422);
+    assert_eq!(answer("after_seconds", json!(-5)).await, 400);
+    assert_eq!(answer("on_completion", json!("delete")).await, 422);
+    assert_eq!(answer("after_seconds", json!(0)).await, 200);
+}
+
 async fn a_run_without_a_thread_takes_its_thread_along(deployment: Deployment) {
     let mut deployment = deployment.with("HOLDFAST_ARCHIVE_RETENTION_MS", 1).with("HOLDFAST_SWEEP_MS", 100);
     let client = deployment.client();
@@ -76,7 +90,10 @@ async fn a_run_without_a_thread_takes_its_thread_along(deployment: Deployment) {
         let run = client.get("/v1/runs").await.unwrap();
         run["items"].as_array().unwrap().len() == 1
     };
-    while !removed().await {
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
+    let gone = async {
+        while !removed().await {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), gone).await.expect("the thread stays");
 }

@@ -226,6 +226,7 @@ const PROTOCOL: &[&str] = &[
     "deaths",
     "flush",
     "release",
+    "delayed",
     "blocked",
     "closing",
     "durable",

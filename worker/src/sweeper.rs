@@ -54,7 +54,7 @@ async fn sweep_once(shared: &WorkerState) {
         }
         Err(error) => tracing::warn!(error = &error as &dyn Error, "failed to unblock runs"),
     }
-    match worker.storage.end_delays().await {
+    match worker.storage.end_delays(worker.config.sweep).await {
         Ok(0) => {}
         Ok(_) => {
             let _ = worker.queue.wake().await;

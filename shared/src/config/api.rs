@@ -2,7 +2,7 @@
 
 use std::{net::SocketAddr, time::Duration};
 
-use super::{Error, bytes, count, milliseconds};
+use super::{Error, bytes, count, delay, milliseconds};
 
 /// Settings of the API process.
 #[derive(Debug, Clone, clap::Args)]
@@ -56,8 +56,8 @@ pub struct ApiConfig {
     #[arg(long, env = "HOLDFAST_MAX_QUEUED", default_value = "100", value_parser = count)]
     pub max_queued: usize,
 
-    /// Longest time by which a client may delay a run, in ms; a longer one gets 400.
-    #[arg(long = "max-delay-ms", env = "HOLDFAST_MAX_DELAY_MS", default_value = "604800000", value_parser = milliseconds)]
+    /// Longest time by which a client may delay a run, in ms, up to a year; a longer one gets 400.
+    #[arg(long = "max-delay-ms", env = "HOLDFAST_MAX_DELAY_MS", default_value = "604800000", value_parser = delay)]
     pub max_delay: Duration,
 
     /// Time-out of reading a request's body, in ms; a slower one gets 408.

@@ -63,6 +63,16 @@ fn milliseconds(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// Parses the longest delay of a run in milliseconds, up to a year.
+fn delay(text: &str) -> Result<Duration, String> {
+    const YEAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+    let longest = milliseconds(text)?;
+    if longest > YEAR {
+        return Err(format!("at most a year, which is {} ms, not {text:?}", YEAR.as_millis()));
+    }
+    Ok(longest)
+}
+
 /// Parses a size in bytes.
 fn bytes(text: &str) -> Result<usize, String> {
     match text.parse() {

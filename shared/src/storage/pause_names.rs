@@ -6,13 +6,13 @@ use super::{
     Error, Storage,
     sql::{args, statements},
 };
-use crate::event_id::EventId;
+use crate::{event_id::EventId, run::Run};
 
 statements! {
     /// Stores the name of the part after a pause, unless it has one.
     NAME_PAUSE = "
-        insert into pause_names (run_id, paused_at, name)
-        values ($1, $2, $3)
+        insert into pause_names (run_id, paused_at, conversation_id, name)
+        values ($1, $2, $3, $4)
         on conflict (run_id, paused_at) do nothing
         returning run_id
     ",
@@ -30,9 +30,9 @@ statements! {
 impl Storage {
     /// Stores a client's name for the part of a run after a pause. The first name stays, so a run has at most one for each
     /// pause.
-    pub async fn name_pause(&self, run_id: Uuid, pause: EventId, name: &str) -> Result<(), Error> {
-        let named = self.database.write::<(Uuid,)>("name a part of a run", NAME_PAUSE, args![run_id, pause, name]);
-        named.await.map(drop)
+    pub async fn name_pause(&self, run: &Run, pause: EventId, name: &str) -> Result<(), Error> {
+        let args = args![run.id, pause, run.conversation_id, name];
+        self.database.write::<(Uuid,)>("name a part of a run", NAME_PAUSE, args).await.map(drop)
     }
 
     /// Returns the owner's run and its pause with this name.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use holdfast_shared::{
     ending::Ending,
     run::{Run, RunStatus, SubmitMode},
-    storage::{Answer, SubmitOutcome, Target},
+    storage::{Answer, BackEnd, SubmitOutcome, Target},
 };
 use uuid::Uuid;
 
@@ -20,7 +20,8 @@ on_each_backend!(
     later_runs_wait_for_a_delayed_one,
     an_interrupt_ends_a_delayed_run,
     a_delayed_run_is_not_late,
-    a_delayed_run_that_an_earlier_version_unblocked_waits,
+    an_earlier_version_leaves_delayed_runs_alone,
+    a_delayed_run_takes_its_turn_when_its_time_has_come,
 );
 
 const NEW: Target = Target::New { agent_id: None };
@@ -38,7 +39,7 @@ async fn submit_delayed(backends: &TestBackends, target: Target) -> Run {
 async fn end_delays(backends: &TestBackends) -> Option<usize> {
     let sql = "update agent_runs set not_before = created_at where not_before is not null";
     backends.raw().await?.execute(sql, sql).await;
-    Some(backends.storage.end_delays().await.unwrap())
+    Some(backends.storage.end_delays(HOUR).await.unwrap())
 }
 
 async fn claimed(backends: &TestBackends) -> Vec<Uuid> {
@@ -52,12 +53,12 @@ async fn end(backends: &TestBackends, run: Uuid) {
 async fn a_delayed_run_begins_at_its_time(backends: TestBackends) {
     let run = submit_delayed(&backends, NEW).await;
     assert_eq!(run.status, RunStatus::Queued);
-    assert_eq!(backends.storage.end_delays().await.unwrap(), 0);
+    assert_eq!(backends.storage.end_delays(HOUR).await.unwrap(), 0);
     assert!(claimed(&backends).await.is_empty());
     let Some(ready) = end_delays(&backends).await else { return };
     assert_eq!(ready, 1);
     assert_eq!(claimed(&backends).await, [run.id]);
-    assert_eq!(backends.storage.end_delays().await.unwrap(), 0);
+    assert_eq!(backends.storage.end_delays(HOUR).await.unwrap(), 0);
 }
 
 async fn a_delayed_run_waits_for_the_run_before_it_too(backends: TestBackends) {
@@ -107,13 +108,38 @@ async fn a_delayed_run_is_not_late(backends: TestBackends) {
     assert_eq!((backlog.queued, backlog.oldest_queued_seconds), (1.0, 0.0));
 }
 
-async fn a_delayed_run_that_an_earlier_version_unblocked_waits(backends: TestBackends) {
+async fn an_earlier_version_leaves_delayed_runs_alone(backends: TestBackends) {
+    if backends.storage.back_end() != BackEnd::Postgres {
+        return;
+    }
     let run = submit_delayed(&backends, NEW).await;
     let Some(mut raw) = backends.raw().await else { return };
-    let sql = "update agent_runs set priority = 0";
+    let sql = "update agent_runs set priority = 0 where priority < 0";
     raw.execute(sql, sql).await;
     assert!(claimed(&backends).await.is_empty());
-    let sql = "update agent_runs set not_before = created_at";
-    raw.execute(sql, sql).await;
+    assert_eq!(end_delays(&backends).await, Some(1));
     assert_eq!(claimed(&backends).await, [run.id]);
+}
+
+async fn a_delayed_run_takes_its_turn_when_its_time_has_come(backends: TestBackends) {
+    for _ in 0..3 {
+        submit_delayed(&backends, NEW).await;
+    }
+    let mut own = Vec::new();
+    for _ in 0..3 {
+        own.push(backends.submit(NEW, "now").await.0);
+    }
+    let of_bob = new_run(NEW, "now");
+    let outcome = backends.storage.submit("bob", &NO_QUOTAS, &of_bob).await.unwrap();
+    assert!(matches!(outcome, SubmitOutcome::Accepted(_)));
+    let Some(ready) = end_delays(&backends).await else { return };
+    assert_eq!(ready, 3);
+    let mut first: Vec<Uuid> = Vec::new();
+    for _ in 0..2 {
+        first.extend(backends.claim(2).await.iter().map(|claim| claim.run_id));
+    }
+    own.push(of_bob.run_id);
+    first.sort_unstable();
+    own.sort_unstable();
+    assert_eq!(first, own, "delayed runs stand behind the owner's others");
 }

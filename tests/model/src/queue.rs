@@ -1,7 +1,7 @@
 //! One conversation: the positions of its messages, and the mark of the run that a worker may claim.
 //!
 //! SUBMIT stores a question, FINISH stores an answer. Both take the next position of the conversation, and both decide
-//! which run is the head of the conversation's queue.
+//! which run is the head of the conversation's queue. So does the sweep that ends the delay of a run.
 
 use stateright::{Model, Property};
 
@@ -14,11 +14,18 @@ pub struct Rules {
     pub an_end_marks_the_next_run: bool,
     /// A worker claims only the head.
     pub workers_claim_the_head: bool,
+    /// The sweep holds the counter while it ends a delay.
+    pub delays_end_under_the_lock: bool,
 }
 
 impl Default for Rules {
     fn default() -> Self {
-        Self { the_counter_is_locked: true, an_end_marks_the_next_run: true, workers_claim_the_head: true }
+        Self {
+            the_counter_is_locked: true,
+            an_end_marks_the_next_run: true,
+            workers_claim_the_head: true,
+            delays_end_under_the_lock: true,
+        }
     }
 }
 
@@ -41,10 +48,20 @@ enum Status {
     Ended,
 }
 
-/// A transaction that has taken its position and has read the other runs.
+/// The wait of a run before its turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Delay {
+    None,
+    /// For its time.
+    Lasts,
+    /// For the sweep, because its time has come.
+    IsOver,
+}
+
+/// A transaction that has taken its position and has read the other runs. The sweep takes no position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Transaction {
-    position: u8,
+    position: Option<u8>,
     /// The run that it marks as the head.
     head: Option<usize>,
 }
@@ -53,6 +70,9 @@ struct Transaction {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Run {
     status: Status,
+    /// The position of its question.
+    position: u8,
+    delay: Delay,
     is_head: bool,
     transaction: Option<Transaction>,
 }
@@ -70,12 +90,14 @@ pub struct Conversation {
 /// One step. A number is a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
-    /// SUBMIT or FINISH takes a position, and reads the other runs.
+    /// SUBMIT, FINISH or the sweep begins, and reads the other runs.
     Begin(usize),
     /// It commits.
     Commit(usize),
     /// Its process dies before the commit.
     RollBack(usize),
+    /// The time of a delayed run comes.
+    TimeComes(usize),
     /// A worker claims the run.
     Claim(usize),
     /// A client reads the messages after its cursor.
@@ -87,8 +109,9 @@ impl Model for QueueModel {
     type Action = Action;
 
     fn init_states(&self) -> Vec<Conversation> {
-        let run = Run { status: Status::Unsubmitted, is_head: false, transaction: None };
-        vec![Conversation { runs: [run; RUNS], last_position: 0, committed: Vec::new(), read: Vec::new() }]
+        let run = |delay| Run { status: Status::Unsubmitted, position: 0, delay, is_head: false, transaction: None };
+        let conversation = |runs| Conversation { runs, last_position: 0, committed: Vec::new(), read: Vec::new() };
+        [Delay::None, Delay::Lasts].map(|delay| conversation([run(Delay::None), run(delay)])).into()
     }
 
     fn actions(&self, conversation: &Conversation, actions: &mut Vec<Action>) {
@@ -98,6 +121,12 @@ impl Model for QueueModel {
                 Run { transaction: Some(_), .. } => actions.extend([Action::Commit(index), Action::RollBack(index)]),
                 Run { status: Status::Unsubmitted | Status::Running, .. } => {
                     if !(is_locked && self.rules.the_counter_is_locked) {
+                        actions.push(Action::Begin(index));
+                    }
+                }
+                Run { status: Status::Queued, delay: Delay::Lasts, .. } => actions.push(Action::TimeComes(index)),
+                Run { status: Status::Queued, delay: Delay::IsOver, is_head: false, .. } => {
+                    if !(is_locked && self.rules.delays_end_under_the_lock) {
                         actions.push(Action::Begin(index));
                     }
                 }
@@ -118,12 +147,13 @@ impl Model for QueueModel {
             Action::Begin(index) => next.begin(index, &self.rules),
             Action::Commit(index) => next.commit(index),
             Action::RollBack(index) => {
-                next.runs[index].transaction = None;
+                let position = next.runs[index].transaction.take().and_then(|transaction| transaction.position);
                 // A row that counts returns to its value; a sequence has a gap.
-                if self.rules.the_counter_is_locked {
+                if position.is_some() && self.rules.the_counter_is_locked {
                     next.last_position -= 1;
                 }
             }
+            Action::TimeComes(index) => next.runs[index].delay = Delay::IsOver,
             Action::Claim(index) => next.runs[index].status = Status::Running,
             Action::Read => {
                 let cursor = next.read.last().copied().unwrap_or(0);
@@ -160,31 +190,48 @@ impl Model for QueueModel {
 
 impl Conversation {
     fn begin(&mut self, index: usize, rules: &Rules) {
-        self.last_position += 1;
         let is_live = |run: &Run| matches!(run.status, Status::Queued | Status::Running);
         let mut others = (0..RUNS).filter(|other| *other != index);
-        let head = if self.runs[index].status == Status::Unsubmitted {
-            (!others.any(|other| is_live(&self.runs[other]))).then_some(index)
-        } else {
-            others.find(|other| self.runs[*other].status == Status::Queued).filter(|_| rules.an_end_marks_the_next_run)
+        let is_first = !others.clone().any(|other| is_live(&self.runs[other]));
+        let (takes_position, head) = match self.runs[index].status {
+            Status::Unsubmitted => (true, (is_first && self.runs[index].delay == Delay::None).then_some(index)),
+            // The sweep.
+            Status::Queued => (false, (!others.any(|other| is_live(&self.runs[other]) && self.is_before(other, index))).then_some(index)),
+            Status::Running | Status::Ended => {
+                let is_next = |run: &Run| run.status == Status::Queued && run.delay != Delay::Lasts;
+                (true, others.find(|other| is_next(&self.runs[*other])).filter(|_| rules.an_end_marks_the_next_run))
+            }
         };
-        self.runs[index].transaction = Some(Transaction { position: self.last_position, head });
+        self.last_position += u8::from(takes_position);
+        let position = takes_position.then_some(self.last_position);
+        self.runs[index].transaction = Some(Transaction { position, head });
+    }
+
+    fn is_before(&self, earlier: usize, later: usize) -> bool {
+        self.runs[earlier].position < self.runs[later].position
     }
 
     fn commit(&mut self, index: usize) {
         let run = &mut self.runs[index];
         let Some(Transaction { position, head }) = run.transaction.take() else { return };
-        run.status = if run.status == Status::Unsubmitted { Status::Queued } else { Status::Ended };
+        match run.status {
+            Status::Unsubmitted => {
+                run.status = Status::Queued;
+                run.position = position.unwrap_or_default();
+            }
+            Status::Queued => run.delay = Delay::None,
+            Status::Running | Status::Ended => run.status = Status::Ended,
+        }
         run.is_head = false;
-        self.committed.push(position);
+        self.committed.extend(position);
         if let Some(head) = head {
             self.runs[head].is_head = true;
         }
     }
 
-    /// Returns whether a queued run waits for a claim or for an end that comes.
+    /// Returns whether each queued run waits for its time, for the sweep, for a claim, or for an end that comes.
     fn has_head(&self) -> bool {
-        let is_queued = self.runs.iter().any(|run| run.status == Status::Queued);
+        let is_queued = self.runs.iter().any(|run| run.status == Status::Queued && run.delay == Delay::None);
         let is_claimable = self.runs.iter().any(|run| run.status == Status::Running || run.is_head);
         !is_queued || is_claimable
     }
@@ -210,6 +257,7 @@ mod tests {
         the_counter_is_locked: "no message appears before a cursor";
         an_end_marks_the_next_run: "a queue has a head";
         workers_claim_the_head: "one run is live";
+        delays_end_under_the_lock: "a queue has a head";
     }
 
     #[test]

@@ -8,7 +8,7 @@ mod history;
 mod request;
 mod stream;
 
-use std::sync::Arc;
+use std::{error::Error, sync::Arc};
 
 use axum::{
     extract::{Path, State},
@@ -337,7 +337,10 @@ async fn answer(
     let permit = app.streams().open(caller)?;
     answer_questions(app, caller, &run, answers).await?;
     let pause = outline.pauses[pauses_before - 1];
-    app.storage().name_pause(run.id, pause, &body.run_id).await?;
+    // The answer is stored, so a failure here costs the client only a way to come back.
+    if let Err(error) = app.storage().name_pause(&run, pause, &body.run_id).await {
+        tracing::warn!(run.id = %run.id, error = &error as &dyn Error, "failed to name the rest of a run");
+    }
     let view = view(app, &run, query, body, Some(pause)).await?;
     // A stream that has gone on after a pause, because another client has answered there, does not end at it.
     let next = outline.pauses[pauses_before..].iter().copied().find(|pause| *pause >= seen.event);

@@ -56,7 +56,7 @@ pub struct StartedRun {
 impl RunStart<'_> {
     /// Starts the run, or continues it, and follows it.
     pub async fn follow(&self) -> Result<StartedRun, Problem> {
-        match self.body.action()? {
+        match self.action()? {
             RunAction::Resume(value) => self.resume(value, true).await,
             RunAction::Results(answers) => self.answer(answers, true).await,
             action => {
@@ -72,7 +72,7 @@ impl RunStart<'_> {
 
     /// Starts the run, or continues it.
     pub async fn post(&self) -> Result<StartedRun, Problem> {
-        match self.body.action()? {
+        match self.action()? {
             RunAction::Resume(value) => self.resume(value, false).await,
             RunAction::Results(answers) => self.answer(answers, false).await,
             action => {
@@ -80,6 +80,20 @@ impl RunStart<'_> {
                 self.started(self.app.post(self.caller, posting).await?).await
             }
         }
+    }
+
+    /// Returns the action of the request. Fails for a field that has no effect on it.
+    fn action(&self) -> Result<RunAction, Problem> {
+        let refused = |field, advice| Err(Problem::field_not_supported(field, advice));
+        let action = self.body.action()?;
+        let begins = matches!(action, RunAction::Ask { .. } | RunAction::Again);
+        if self.body.deletes_thread() && self.thread_id.is_some() {
+            return refused("on_completion \"delete\" in a thread", "delete the thread when the run has ended.");
+        }
+        if !begins && self.body.delay(self.app.config().max_delay)?.is_some() {
+            return refused("after_seconds with an answer", "an answered run continues at once.");
+        }
+        Ok(action)
     }
 
     async fn started(&self, posted: PostedMessage) -> Result<StartedRun, Problem> {
@@ -96,7 +110,7 @@ impl RunStart<'_> {
         let (app, caller, body) = (self.app, self.caller, self.body);
         let mut options = checked_options(app, None, body.client_tools()?, body.metadata.clone(), None)?;
         options.delay = body.delay(app.config().max_delay)?;
-        options.hides_conversation = self.deletes_thread()?;
+        options.hides_conversation = body.deletes_thread();
         let agent_id = find_assistant(app, caller, &body.assistant_id).await?;
         let (thread, target) = self.target(agent_id).await?;
         let (client_message_id, content) = match action {
@@ -107,6 +121,7 @@ impl RunStart<'_> {
         let checkpoint = body.checkpoint_id().unwrap_or_default();
         let thread_label = self.thread_id.unwrap_or_default();
         let fingerprint = ["langgraph", thread_label, &body.assistant_id, &label, checkpoint, body.mode().as_str()];
+        let fingerprint = [&fingerprint[..], if body.deletes_thread() { &["delete"] } else { &[] }].concat();
         let key = idempotency_key(self.headers, &fingerprint, &options)?;
         let input = match content {
             Some(content) => match self.replaced(thread.as_ref(), client_message_id.as_deref()).await? {
@@ -121,17 +136,6 @@ impl RunStart<'_> {
 
     async fn content(&self, parts: Vec<UiPart>) -> Result<holdfast_shared::file::UserContent, Problem> {
         content_of(self.app, self.caller, parts).await
-    }
-
-    /// Returns whether the request deletes its own thread. Fails for a thread that the client names.
-    fn deletes_thread(&self) -> Result<bool, Problem> {
-        if self.body.deletes_thread() && self.thread_id.is_some() {
-            return Err(Problem::field_not_supported(
-                "on_completion \"delete\" in a thread",
-                "delete the thread when the run has ended.",
-            ));
-        }
-        Ok(self.body.deletes_thread())
     }
 
     /// Returns the thread, if it exists, and the target of its messages. Gives a thread without runs its agent.

@@ -36,7 +36,7 @@ use crate::{
 /// Most runs of one request.
 const MAX_RUNS: usize = 32;
 
-/// Start a run in a new thread, and stream it. The thread stays.
+/// Start a run in a new thread, and stream it. The thread stays, unless `on_completion` is `delete`.
 #[utoipa::path(post, path = "/langgraph/runs/stream", operation_id = "stream_stateless_run", tag = "langgraph", request_body = RunRequest,
     params(("Idempotency-Key" = Option<String>, Header, description = "Up to 255 characters: the same key and request give the same run.")),
     responses(
@@ -55,7 +55,7 @@ pub async fn stream(
     stream_started(&RunStart { app: &app, caller: &caller, headers: &headers, thread_id: None, body: &body }).await
 }
 
-/// Start a run in a new thread. The thread stays.
+/// Start a run in a new thread. The thread stays, unless `on_completion` is `delete`.
 #[utoipa::path(post, path = "/langgraph/runs", operation_id = "create_stateless_run", tag = "langgraph", request_body = RunRequest,
     params(("Idempotency-Key" = Option<String>, Header, description = "Up to 255 characters: the same key and request give the same run.")),
     responses(
@@ -75,7 +75,7 @@ pub async fn create(
     Ok(created(&start.post().await?))
 }
 
-/// Start a run in a new thread, and wait until it ends or waits. The thread stays.
+/// Start a run in a new thread, and wait until it ends or waits. The thread stays, unless `on_completion` is `delete`.
 #[utoipa::path(post, path = "/langgraph/runs/wait", operation_id = "wait_stateless_run", tag = "langgraph", request_body = RunRequest,
     params(("Idempotency-Key" = Option<String>, Header, description = "Up to 255 characters: the same key and request give the same run.")),
     responses(

@@ -5,10 +5,7 @@ use serde_json::json;
 use uuid::Uuid;
 
 use super::{
-    ArchiveChunk, MessageInput, NewRun,
-    blocked::{delayed_or, priority_behind},
-    chunk::writes_of,
-    needs::needs,
+    ArchiveChunk, MessageInput, NewRun, blocked::priority_behind, chunk::writes_of, delayed::if_delayed, needs::needs,
     round::next_round,
 };
 use crate::storage::sql::{FencedWrites, Sql, Statement, args, statements};
@@ -29,9 +26,6 @@ const INGESTION: i64 = 5;
 
 /// The ability to ask a model with the client's overrides.
 const OVERRIDES: i64 = 6;
-
-/// The ability to leave a delayed run alone until its time.
-const DELAYS: i64 = 7;
 
 /// An accepted message before the write.
 pub struct Acceptance<'a> {
@@ -79,7 +73,7 @@ macro_rules! insert_run {
             $created_at,
             ", $11, $12, $13, $14, $15, $16, $17, {after:$20},
             ",
-            delayed_or!("$20", $priority),
+            if_delayed!("$20", "-2", $priority),
             ",
             (select version from agent_definitions where id = $4),
             ",
@@ -98,7 +92,7 @@ macro_rules! insert_run {
             $18, ",
             $knowledge,
             ", ",
-            next_round!("$2"),
+            if_delayed!("$20", "0", next_round!("$2")),
             $from
         )
     };
@@ -239,7 +233,7 @@ impl<'a> Acceptance<'a> {
     }
 
     /// Returns the ability that the run needs from its worker, whatever its agent is; 0 for none. A worker of an earlier version
-    /// would answer without the files, would answer the name of a document, could not read the overrides, or would begin too early.
+    /// would answer without the files, would answer the name of a document, or could not read the overrides.
     fn least_ability(&self) -> i64 {
         let has_files = match &self.input {
             RunInput::New(content) => !content.attachments.is_empty(),
@@ -248,7 +242,6 @@ impl<'a> Acceptance<'a> {
         let options = &self.new.options;
         match (options.ingests, has_files) {
             (true, _) => INGESTION,
-            _ if options.delay.is_some() => DELAYS,
             _ if !options.overrides.is_default() => OVERRIDES,
             (false, true) => FILES,
             (false, false) => 0,

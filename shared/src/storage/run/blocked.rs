@@ -2,7 +2,7 @@
 //!
 //! - `-1`: behind an unfinished run of its conversation. SUBMIT blocks the run, and the end of the run before it unblocks
 //!   it. Both hold the conversation's lock (`tests/model/src/queue.rs`).
-//! - `-2`: delayed. A sweep unblocks the run when its time has come.
+//! - `-2`: delayed ([`super::delayed`]).
 
 use uuid::Uuid;
 
@@ -31,14 +31,6 @@ macro_rules! priority_behind {
     };
 }
 pub(in crate::storage) use priority_behind;
-
-/// The priority of a new run: that of a delayed one if there is a `$delay`, else `$priority`.
-macro_rules! delayed_or {
-    ($delay:literal, $priority:expr) => {
-        concat!("case when ", $delay, " is not null then -2 else ", $priority, " end")
-    };
-}
-pub(in crate::storage) use delayed_or;
 
 statements! {
     /// Unblocks the first unfinished run of a conversation, unless it is delayed.
@@ -86,30 +78,6 @@ statements! {
         )
         returning id
     ",
-    /// Ends the delay of runs whose time has come. Those behind an unfinished run stay blocked.
-    END_DELAYS = "
-        update agent_runs
-        set priority = case
-            when exists (
-                select 1
-                from agent_runs earlier
-                where earlier.conversation_id = agent_runs.conversation_id
-                  and earlier.position < agent_runs.position
-                  and earlier.status in ('queued', 'running', 'waiting')
-            )
-            then -1
-            else 0
-        end
-        where id in (
-            select r.id
-            from agent_runs r
-            where r.status = 'queued' and r.priority = -2 and r.not_before <= {now}
-            order by r.not_before
-            limit 100
-            {skip locked of r}
-        )
-        returning priority
-    ",
 }
 
 /// Unblocks the conversation's first unfinished run, in a transaction that has locked the conversation and ended a run.
@@ -118,17 +86,11 @@ pub async fn unblock_next(tx: &mut Tx, conversation_id: Uuid) -> Result<(), Erro
 }
 
 impl Storage {
-    /// Unblocks runs that an earlier version of this program has left blocked, and runs whose delay ended at the moment when
-    /// the run before them did. Takes up to 100, among the first 1,000 blocked ones. Returns their number.
+    /// Unblocks runs that an earlier version of this program has left blocked, up to 100 and among the first 1,000 blocked
+    /// ones. Returns their number.
     pub async fn unblock_forgotten(&self) -> Result<usize, Error> {
         let unblocked =
             self.database.write::<(Uuid,)>("unblock runs without a run before them", UNBLOCK_FORGOTTEN, args![]);
         Ok(unblocked.await?.len())
-    }
-
-    /// Ends the delay of runs whose time has come, up to 100. Returns how many of them a worker may claim now.
-    pub async fn end_delays(&self) -> Result<usize, Error> {
-        let ended = self.database.write::<(i64,)>("end the delay of runs", END_DELAYS, args![]).await?;
-        Ok(ended.iter().filter(|(priority,)| *priority == 0).count())
     }
 }

@@ -185,7 +185,7 @@ impl ClaimTerms {
 
 /// Claims the candidates that `$cte` selects. `archived_to` becomes `<attempt>-1`.
 ///
-/// A worker of this version has the abilities 7 ([`super::needs`]). It leaves runs that need more to workers of a later one.
+/// A worker of this version has the abilities 6 ([`super::needs`]). It leaves runs that need more to workers of a later one.
 ///
 /// - `$1` holder, `$2` lease in ms, `$3` limit
 /// - `$4` the crashes at which a run fails, `$5` the crashes from which it is a suspect
@@ -203,7 +203,7 @@ macro_rules! take {
         set status = 'running',
             attempt = attempt + 1,
             archived_to = (attempt + 1) * 4294967296 + 1,
-            claimed_with = (attempt + 1) * 100 + 7,
+            claimed_with = (attempt + 1) * 100 + 6,
             holder = $1,
             lease_until = {after:$2},
             executing = true,
@@ -271,7 +271,7 @@ statements! {
           and r.cancel_requested_at is null
           and r.crashes < $5
           and r.crashes < $4
-          and r.needs <= 7
+          and r.needs <= 6
         order by r.lease_until
     "),
     /// Archives the first event of each attempt.

@@ -1,4 +1,4 @@
-//! The abilities that a run needs from its worker: 7 if it is delayed, 6 if its client brings overrides, 5 if it ingests a document, 4 if it has documents to answer from, 3 if its
+//! The abilities that a run needs from its worker: 6 if its client brings overrides, 5 if it ingests a document, 4 if it has documents to answer from, 3 if its
 //! message has files, or since a tool has returned files, else those of its agent.
 
 /// The abilities that a run of this agent's newest version needs from its worker: 1 for a definition with an extension, 2 for a

@@ -15,7 +15,6 @@ macro_rules! first {
                 from agent_runs r
                 where r.status = 'queued'
                   and r.priority >= 0
-                  and (r.not_before is null or r.not_before <= {now})
                   and r.crashes < $5
                   and r.crashes < $4
                   and r.needs ",
@@ -44,7 +43,7 @@ statements! {
     TAKE_QUEUED = take!(concat!("
         with answers as materialized (
             select *
-            from (", first!("<> 5 and r.needs <= 7"), "
+            from (", first!("<> 5 and r.needs <= 6"), "
             ) longest
             limit $3 * 4 + 64
         ),

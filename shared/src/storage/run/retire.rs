@@ -56,7 +56,7 @@ statements! {
                   select 1
                   from agent_runs r
                   where r.conversation_id = c.id
-                    and r.status in ('queued', 'running', 'waiting')
+                    and (r.finished_at is null or r.finished_at >= {before:$1})
               )
             order by c.activity_at
             limit $2

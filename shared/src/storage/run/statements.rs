@@ -2,9 +2,9 @@
 
 use super::{
     accept, ancestor, answer, attempt, begin, blocked, cancel, children, chunk, claim, closing, completion, deaths,
-    durable, edit_plan, end, expire, flush, forwarded, ingestion, lease, locked_conversation, opening, orphans,
-    outcomes, planning, progress, queued, release, retire, steering, submit, summary, supersede, suspects, sweep,
-    unfinished,
+    delayed, durable, edit_plan, end, expire, flush, forwarded, ingestion, lease, locked_conversation, opening,
+    orphans, outcomes, planning, progress, queued, release, retire, steering, submit, summary, supersede, suspects,
+    sweep, unfinished,
 };
 use crate::storage::sql::{FencedTexts, Sql};
 
@@ -23,6 +23,7 @@ pub const STATEMENTS: &[&[Sql]] = &[
     closing::STATEMENTS,
     completion::STATEMENTS,
     deaths::STATEMENTS,
+    delayed::STATEMENTS,
     durable::STATEMENTS,
     edit_plan::STATEMENTS,
     end::STATEMENTS,

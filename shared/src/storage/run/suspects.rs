@@ -120,7 +120,7 @@ statements! {
           and r.cancel_requested_at is null
           and r.crashes >= $5
           and r.crashes < $4
-          and r.needs <= 7
+          and r.needs <= 6
     "),
     /// Returns the live holder with the fewest runs.
     LEAST_BUSY = "
