@@ -196,7 +196,10 @@ impl Conversation {
         let (takes_position, head) = match self.runs[index].status {
             Status::Unsubmitted => (true, (is_first && self.runs[index].delay == Delay::None).then_some(index)),
             // The sweep.
-            Status::Queued => (false, (!others.any(|other| is_live(&self.runs[other]) && self.is_before(other, index))).then_some(index)),
+            Status::Queued => (
+                false,
+                (!others.any(|other| is_live(&self.runs[other]) && self.is_before(other, index))).then_some(index),
+            ),
             Status::Running | Status::Ended => {
                 let is_next = |run: &Run| run.status == Status::Queued && run.delay != Delay::Lasts;
                 (true, others.find(|other| is_next(&self.runs[*other])).filter(|_| rules.an_end_marks_the_next_run))
@@ -229,11 +232,12 @@ impl Conversation {
         }
     }
 
-    /// Returns whether each queued run waits for its time, for the sweep, for a claim, or for an end that comes.
+    /// Returns whether a queued run waits for its time or the sweep, for a claim, or for an end that comes.
     fn has_head(&self) -> bool {
-        let is_queued = self.runs.iter().any(|run| run.status == Status::Queued && run.delay == Delay::None);
-        let is_claimable = self.runs.iter().any(|run| run.status == Status::Running || run.is_head);
-        !is_queued || is_claimable
+        let is_queued = |run: &Run| run.status == Status::Queued;
+        let comes =
+            |run: &Run| run.status == Status::Running || run.is_head || is_queued(run) && run.delay != Delay::None;
+        !self.runs.iter().any(is_queued) || self.runs.iter().any(comes)
     }
 }
 
