@@ -329,7 +329,7 @@ mod tests {
 
     fn document(args: &[&str]) -> Value {
         let settings = DocumentSettings::try_parse_from(["test"].iter().chain(args)).unwrap();
-        let (_, routes) = super::super::routes(1).split_for_parts();
+        let routes = super::super::routes(1).describe(super::base());
         complete(&routes, &settings.api)
     }
 

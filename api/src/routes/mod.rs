@@ -12,6 +12,7 @@ mod briefings;
 mod chat_stream;
 mod checkpoints;
 mod conversations;
+mod described;
 mod document;
 mod durable_stream;
 mod events;
@@ -61,7 +62,6 @@ use holdfast_shared::{
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::{sync::OnceCell, task::spawn_blocking};
-use utoipa_axum::{router::OpenApiRouter, routes};
 use uuid::Uuid;
 
 use crate::{
@@ -69,16 +69,18 @@ use crate::{
     app::{App, Posting},
     auth::{self, Caller},
     cors,
-    extract::{BodyLimit, idempotency_key},
+    extract::idempotency_key,
     guard::guarded,
     metrics::measure,
     problem::{Problem, form},
     reserve, spans, unread_answers,
 };
 
+use described::{DescribedRoutes, routes};
+
 /// Returns all routes with the middleware that wraps them.
 pub fn router(app: Arc<App>) -> Router {
-    let (router, _) = routes(app.config().max_chat_body_bytes).split_for_parts();
+    let router = routes(app.config().max_chat_body_bytes).into_router();
     let max_body_bytes = app.config().max_body_bytes;
     let (auth, cors, limits_app) = (Arc::clone(app.auth()), cors::layer(app.config()), Arc::clone(&app));
     let router = router
@@ -111,7 +113,7 @@ pub fn router(app: Arc<App>) -> Router {
 /// Returns `/openapi.json`. The first request makes it, because most processes never need it.
 async fn openapi_document(State(app): State<Arc<App>>, Extension(made): Extension<MadeDocument>) -> Response {
     let make = move || {
-        let (_, document) = routes(app.config().max_chat_body_bytes).split_for_parts();
+        let document = routes(app.config().max_chat_body_bytes).describe(document::base());
         Bytes::from(document::complete(&document, app.config()).to_string())
     };
     let made = made.0.get_or_init(|| async { spawn_blocking(make).await.expect("the routes have descriptions") }).await;
@@ -122,10 +124,10 @@ async fn openapi_document(State(app): State<Arc<App>>, Extension(made): Extensio
 #[derive(Clone, Default)]
 struct MadeDocument(Arc<OnceCell<Bytes>>);
 
-/// Returns the API's routes, each with its OpenAPI description.
-fn routes(max_chat_body: usize) -> OpenApiRouter<Arc<App>> {
+/// Returns the API's routes.
+fn routes(max_chat_body: usize) -> DescribedRoutes {
     // A chat's body has the whole conversation and its files.
-    let chat = OpenApiRouter::new()
+    let chat = DescribedRoutes::default()
         .routes(routes!(ai_chat::post))
         .routes(routes!(ag_ui::post))
         .routes(routes!(ag_ui::post_to_agent))
@@ -144,11 +146,8 @@ fn routes(max_chat_body: usize) -> OpenApiRouter<Arc<App>> {
         .routes(routes!(langgraph::stateless::wait))
         .routes(routes!(langgraph::stateless::create))
         .routes(routes!(langgraph::stateless::batch))
-        .layer(DefaultBodyLimit::max(max_chat_body))
-        .layer(Extension(BodyLimit(max_chat_body)));
-    OpenApiRouter::<Arc<App>>::with_openapi(document::base())
-        .merge(chat)
-        .merge(langgraph::routes())
+        .with_largest_body(max_chat_body);
+    chat.merge(langgraph::routes())
         .routes(routes!(conversations::create, conversations::list))
         .routes(routes!(conversations::read, conversations::change, conversations::delete))
         .routes(routes!(messages::list, messages::post))

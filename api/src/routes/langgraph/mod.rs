@@ -30,14 +30,16 @@ use axum::{
     routing::{any, get, patch, post},
 };
 use holdfast_shared::conversation::Conversation;
-use utoipa_axum::{router::OpenApiRouter, routes};
 
-use super::thread::{find_thread, truncated_id};
+use super::{
+    described::{DescribedRoutes, routes},
+    thread::{find_thread, truncated_id},
+};
 use crate::{app::App, auth::Caller, problem::Problem};
 
 /// Returns the routes whose bodies are small.
-pub fn routes() -> OpenApiRouter<Arc<App>> {
-    OpenApiRouter::new()
+pub fn routes() -> DescribedRoutes {
+    DescribedRoutes::default()
         .routes(routes!(threads::create))
         .routes(routes!(search::search))
         .routes(routes!(search::count))

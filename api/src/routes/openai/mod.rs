@@ -15,15 +15,11 @@ mod respond;
 pub mod responses;
 mod turns;
 
-use std::sync::Arc;
-
-use utoipa_axum::{router::OpenApiRouter, routes};
-
-use crate::app::App;
+use super::described::{DescribedRoutes, routes};
 
 /// Returns the routes whose bodies are small.
-pub fn routes() -> OpenApiRouter<Arc<App>> {
-    OpenApiRouter::new()
+pub fn routes() -> DescribedRoutes {
+    DescribedRoutes::default()
         .routes(routes!(responses::read, responses::delete))
         .routes(routes!(responses::cancel))
         .routes(routes!(responses::input_items))
