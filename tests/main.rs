@@ -49,6 +49,7 @@ mod langgraph_writes;
 mod limits;
 mod memory;
 mod model;
+mod open_webui;
 mod openai;
 mod openapi;
 mod operations;

@@ -64,16 +64,16 @@ struct StepCallDraft {
     signature: Option<Value>,
 }
 
-/// Calls the model and records its answer.
+/// Calls the model and records its answer. It boxes all futures but the wait for the model, as [`super::work`] does.
 pub async fn process(attempt: &mut Attempt<'_>) -> Result<NextNode, Stop> {
     // A hand-over between two steps repeats the least work.
     if attempt.memory.step > 0 && attempt.lease.should_release() {
         return Err(Stop::Drained);
     }
-    if planning::clarify(attempt).await? {
+    if Box::pin(planning::clarify(attempt)).await? {
         return Ok(attempt.memory.next());
     }
-    steering::take_messages(attempt).await?;
+    Box::pin(steering::take_messages(attempt)).await?;
     attempt.memory.step += 1;
     let step = attempt.memory.step;
     attempt.step = attempt.spans.step(step);
@@ -89,8 +89,8 @@ pub async fn process(attempt: &mut Attempt<'_>) -> Result<NextNode, Stop> {
         tools.clear();
         attempt.warn("limit_reached", format!("The model answers with what it has: {limit}."));
     }
-    attachments::load(attempt).await?;
-    results::load(attempt).await?;
+    Box::pin(attachments::load(attempt)).await?;
+    Box::pin(results::load(attempt)).await?;
     let takes_calls = !tools.is_empty();
     let briefing = attempt.briefing().into_iter().chain(knowledge::briefing(attempt)).collect();
     let passages = knowledge::shown_with_input(attempt);

@@ -249,7 +249,7 @@ async fn settle(attempt: &mut Attempt<'_>, pieces: Vec<TextPiece>) -> Result<Vec
         if !unasked.is_empty() {
             let (shared, run_id) = (attempt.shared, attempt.claim.run_id);
             // A database that is away lets no mark pass, and holds up no answer.
-            match attempt.alongside(readable(shared, run_id, unasked)).await? {
+            match Box::pin(attempt.alongside(readable(shared, run_id, unasked))).await? {
                 Ok(found) => attempt.memory.told.note_readable(&found),
                 Err(error) => {
                     tracing::warn!(error = &error as &dyn Error, "failed to check a citation; it is dropped");
