@@ -201,7 +201,7 @@ impl Conversation {
                 (!others.any(|other| is_live(&self.runs[other]) && self.is_before(other, index))).then_some(index),
             ),
             Status::Running | Status::Ended => {
-                let is_next = |run: &Run| run.status == Status::Queued && run.delay != Delay::Lasts;
+                let is_next = |run: &Run| run.status == Status::Queued && run.delay == Delay::None;
                 (true, others.find(|other| is_next(&self.runs[*other])).filter(|_| rules.an_end_marks_the_next_run))
             }
         };

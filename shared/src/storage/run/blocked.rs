@@ -33,12 +33,11 @@ macro_rules! priority_behind {
 pub(in crate::storage) use priority_behind;
 
 statements! {
-    /// Unblocks the first unfinished run of a conversation, unless it is delayed.
+    /// Unblocks the first unfinished run of a conversation. A delayed one waits for the sweep, which gives it its turn.
     UNBLOCK_NEXT = "
         update agent_runs
         set priority = 0
-        where priority < 0
-          and (not_before is null or not_before <= {now})
+        where priority = -1
           and id = (
               select first.id
               from agent_runs first
