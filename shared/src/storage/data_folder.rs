@@ -4,12 +4,18 @@ use std::{
     fs, io,
     os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt},
     path::Path,
+    thread,
+    time::{Duration, Instant},
 };
 
 use super::Error;
 
 const PRIVATE_FOLDER: u32 = 0o700;
 const PRIVATE_FILE: u32 = 0o600;
+
+/// Time in which the lock of a killed process must go. A process that was killed while it started a child leaves the lock to
+/// that child, until the child executes its program.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Prefix of each file that this program keeps in the folder.
 const OURS: &str = "holdfast.";
@@ -24,7 +30,7 @@ pub fn take(folder: &Path, database: &Path) -> Result<fs::File, Error> {
     let mut open = fs::File::options();
     open.create(true).append(true).mode(PRIVATE_FILE);
     let lock = open.open(folder.join("holdfast.lock")).map_err(unusable)?;
-    match lock.try_lock() {
+    match lock_soon(&lock) {
         Ok(()) => {}
         Err(fs::TryLockError::WouldBlock) => return Err(Error::FolderInUse { folder: name() }),
         Err(fs::TryLockError::Error(source)) => return Err(unusable(source)),
@@ -35,6 +41,16 @@ pub fn take(folder: &Path, database: &Path) -> Result<fs::File, Error> {
         tracing::warn!(folder = name(), %error, "failed to keep other users out of the data folder");
     }
     Ok(lock)
+}
+
+fn lock_soon(lock: &fs::File) -> Result<(), fs::TryLockError> {
+    let until = Instant::now() + PATIENCE;
+    loop {
+        match lock.try_lock() {
+            Err(fs::TryLockError::WouldBlock) if Instant::now() < until => thread::sleep(Duration::from_millis(20)),
+            locked => return locked,
+        }
+    }
 }
 
 /// Corrects the permissions of a folder that an earlier version or a user created. A folder with other files, such as a
