@@ -233,4 +233,11 @@ mod tests {
             assert!(origin(bad).is_err(), "{bad:?} was accepted");
         }
     }
+
+    #[test]
+    fn a_delay_is_at_most_a_year() {
+        assert_eq!(delay("31536000000"), Ok(Duration::from_secs(365 * 24 * 60 * 60)));
+        assert!(delay("31536000001").is_err());
+        assert!(delay("0").is_err());
+    }
 }

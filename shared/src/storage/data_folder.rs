@@ -122,4 +122,17 @@ mod tests {
             assert!(other.is_none_or(|name| mode(&folder.join(name)) == 0o644));
         }
     }
+
+    #[test]
+    fn the_lock_of_a_process_that_has_just_ended_is_awaited() {
+        let folder = tempfile::tempdir().unwrap();
+        let database = folder.path().join("holdfast.db");
+        let lock = take(folder.path(), &database).unwrap();
+        let holder = thread::spawn(move || {
+            thread::sleep(PATIENCE / 10);
+            drop(lock);
+        });
+        assert!(take(folder.path(), &database).is_ok());
+        holder.join().unwrap();
+    }
 }

@@ -104,6 +104,10 @@ async fn an_interrupt_ends_a_delayed_run(backends: TestBackends) {
 
 async fn a_delayed_run_is_not_late(backends: TestBackends) {
     submit_delayed(&backends, NEW).await;
+    if let Some(mut raw) = backends.raw().await {
+        let sql = "update agent_runs set created_at = '2026-01-01T00:00:00.000+00:00'";
+        raw.execute(sql, sql).await;
+    }
     let backlog = backends.storage.backlog().await.unwrap();
     assert_eq!((backlog.queued, backlog.oldest_queued_seconds), (1.0, 0.0));
 }
