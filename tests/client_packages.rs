@@ -107,6 +107,18 @@ async fn the_typescript_client_makes_every_call() {
     makes_every_call("holdfast-typescript").await;
 }
 
+#[tokio::test]
+async fn the_typescript_client_watches_a_run_over_one_connection() {
+    let mut deployment = Deployment::embedded();
+    let client = deployment.client();
+    let run_id = client.start("[tokens=3] hello").await["run"]["id"].as_str().unwrap().to_owned();
+    let program = ClientProgram::start("holdfast-typescript", client.base(), json!({"watch": run_id})).await;
+    let (received, end) = program.rest().await;
+    let rest = client.rest_after(&run_id, "0-0").await;
+    assert_eq!(received, rest.iter().map(|frame| frame.data.clone()).collect::<Vec<_>>());
+    assert_eq!(end, json!("events"));
+}
+
 /// Returns the messages without the times, and without the duration of reasoning, which a stream cannot carry.
 pub fn shown(mut messages: Value) -> Value {
     for message in messages.as_array_mut().unwrap() {

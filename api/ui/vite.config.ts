@@ -11,7 +11,7 @@ const server = process.env.HOLDFAST ?? "http://127.0.0.1:8080";
 
 /** The frame of the page and its late pieces share these. */
 const SHARED =
-  /src\/(refocus|later|visit|iconsOf|isComposing|i18n\/index|client\/(call|context|files|server|id|wake|patience|backoff)|chat\/(message|tools)|files\/(tray|useTray|drafts|AddFiles|UploadAnnouncer|announcement|previews|useTransfers)|(workspace|knowledge|memories)\/address|messages\/keys|shell\/(address|kept|useNarrow|chat\/title|shortcuts\/useShortcuts|shortcuts\/shortcuts|controls\/(toasts|icons|Menu|Dialog)))\.tsx?$/;
+  /src\/(id|wake|patience|backoff|refocus|later|visit|iconsOf|isComposing|i18n\/index|client\/(call|context|files|server)|chat\/(message|tools)|files\/(tray|useTray|drafts|AddFiles|UploadAnnouncer|announcement|previews|useTransfers)|(workspace|knowledge|memories)\/address|messages\/keys|shell\/(address|kept|useNarrow|chat\/title|shortcuts\/useShortcuts|shortcuts\/shortcuts|controls\/(toasts|icons|Menu|Dialog)))\.tsx?$/;
 
 /** The messages and other pieces share these. */
 const MESSAGES = /src\/messages\/(useActions|call|icons|entities|memories|MemoryFoot|CopyButton|LongText|SentAt|time|useNow|Briefing|Disclosure|ToolCall|Value|structure|duration|Messages|Message|Answer|Activity|doing|segments|MessageActions|cited|Ended|Ending|Notice|Trouble|reason)\.tsx?$/;
@@ -28,7 +28,10 @@ const PASSAGES = /src\/(knowledge\/((Gone|Top|useKnown|paths)\.tsx?|knowledge\.c
 export default defineConfig({
   plugins: [react(), paintedOnce(), compressed()],
   resolve: {
+    // The page is built with the source of the client package, whose own packages are those of the page.
+    dedupe: ["eventsource-parser"],
     alias: [
+      { find: /^holdfast-client\/(.*)$/, replacement: here("../../clients/typescript/src/$1.ts") },
       { find: /^zod\/v4(\/mini|\/core)?$/, replacement: here("src/noSchemas.ts") },
       // The package's browser edition decodes the names of characters (`&amp;`) with `innerHTML`, which Trusted Types
       // forbid.
@@ -47,7 +50,7 @@ export default defineConfig({
   // The time-out also suits a busy machine.
   test: { testTimeout: 60_000 },
   // `npm run dev` serves the page from the current source, against a running server.
-  server: { proxy: { "/api": server, "/v1": server, "/readyz": server } },
+  server: { fs: { allow: [".", "../../clients/typescript"] }, proxy: { "/api": server, "/v1": server, "/readyz": server } },
 });
 
 function here(path: string): string {

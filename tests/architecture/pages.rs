@@ -90,6 +90,7 @@ fn what_the_clients_page_shows_is_what_the_programs_run() {
         "holdfast-python/ask.py",
         "holdfast-typescript/ask.mjs",
         "holdfast-typescript/chat.mjs",
+        "holdfast-typescript/watch.mjs",
         "../client_packages/ask.rs",
     ]
     .map(|name| fs::read_to_string(root().join("tests/clients").join(name)).unwrap())

@@ -1,17 +1,15 @@
 /** The client of one server, as one user. */
+import { type Server, path, urlOf } from "./address.js";
+import { newId } from "./id.js";
 import { Pauses } from "./pauses.js";
-import { Problem, problemOf } from "./problem.js";
+import { type Problem, problemFrom, problemOf, reached } from "./problem.js";
 import { followRun } from "./stream.js";
-import { MOST_UPLOAD_FAILURES, Upload } from "./upload.js";
+import { type Uploading, uploadFile } from "./upload.js";
 import type * as wire from "./wire.js";
 
-export interface ClientOptions {
-  baseUrl: string;
-  /** Headers of every request, such as the caller's authorization. */
-  headers?: () => Record<string, string>;
+export interface ClientOptions extends Server {
   /** How long the client waits for a server that is away, in ms; the default is 120,000. */
   patience?: number;
-  fetch?: typeof fetch;
 }
 
 /** `key` is the idempotency key: with a key of its own, a program that starts again makes no second run. */
@@ -23,7 +21,6 @@ const CALL_TIMEOUT_MS = 60_000;
 interface Call {
   method?: string;
   body?: unknown;
-  piece?: Blob;
   headers?: Record<string, string>;
   query?: Record<string, string | undefined>;
   /** Whether a repetition has no second effect. */
@@ -36,24 +33,22 @@ interface Call {
  * `Problem` if the server refuses, and with `ConnectionLost` after `patience`.
  */
 export class HoldfastClient {
-  readonly #base: string;
   readonly #patience: number;
   readonly #fetch: typeof fetch;
 
-  constructor(readonly options: ClientOptions) {
-    this.#base = options.baseUrl.replace(/\/+$/, "");
+  constructor(readonly options: ClientOptions = {}) {
     this.#patience = options.patience ?? 120_000;
     // A browser's `fetch` must not be a method of another object.
     this.#fetch = options.fetch ?? ((input, init) => fetch(input, init));
   }
 
   /** Posts a message; without `conversation_id`, in a new conversation. */
-  startRun({ key = crypto.randomUUID(), ...body }: NewRun): Promise<wire.AcceptedRun> {
+  startRun({ key = newId(), ...body }: NewRun): Promise<wire.AcceptedRun> {
     return this.#json("/v1/runs", { method: "POST", body, headers: { "idempotency-key": key } });
   }
 
   /** Posts a message to a conversation. `replace_from` names the message that it replaces. */
-  postMessage(conversationId: string, { key = crypto.randomUUID(), ...body }: NewMessage): Promise<wire.AcceptedMessage> {
+  postMessage(conversationId: string, { key = newId(), ...body }: NewMessage): Promise<wire.AcceptedMessage> {
     const headers = { "idempotency-key": key };
     return this.#json(path`/v1/conversations/${conversationId}/messages`, { method: "POST", body, headers });
   }
@@ -70,10 +65,10 @@ export class HoldfastClient {
    */
   events(runId: string, { after = "0-0", signal }: { after?: string; signal?: AbortSignal } = {}): AsyncGenerator<wire.RunEvent, void, void> {
     // An agent may prefer a stream of complete messages, whose order a client cannot check.
-    const url = `${this.#base}${path`/v1/runs/${runId}/events`}?stream_mode=events`;
+    const url = urlOf(this.options, `${path`/v1/runs/${runId}/events`}?stream_mode=events`);
     const open = (cursor: string, connection: AbortSignal) => {
       const headers = { accept: "text/event-stream", "last-event-id": cursor, ...this.options.headers?.() };
-      return this.#fetch(url, { headers, signal: connection });
+      return reached(this.#fetch(url, { headers, signal: connection }));
     };
     return followRun({ open, after, patience: this.#patience, signal });
   }
@@ -139,25 +134,8 @@ export class HoldfastClient {
   }
 
   /** Uploads a file in pieces. After a lost connection, the upload continues where the server has it. */
-  async upload(file: Blob, name: string, { signal }: { signal?: AbortSignal } = {}): Promise<wire.StoredFile> {
-    const upload = new Upload(file, name);
-    const pauses = new Pauses(this.#patience);
-    for (;;) {
-      try {
-        const { method, path, headers, body } = upload.piece();
-        const stored = await this.#json<wire.StoredFile>(path, { method, headers, piece: body, isRepeatable: false, signal });
-        if (typeof stored.sha256 === "string") return stored;
-        upload.stored(stored.id, stored.received);
-        pauses.succeed();
-      } catch (error) {
-        signal?.throwIfAborted();
-        const problem = error instanceof Problem ? error : undefined;
-        const mayContinue = !problem || problem.mayPass || ["upload_offset", "upload_broken"].includes(problem.code);
-        if (++upload.failures >= MOST_UPLOAD_FAILURES || !mayContinue) throw error;
-        await pauses.next(error, problem?.retryAfter, signal);
-        await this.#findOffset(upload);
-      }
-    }
+  upload(file: Blob, name: string, uploading: Uploading = {}): Promise<wire.StoredFile> {
+    return uploadFile(this.options, file, name, uploading);
   }
 
   /** Yields the caller's files, newest first. */
@@ -171,16 +149,6 @@ export class HoldfastClient {
 
   async deleteFile(fileId: string): Promise<void> {
     await this.#response(path`/v1/files/${fileId}`, { method: "DELETE" });
-  }
-
-  /** Asks the server how much of a file it has. */
-  async #findOffset(upload: Upload): Promise<void> {
-    if (upload.id === undefined) return;
-    const url = `${this.#base}${path`/v1/files/${upload.id}`}`;
-    const response = await this.#fetch(url, { method: "HEAD", headers: this.options.headers?.() }).catch(() => undefined);
-    const offset = response?.headers.get("upload-offset");
-    if (offset) upload.received = Number(offset);
-    if (response?.status === 404) upload.restart();
   }
 
   async #json<T>(path: string, call: Call = {}): Promise<T> {
@@ -199,34 +167,28 @@ export class HoldfastClient {
 
   /** Sends a request until the server answers it. */
   async #response(path: string, call: Call = {}): Promise<Response> {
-    const { method = "GET", body, piece, query = {}, isRepeatable = true, signal } = call;
+    const { method = "GET", body, query = {}, isRepeatable = true, signal } = call;
     const fields = Object.entries(query).filter((pair): pair is [string, string] => pair[1] !== undefined);
-    const url = `${this.#base}${path}${fields.length > 0 ? `?${new URLSearchParams(fields)}` : ""}`;
+    const url = urlOf(this.options, `${path}${fields.length > 0 ? `?${new URLSearchParams(fields)}` : ""}`);
     const pauses = new Pauses(this.#patience);
     for (;;) {
       const headers: Record<string, string> = { ...call.headers, ...this.options.headers?.() };
       if (body !== undefined) headers["content-type"] = "application/json";
       const timeout = AbortSignal.timeout(CALL_TIMEOUT_MS);
       const init: RequestInit = { method, headers, signal: signal ? AbortSignal.any([signal, timeout]) : timeout };
-      if (piece !== undefined || body !== undefined) init.body = piece ?? JSON.stringify(body);
-      let failure: unknown;
+      if (body !== undefined) init.body = JSON.stringify(body);
+      let problem: Problem;
       try {
         const response = await this.#fetch(url, init);
         if (response.ok) return response;
-        failure = await problemOf(response);
+        problem = await problemOf(response);
       } catch (error) {
-        failure = error;
+        problem = problemFrom(error);
       }
       signal?.throwIfAborted();
-      const problem = failure instanceof Problem ? failure : undefined;
       // A fault of the server stays one.
-      if (!isRepeatable || (problem && (!problem.mayPass || problem.status === 500))) throw failure;
-      await pauses.next(failure, problem?.retryAfter, signal);
+      if (!isRepeatable || !problem.mayPass || problem.status === 500) throw problem;
+      await pauses.next(problem, problem.retryAfter, signal);
     }
   }
-}
-
-/** Returns a path with its parts escaped. */
-function path(parts: TemplateStringsArray, ...ids: string[]): string {
-  return String.raw({ raw: parts }, ...ids.map(encodeURIComponent));
 }

@@ -1,4 +1,5 @@
-/** The pauses between tries. They grow with each failure, and end after `patience` ms without success. */
+// The pauses between the tries of a program. They grow with each failure, and end after `patience` ms without success.
+import { pause } from "./backoff.js";
 import { ConnectionLost } from "./problem.js";
 
 const LONGEST_MS = 15_000;
@@ -24,23 +25,8 @@ export class Pauses {
     this.#since ??= now;
     const ceiling = Math.min(LONGEST_MS, (this.retry ?? FIRST_MS) * 2 ** Math.min(this.#failures++, 20));
     // Clients of a returning server must not connect all at once.
-    const pause = Math.max(ceiling * (0.5 + Math.random() / 2), (retryAfter ?? 0) * 1000);
-    if (now + pause - this.#since > this.patience) throw new ConnectionLost((now - this.#since) / 1000, cursor, { cause });
-    await sleep(pause, signal);
+    const ms = Math.max(ceiling * (0.5 + Math.random() / 2), (retryAfter ?? 0) * 1000);
+    if (now + ms - this.#since > this.patience) throw new ConnectionLost((now - this.#since) / 1000, cursor, { cause });
+    await pause(ms, signal);
   }
-}
-
-function sleep(ms: number, signal?: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const abort = () => {
-      clearTimeout(timer);
-      reject(signal?.reason);
-    };
-    const timer = setTimeout(() => {
-      signal?.removeEventListener("abort", abort);
-      resolve();
-    }, ms);
-    if (signal?.aborted) return abort();
-    signal?.addEventListener("abort", abort, { once: true });
-  });
 }

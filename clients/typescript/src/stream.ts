@@ -1,14 +1,15 @@
 /** One stream of a run's events over as many connections as it needs. */
 import { ENDS, follows } from "./answer.js";
-import { framesOf, Watchdog } from "./frames.js";
 import { Pauses } from "./pauses.js";
-import { BrokenLog, Problem, problemOf, StreamCut } from "./problem.js";
+import { BrokenLog, CUT_OFF, Problem, problemOf } from "./problem.js";
+import { FrameReader } from "./sse.js";
+import { SILENCE_MS, Watchdog, piecesOf } from "./watchdog.js";
 import type { RunEvent } from "./wire.js";
 
 /** A server that never sends the next event would keep a client busy for ever. */
 const MOST_GAPS = 5;
 
-export interface Following {
+export interface FollowedRun {
   /** Requests the events after a cursor. */
   open(cursor: string, signal: AbortSignal): Promise<Response>;
   after: string;
@@ -17,36 +18,38 @@ export interface Following {
 }
 
 /** Yields each event once and in order, up to the terminal event. */
-export async function* followRun({ open, after, patience, signal }: Following): AsyncGenerator<RunEvent, void, void> {
+export async function* followRun({ open, after, patience, signal }: FollowedRun): AsyncGenerator<RunEvent, void, void> {
   const pauses = new Pauses(patience);
   let cursor = after;
   let gaps = 0;
   for (;;) {
-    const watchdog = new Watchdog(signal);
-    let cause: unknown = new StreamCut("The stream ended before the run.");
+    const watchdog = new Watchdog(SILENCE_MS, signal);
+    let cause: unknown = new Problem(0, CUT_OFF, "The stream ended before the run.");
     try {
       const response = await open(cursor, watchdog.signal);
-      if (response.status === 204) return;
       if (!response.ok) throw await problemOf(response);
+      if (response.status === 204 || !response.body) return;
       if (gaps === 0) pauses.succeed();
-      for await (const { data, retry } of framesOf(response, watchdog.feed)) {
-        pauses.retry = retry ?? pauses.retry;
-        if (data === undefined) continue;
-        const event = JSON.parse(data) as RunEvent;
-        if (!follows(cursor, event.id, "base" in event ? event.base : undefined)) {
-          const gap = `Event ${event.id} does not follow ${cursor}.`;
-          throw ++gaps < MOST_GAPS ? new StreamCut(gap) : new BrokenLog(gap);
+      const frames = new FrameReader();
+      for await (const bytes of piecesOf(response.body, watchdog)) {
+        for (const { data } of frames.read(bytes)) {
+          const event = JSON.parse(data) as RunEvent;
+          if (!follows(cursor, event.id, "base" in event ? event.base : undefined)) {
+            const gap = `Event ${event.id} does not follow ${cursor}.`;
+            throw ++gaps < MOST_GAPS ? new Problem(0, CUT_OFF, gap) : new BrokenLog(gap);
+          }
+          cursor = event.id;
+          gaps = 0;
+          pauses.succeed();
+          yield event;
+          if (ENDS.includes(event.type)) return;
         }
-        cursor = event.id;
-        gaps = 0;
-        pauses.succeed();
-        yield event;
-        if (ENDS.includes(event.type)) return;
+        pauses.retry = frames.retry ?? pauses.retry;
       }
     } catch (error) {
       signal?.throwIfAborted();
       if (error instanceof BrokenLog || (error instanceof Problem && !error.mayPass)) throw error;
-      cause = error;
+      cause = watchdog.problem ?? error;
     } finally {
       watchdog.end();
     }

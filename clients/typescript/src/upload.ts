@@ -1,49 +1,96 @@
-/** The pieces of one file, and the offset from which its upload continues. */
+// This file uploads a file. A large one goes in pieces, so that an upload continues where its connection was lost.
+import { type Server, path, urlOf } from "./address.js";
+import { delayAfter, pause } from "./backoff.js";
+import { newId } from "./id.js";
+import { Problem, UNREACHABLE, problemFrom } from "./problem.js";
+import { follow } from "./processor.js";
+import type { StoredFile } from "./wire.js";
 
-/** The server's own part of a file: pieces of this size lose nothing. */
-const PIECE_BYTES = 1_048_576;
+/** A larger file goes in pieces of this many bytes, the server's own parts. */
+export const PIECE_BYTES = 1_048_576;
 
-/** The client gives up after this many failures without a new byte. */
-export const MOST_UPLOAD_FAILURES = 5;
+/** The client gives up after this many failures without a new byte; its caller can try again. */
+const MOST_FAILURES = 5;
 
-export class Upload {
-  failures = 0;
-  #most = 0;
-  #key = crypto.randomUUID() as string;
-  id: string | undefined;
-  received = 0;
+/** The time-out also suits a slow phone. */
+const PIECE_TIMEOUT_MS = 120_000;
 
-  constructor(
-    readonly file: Blob,
-    readonly name: string,
-  ) {}
+/** An upload that has begun; another try continues it. */
+export interface Begun {
+  /** The idempotency key of the file's first request. */
+  key: string;
+  id?: string;
+  received: number;
+}
 
-  /** The server no longer has the upload, and another one begins. */
-  restart(): void {
-    this.#key = crypto.randomUUID();
-    this.id = undefined;
-    this.received = 0;
+export const notBegun = (): Begun => ({ key: newId(), received: 0 });
+
+export interface Uploading {
+  signal?: AbortSignal;
+  /** The upload notes its progress here. */
+  begun?: Begun;
+  onProgress?(received: number): void;
+  /** Returns the ms before the next try. */
+  delay?(failures: number): number;
+  /** Makes the first request of the file; by default at once. */
+  inTurn?<T>(request: () => Promise<T>): Promise<T>;
+}
+
+/** Resolves with the stored file. Rejects with a `Problem`, or with the signal's reason. */
+export async function uploadFile(server: Server, file: Blob, name: string, uploading: Uploading = {}): Promise<StoredFile> {
+  const { signal, begun = notBegun(), onProgress, delay = delayAfter, inTurn = (request) => request() } = uploading;
+  const begin = () => inTurn(() => send(server, file, begun, { "content-disposition": dispositionOf(name), "idempotency-key": begun.key }, signal));
+  // An upload that begins again has brought no new byte until it has passed the place of the last one.
+  for (let [failures, most] = [0, begun.received]; ; ) {
+    try {
+      const stored = await (begun.id === undefined ? begin() : send(server, file, begun, {}, signal));
+      begun.id = stored.id;
+      if (typeof stored.sha256 === "string") return stored;
+      if (stored.received > most) failures = 0;
+      most = Math.max(most, stored.received);
+      begun.received = stored.received;
+      onProgress?.(stored.received);
+    } catch (error) {
+      signal?.throwIfAborted();
+      const problem = problemFrom(error);
+      failures += 1;
+      const isOffset = problem.code === "upload_offset";
+      if (failures >= MOST_FAILURES || !(problem.mayPass || isOffset || problem.code === "upload_broken")) throw problem;
+      if (!isOffset) await pause(Math.max(delay(failures), (problem.retryAfter ?? 0) * 1000), signal);
+      await findOffset(server, begun, signal);
+    }
   }
+}
 
-  stored(id: string, received: number): void {
-    this.id = id;
-    this.received = received;
-    if (received <= this.#most) return;
-    this.#most = received;
-    this.failures = 0;
-  }
+async function send(server: Server, file: Blob, { id, received }: Begun, given: Record<string, string>, signal?: AbortSignal): Promise<StoredFile> {
+  const end = Math.min(received + PIECE_BYTES, file.size);
+  const headers: Record<string, string> = { ...server.headers?.(), ...given, "content-type": "application/octet-stream" };
+  // An empty file has no range; the server refuses it in its own words.
+  if (file.size > 0) headers["content-range"] = `bytes ${received}-${end - 1}/${file.size}`;
+  const [method, url] = id === undefined ? ["POST", "/v1/files"] : ["PATCH", path`/v1/files/${id}`];
+  const piece = { method, headers, body: file.slice(received, end) };
+  const answer = await follow(urlOf(server, url), piece, { timeout: PIECE_TIMEOUT_MS, signal, fetch: server.fetch });
+  if (answer.kind !== "json") throw new Problem(0, UNREACHABLE, "The answer is no file.");
+  return answer.value as StoredFile;
+}
 
-  /** Returns the request with the next piece. */
-  piece(): { method: string; path: string; headers: Record<string, string>; body: Blob } {
-    const end = Math.min(this.received + PIECE_BYTES, this.file.size);
-    const headers: Record<string, string> = { "content-type": "application/octet-stream" };
-    // An empty file has no range, and the server refuses it.
-    if (this.file.size > 0) headers["content-range"] = `bytes ${this.received}-${end - 1}/${this.file.size}`;
-    const body = this.file.slice(this.received, end);
-    if (this.id !== undefined) return { method: "PATCH", path: `/v1/files/${this.id}`, headers, body };
-    const escaped = encodeURIComponent(this.name).replace(/['()*!]/g, (letter) => `%${letter.charCodeAt(0).toString(16).toUpperCase()}`);
-    headers["content-disposition"] = `attachment; filename*=UTF-8''${escaped}`;
-    headers["idempotency-key"] = this.#key;
-    return { method: "POST", path: "/v1/files", headers, body };
+/** Asks the server how much of the file it has. Without an answer, the next request finds out. */
+async function findOffset(server: Server, begun: Begun, signal?: AbortSignal): Promise<void> {
+  if (begun.id === undefined) return;
+  try {
+    const url = urlOf(server, path`/v1/files/${begun.id}`);
+    const response = await (server.fetch ?? fetch)(url, { method: "HEAD", headers: server.headers?.(), signal });
+    const offset = response.headers.get("upload-offset");
+    if (offset !== null) begun.received = Number(offset);
+    // The server no longer has the upload: another one begins.
+    if (response.status === 404) Object.assign(begun, notBegun(), { id: undefined });
+  } catch {
+    signal?.throwIfAborted();
   }
+}
+
+/** Returns the header that names the file, whatever characters the name has. */
+export function dispositionOf(name: string): string {
+  const escaped = encodeURIComponent(name).replace(/['()*!]/g, (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`);
+  return `attachment; filename*=UTF-8''${escaped}`;
 }

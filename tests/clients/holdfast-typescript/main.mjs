@@ -1,11 +1,12 @@
 // Uses the package `holdfast-client`: main.mjs BASE PARAMETERS. The parameters are {"client": "native"} with {"input": …, "key": …}
-// or {"run_id": …, "patience": …}; or {"client": "ai-sdk", "input": …}, {"calls": true}, {"ask": …}.
+// or {"run_id": …, "patience": …}; or {"client": "ai-sdk", "input": …}, {"calls": true}, {"ask": …}, {"watch": …}.
 import { createInterface } from "node:readline";
 
 import { Answer, BrokenLog, ConnectionLost, HoldfastClient, Problem } from "holdfast-client";
 
 import { ask } from "./ask.mjs";
 import { chat } from "./chat.mjs";
+import { watch } from "./watch.mjs";
 
 const [base, json] = process.argv.slice(2);
 const parameters = JSON.parse(json);
@@ -105,6 +106,7 @@ async function calls() {
 async function runProgram() {
   if (parameters.calls) return calls();
   if (parameters.ask) return ask(base, parameters.ask, () => true);
+  if (parameters.watch) return (await watch(base, parameters.watch, got)).kind;
   if (parameters.client === "ai-sdk") return chat(base, parameters.input, got);
   try {
     return await follow();

@@ -1,8 +1,8 @@
 import type { ServerResponse } from "node:http";
 
+import { refuse, stream, write } from "holdfast-client/fixture";
 import { describe, expect, it } from "vitest";
 
-import { refuse, stream, write } from "../client/fixture";
 import { CHAT, RUN, answers, asking, begin, chatWith, frame, has, json, open, question, requesting, routes, until } from "./fixture";
 
 const APPROVAL = `POST /v1/runs/${RUN}/approvals/p`;

@@ -1,5 +1,5 @@
 // This file detects a reader that returns to the page after a while.
-import { onWake } from "../client/wake";
+import { onWake } from "holdfast-client/wake";
 
 /** After this long in the background, the chat may have changed much. */
 const LONG_MS = 5_000;

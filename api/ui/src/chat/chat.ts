@@ -1,8 +1,9 @@
 // This file declares the chat that a view needs. `useConversation` provides it; no file in `shell/` or `messages/`
 // knows of streams.
+import type { Problem } from "holdfast-client/problem";
+
 import type { AgentContext } from "../client/context";
 import type { FileRef } from "../client/files";
-import type { Problem } from "../client/problem";
 import type { ChatMessage } from "./message";
 
 export type Progress =

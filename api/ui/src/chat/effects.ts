@@ -1,8 +1,8 @@
 // This file carries out the effects of the reducer: requests to the server, calls of the AI SDK, and notices to other
 // tabs. Each result is an event again.
 import type { Chat as SdkChat } from "@ai-sdk/react";
+import { patiently } from "holdfast-client/patience";
 
-import { patiently } from "../client/patience";
 import { readConversation, readMessages, stopChat } from "../client/server";
 import type { ChatMessage } from "./message";
 import { verdictsWith } from "./outcome";

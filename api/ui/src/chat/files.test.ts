@@ -1,6 +1,6 @@
+import { refuse, stream } from "holdfast-client/fixture";
 import { describe, expect, it } from "vitest";
 
-import { refuse, stream } from "../client/fixture";
 import type { WaitingMessage } from "./chat";
 import { areSame, filesOf, partsOf } from "./files";
 import { END, RUN, answer, begin, chatWith, has, json, limited, question, routes, text, until } from "./fixture";

@@ -2,9 +2,9 @@
 import type { ServerResponse } from "node:http";
 
 import type { UIMessageChunk } from "ai";
+import { TestServer, refuse, stream, type RecordedRequest } from "holdfast-client/fixture";
 import { afterEach, beforeEach, vi } from "vitest";
 
-import { TestServer, refuse, stream, type RecordedRequest } from "../client/fixture";
 import { LiveChat } from "./live";
 import type { ChatMessage } from "./message";
 import { progressOf, shownOf, unsentOf } from "./state";

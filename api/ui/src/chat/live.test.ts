@@ -1,9 +1,9 @@
 import { once } from "node:events";
 import type { ServerResponse } from "node:http";
 
+import { cut, refuse, stream, write } from "holdfast-client/fixture";
 import { describe, expect, it } from "vitest";
 
-import { cut, refuse, stream, write } from "../client/fixture";
 import { CHAT, END, RUN, answer, answers, asking, begin, chatWith, has, json, limited, open, question, routes, server, text, until } from "./fixture";
 import { LiveChat, giveUpUnsent, unsentNewChat } from "./live";
 import type { ChatMessage } from "./message";

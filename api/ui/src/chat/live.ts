@@ -3,16 +3,16 @@
 // rendering.
 import { Chat as SdkChat } from "@ai-sdk/react";
 import type { UIMessageChunk } from "ai";
+import { CAUGHT_UP } from "holdfast-client/ai-sdk/past";
+import { HoldfastTransport, type Question } from "holdfast-client/ai-sdk/transport";
+import { newId } from "holdfast-client/id";
+import { type Patience, patiently } from "holdfast-client/patience";
+import { Problem, UNREACHABLE } from "holdfast-client/problem";
 
 import type { AgentContext } from "../client/context";
 import { type Content, type FileRef, contentOf, postFirst, postNext } from "../client/files";
-import { newId } from "../client/id";
-import { CAUGHT_UP } from "../client/past";
-import { type Patience, patiently } from "../client/patience";
-import { Problem, UNREACHABLE } from "../client/problem";
 import { bringToolResult, decideApproval, postMessage, restoreMessage, takeBack } from "../client/server";
 import { authorization } from "../client/token";
-import { HoldfastTransport, type Question } from "../client/transport";
 import { onReturn } from "./away";
 import type { Decision, Outcome, ToolAnswer, Unsent, WaitingMessage, WaitingMode } from "./chat";
 import { Effects, type Stage } from "./effects";

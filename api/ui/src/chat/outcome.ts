@@ -1,6 +1,8 @@
 // This file reads how an answer has ended. It also reads a fact that neither stream nor history has: the verdicts of
 // approvals.
-import { Problem, RUN_FAILED } from "../client/problem";
+import { Problem } from "holdfast-client/problem";
+
+import { RUN_FAILED } from "../client/refusals";
 import { readApprovals } from "../client/server";
 import type { ChatMessage } from "./message";
 import { hasUnknownVerdicts, type Verdicts } from "./questions";

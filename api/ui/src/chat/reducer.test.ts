@@ -1,7 +1,7 @@
 // The engine as a table: what each event makes of a chat, and what the page does then.
+import { Problem } from "holdfast-client/problem";
 import { describe, expect, it } from "vitest";
 
-import { Problem } from "../client/problem";
 import type { Conversation } from "../client/server";
 import { answer, asking, question, requesting, RUN } from "./fixture";
 import type { ChatMessage } from "./message";
@@ -102,7 +102,7 @@ describe("a message", () => {
     ["is the server's once accepted", sending, { type: "accepted" }, { phase: "streaming", unsent: undefined }, [tell]],
     ["that was stopped before is cancelled once accepted", { ...sending, wantsStop: true }, { type: "accepted" }, { phase: "streaming", wantsStop: false }, [tell, cancel]],
     ["that is refused stays with its writer", sending, { type: "failed", error: limited }, { phase: "idle", failure: refused.failure, unsent: sending.unsent }, []],
-    ["whose run failed at once is read from the history", sending, { type: "failed", error: new Problem(500, "model_failed", "", undefined, "run") }, { phase: "idle", isBehind: true }, []],
+    ["whose run failed at once is read from the history", sending, { type: "failed", error: new Problem(500, "model_failed", "", undefined, { run: "run" }) }, { phase: "idle", isBehind: true }, []],
     ["that is refused leaves the messages as they were", refused, { ...replied, utterance: refused.unsent! } as Event, { unsent: refused.unsent }, [set(question)]],
     ["makes the page read nothing after its first answer", idle, replied, { isReading: false }, []],
     ["is forgotten when its writer has changed it", refused, { type: "dismissed" }, { failure: undefined, unsent: undefined }, []],

@@ -1,6 +1,8 @@
 // The reducer is the page's engine: it says what each event makes of a chat, and what the page does then. It is a pure
 // function; `effects.ts` carries its effects out and reports their results as events.
-import { Problem, RUN_FAILED, UNREACHABLE, problemFrom } from "../client/problem";
+import { Problem, UNREACHABLE, problemFrom } from "holdfast-client/problem";
+
+import { RUN_FAILED } from "../client/refusals";
 import type { Conversation } from "../client/server";
 import type { ChatMessage } from "./message";
 import { failureOf } from "./outcome";

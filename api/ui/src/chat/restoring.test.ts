@@ -1,8 +1,8 @@
 import type { ServerResponse } from "node:http";
 
+import { refuse, stream, write } from "holdfast-client/fixture";
 import { describe, expect, it } from "vitest";
 
-import { refuse, stream, write } from "../client/fixture";
 import { CHAT, RUN, answer, asking, begin, chatWith, frame, has, json, limited, question, routes, text, until } from "./fixture";
 import type { ChatMessage } from "./message";
 

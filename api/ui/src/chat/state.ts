@@ -1,7 +1,7 @@
 // This file holds what the page knows of a chat beside its messages, and derives from both what a view shows.
 import type { ChatStatus } from "ai";
+import type { Problem } from "holdfast-client/problem";
 
-import type { Problem } from "../client/problem";
 import type { Failed, Progress, Unsent, WaitingMessage } from "./chat";
 import type { ChatMessage } from "./message";
 import { isWaiting, withVerdicts, type Verdicts } from "./questions";

@@ -1,5 +1,5 @@
 // Tabs of this origin notify each other of changes.
-import { newId } from "../client/id";
+import { newId } from "holdfast-client/id";
 
 /** The browser delivers a channel's message to every other channel of the origin, also to those of the sending page. */
 const tab = newId();

@@ -1,11 +1,11 @@
 // This hook gives a view its conversation: the AI SDK's `useChat` on Holdfast's transport, with everything else that a
 // chat page needs.
 import { useChat } from "@ai-sdk/react";
+import { Problem } from "holdfast-client/problem";
+import { wake } from "holdfast-client/wake";
 import { useEffect, useMemo, useRef, useSyncExternalStore } from "react";
 
-import { Problem } from "../client/problem";
 import { forkConversation, readCheckpoints } from "../client/server";
-import { wake } from "../client/wake";
 import type { Chat } from "./chat";
 import { THROTTLE_MS } from "./effects";
 import { LiveChat } from "./live";

@@ -1,9 +1,9 @@
 // An utterance is a message, an edit of one, or a request for another answer, until the server has it. Until the page
 // knows that, it can repeat the utterance without duplicates, and withdraw it without a trace.
 import type { Chat as SdkChat } from "@ai-sdk/react";
+import { newId } from "holdfast-client/id";
 
 import type { FileRef } from "../client/files";
-import { newId } from "../client/id";
 import { areSame, filesOf, partsOf } from "./files";
 import type { ChatMessage } from "./message";
 

@@ -1,5 +1,6 @@
 // This file makes one call to the server and returns its JSON.
-import { follow } from "./processor";
+import { follow } from "holdfast-client/processor";
+
 import { authorization } from "./token";
 
 export interface Calling {
@@ -29,11 +30,6 @@ export async function call<T>(path: string, { method = "GET", body, keepalive, a
   const answer = await follow(path, init, { timeout: CALL_TIMEOUT_MS, signal });
   // The routes return what `docs/api.md` says, and a page trusts its own server.
   return (answer.kind === "json" ? answer.value : undefined) as T;
-}
-
-/** Returns a path with its parts escaped. */
-export function path(parts: TemplateStringsArray, ...ids: string[]): string {
-  return String.raw({ raw: parts }, ...ids.map(encodeURIComponent));
 }
 
 /** Returns `?a=b`, without the undefined and empty fields. */

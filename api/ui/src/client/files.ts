@@ -1,5 +1,7 @@
 // This file has the calls for files that the server has, and for messages with files.
-import { call, path, query } from "./call";
+import { path } from "holdfast-client/address";
+
+import { call, query } from "./call";
 import type { AgentContext } from "./context";
 import type { Page, Run } from "./server";
 import { authorization } from "./token";

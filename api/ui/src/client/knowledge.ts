@@ -1,6 +1,8 @@
 // These are the typed calls of collections, their documents and their passages. All of them reject with a `Problem`.
-import { call, path, query } from "./call";
-import { follow } from "./processor";
+import { path } from "holdfast-client/address";
+import { follow } from "holdfast-client/processor";
+
+import { call, query } from "./call";
 import type { Conversation, Page, Run } from "./server";
 import { authorization } from "./token";
 

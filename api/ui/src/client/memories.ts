@@ -1,5 +1,7 @@
 // This file has the calls for what agents remember of the reader.
-import { call, path, query } from "./call";
+import { path } from "holdfast-client/address";
+
+import { call, query } from "./call";
 import type { Page } from "./server";
 import { authorization } from "./token";
 

@@ -1,5 +1,7 @@
 // These are the typed calls of a chat page. All of them reject with a `Problem`.
-import { call, path, query } from "./call";
+import { path } from "holdfast-client/address";
+
+import { call, query } from "./call";
 import type { AgentContext } from "./context";
 import type { Content } from "./files";
 

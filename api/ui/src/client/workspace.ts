@@ -1,5 +1,7 @@
 // These are the typed calls of the workspace's pages. All of them reject with a `Problem`.
-import { call, path, query } from "./call";
+import { path } from "holdfast-client/address";
+
+import { call, query } from "./call";
 import type { Page } from "./server";
 
 export type EntityKind = "project" | "task" | "plan" | "goal" | "document" | "output";

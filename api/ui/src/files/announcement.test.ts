@@ -1,6 +1,6 @@
+import { Problem, UNREACHABLE } from "holdfast-client/problem";
 import { expect, it } from "vitest";
 
-import { Problem, UNREACHABLE } from "../client/problem";
 import { files } from "../i18n/en/files";
 import { announcementOf } from "./announcement";
 import type { Item } from "./tray";

@@ -1,5 +1,6 @@
 // A screen reader hears how the uploads of a message go.
-import type { Problem } from "../client/problem";
+import type { Problem } from "holdfast-client/problem";
+
 import type { Item } from "./tray";
 
 export interface UploadWords {

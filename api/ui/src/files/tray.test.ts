@@ -1,10 +1,11 @@
+import { Problem } from "holdfast-client/problem";
+import type { StoredFile } from "holdfast-client/wire";
 import { expect, it, vi } from "vitest";
 
-import { Problem } from "../client/problem";
-import type { StoredFile, Uploading } from "../client/upload";
+import type { Uploading } from "../client/upload";
 import { MOST_FILES, Tray, obstacleOf } from "./tray";
 
-const stored = (name: string): StoredFile => ({ id: `id-${name}`, name, media_type: "text/plain", bytes: 1, sha256: "abc", received: 1 });
+const stored = (name: string): StoredFile => ({ id: `id-${name}`, name, media_type: "text/plain", bytes: 1, created_at: "2026-01-01T00:00:00Z", sha256: "abc", received: 1 });
 const file = (name: string) => new File(["x"], name, { type: "text/plain" });
 const kept = { id: "k", name: "kept.txt", mediaType: "text/plain", bytes: 3 };
 

@@ -1,9 +1,12 @@
 // A tray has the files of a message that its writer has not sent: each is being uploaded, has failed, or is on the
 // server. It knows nothing of React; the uploads continue while another conversation is open.
+import { newId } from "holdfast-client/id";
+import { type Problem, problemFrom } from "holdfast-client/problem";
+import type { Begun } from "holdfast-client/upload";
+import type { StoredFile } from "holdfast-client/wire";
+
 import { type FileRef, deleteFile } from "../client/files";
-import { newId } from "../client/id";
-import { type Problem, problemFrom } from "../client/problem";
-import type { Begun, StoredFile, Uploading } from "../client/upload";
+import type { Uploading } from "../client/upload";
 import { keepPreview } from "./previews";
 
 export interface Item {

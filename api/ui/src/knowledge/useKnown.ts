@@ -1,8 +1,7 @@
 // This hook reads one collection or document, and again each time that the reader returns.
+import { Problem } from "holdfast-client/problem";
+import { onWake } from "holdfast-client/wake";
 import { useCallback, useEffect, useState } from "react";
-
-import { Problem } from "../client/problem";
-import { onWake } from "../client/wake";
 
 export interface Known<T> {
   value?: T;

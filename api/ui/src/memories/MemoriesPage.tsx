@@ -1,9 +1,9 @@
 // The page of memories: the reader sees, finds, changes, exports and deletes what agents remember.
+import { onWake } from "holdfast-client/wake";
 import { useCallback, useEffect, useState } from "react";
 
 import { deleteAllMemories, deleteMemory, exportMemories, type Memory, readMemories } from "../client/memories";
 import { save } from "../client/save";
-import { onWake } from "../client/wake";
 import { words } from "../i18n";
 import { texts } from "../i18n/memories";
 import { refocus } from "../refocus";

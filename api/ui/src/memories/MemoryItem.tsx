@@ -1,8 +1,8 @@
 // One memory: its text, where it comes from, and its actions.
+import { Problem } from "holdfast-client/problem";
 import { type FormEvent, useId, useState } from "react";
 
 import { changeMemory, type Memory, type MemoryVersion, readMemoryVersions } from "../client/memories";
-import { Problem } from "../client/problem";
 import { language } from "../i18n";
 import { texts } from "../i18n/memories";
 import { isComposing } from "../isComposing";

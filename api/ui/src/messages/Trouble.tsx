@@ -1,7 +1,7 @@
 // Shows a problem: the reason in plain words, and a retry.
+import type { Problem } from "holdfast-client/problem";
 import { useMemo } from "react";
 
-import type { Problem } from "../client/problem";
 import { inSentences, words } from "../i18n";
 import { messageField, useRefocus } from "../refocus";
 import { Disclosure } from "./Disclosure";

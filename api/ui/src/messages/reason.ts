@@ -1,5 +1,7 @@
 // This file describes a problem in plain words.
-import { type Problem, RUN_FAILED, isTooLong, limitOf } from "../client/problem";
+import type { Problem } from "holdfast-client/problem";
+
+import { RUN_FAILED, isTooLong, limitOf } from "../client/refusals";
 
 export type TroubleWords = { unknown: string; tooLong(limit: string): string; code: Record<string, string> };
 

@@ -1,7 +1,7 @@
+import { Problem } from "holdfast-client/problem";
 import { expect, test } from "vitest";
 
 import { type ChatMessage, cutOffBy, type Part, textOf } from "../chat/message";
-import { Problem } from "../client/problem";
 import { en } from "../i18n/en";
 import { announcementOf } from "./announcement";
 import { answerIn, questionOf } from "./questionInput";

@@ -1,8 +1,8 @@
 // This quiet line stands above everything while the server says that it may lose its data.
+import { onWake } from "holdfast-client/wake";
 import { useEffect, useState } from "react";
 
 import { readWarnings } from "../client/server";
-import { onWake } from "../client/wake";
 import { words } from "../i18n";
 import { Icon } from "./controls/icons";
 import "./Caution.css";

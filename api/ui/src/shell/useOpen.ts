@@ -1,10 +1,10 @@
 // The page's address decides which conversation, or which part of the workspace or of the knowledge, is open. The page
 // gives a new chat an id until the server has made its conversation. Then the address becomes the conversation's, and
 // the chat stays open.
+import { newId } from "holdfast-client/id";
 import { useCallback, useEffect, useRef, useState } from "react";
 
 import { unsentNewChat } from "../chat/live";
-import { newId } from "../client/id";
 import type { KnowledgeView } from "../knowledge/address";
 import type { WorkspaceView } from "../workspace/address";
 import { linkOf, parseAddress, pathOf, placeIn } from "./address";

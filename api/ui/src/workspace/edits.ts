@@ -1,6 +1,7 @@
 // The reader changes, deletes and restores entities in place. The pages show a change before the server confirms it, and
 // take it back if the server refuses it.
-import { Problem } from "../client/problem";
+import { Problem } from "holdfast-client/problem";
+
 import { changeEntity, createEntity, deleteEntity, restoreEntity, type Entity, type EntityKind, type Fields } from "../client/workspace";
 import { texts } from "../i18n/workspace";
 import { refocus } from "../refocus";

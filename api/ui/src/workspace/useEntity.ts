@@ -1,9 +1,9 @@
 // This hook reads one entity, and follows its changes on this page.
+import { Problem } from "holdfast-client/problem";
+import { onWake } from "holdfast-client/wake";
 import { useCallback, useEffect, useState } from "react";
 
-import { Problem } from "../client/problem";
 import { type Entity, type EntityKind, readEntity } from "../client/workspace";
-import { onWake } from "../client/wake";
 import { onNews, onUndone } from "./news";
 
 export interface Known {

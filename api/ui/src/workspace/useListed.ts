@@ -1,8 +1,8 @@
 // This hook reads a list of the workspace page by page, and its first page again each time that the reader returns.
+import { onWake } from "holdfast-client/wake";
 import { startTransition, useCallback, useEffect, useRef, useState } from "react";
 
 import type { Page } from "../client/server";
-import { onWake } from "../client/wake";
 import { type Change, type Listed, unread, withChanges, withFirst, withNext } from "./listed";
 import { onUndone } from "./news";
 

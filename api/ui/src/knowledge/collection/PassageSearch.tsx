@@ -1,8 +1,8 @@
 // The search over the passages of a collection. Its hits lead to their places.
+import { problemFrom } from "holdfast-client/problem";
 import { useEffect, useId, useState } from "react";
 
 import { type FoundPassage, searchCollection } from "../../client/knowledge";
-import { problemFrom } from "../../client/problem";
 import { texts } from "../../i18n/knowledge";
 import { Icon } from "../../shell/controls/icons";
 import { PageLink } from "../../workspace/PageLink";

@@ -1,8 +1,8 @@
+import { Problem } from "holdfast-client/problem";
+import type { StoredFile } from "holdfast-client/wire";
 import { expect, test } from "vitest";
 
 import type { KnowledgeDocument } from "../../client/knowledge";
-import { Problem } from "../../client/problem";
-import type { StoredFile } from "../../client/upload";
 import { Additions, type Calls } from "./additions";
 
 const fileOf = (name: string) => new File(["tide"], name, { type: "text/plain" });

@@ -1,12 +1,15 @@
 // Files on their way into a collection: each is uploaded, and then handed over as a document. They go one after another,
 // and wait where the server has enough to do. This file knows nothing of React; the work continues while the reader
 // is elsewhere on the page.
+import { newId } from "holdfast-client/id";
+import { patiently } from "holdfast-client/patience";
+import { type Problem, problemFrom } from "holdfast-client/problem";
+import { type Begun, notBegun } from "holdfast-client/upload";
+import type { StoredFile } from "holdfast-client/wire";
+
 import { deleteFile } from "../../client/files";
-import { newId } from "../../client/id";
 import { addDocument, type KnowledgeDocument } from "../../client/knowledge";
-import { patiently } from "../../client/patience";
-import { mayPass, type Problem, problemFrom } from "../../client/problem";
-import { type Begun, notBegun, type StoredFile, type Uploading, uploadFile } from "../../client/upload";
+import { type Uploading, uploadFile } from "../../client/upload";
 
 export interface Addition {
   key: string;
@@ -130,7 +133,7 @@ export class Additions {
       // The server may have the document, so its file stays.
       if (signal.aborted) return;
       const problem = problemFrom(error);
-      if (!mayPass(problem)) this.#discard(fileId);
+      if (!problem.mayPass) this.#discard(fileId);
       source.begun = notBegun();
       this.#fail(key, problem);
     }

@@ -1,9 +1,10 @@
 // Follows the ingestion of a document by the events of its run.
-import { delayAfter, pause } from "../../client/backoff";
-import { path } from "../../client/call";
-import { SILENCE_MS } from "../../client/patience";
-import { mayPass, problemFrom } from "../../client/problem";
-import { follow } from "../../client/processor";
+import { path } from "holdfast-client/address";
+import { delayAfter, pause } from "holdfast-client/backoff";
+import { problemFrom } from "holdfast-client/problem";
+import { follow } from "holdfast-client/processor";
+import { SILENCE_MS } from "holdfast-client/watchdog";
+
 import { authorization } from "../../client/token";
 
 /** A step of an ingestion, and how far it is. */
@@ -42,7 +43,7 @@ export async function followIngestion(runId: string, { signal, onStep }: Followi
       if (hasEnded || answer.kind !== "events") return;
     } catch (error) {
       signal.throwIfAborted();
-      if (hasEnded || !mayPass(problemFrom(error))) return;
+      if (hasEnded || !problemFrom(error).mayPass) return;
     }
     await pause(delayAfter(failures), signal);
   }

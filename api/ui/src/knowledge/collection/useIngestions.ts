@@ -1,9 +1,9 @@
 // This hook follows the runs of documents that are not ready yet. A browser has six connections to a server, so it
 // follows the oldest ones, and reads the others again from time to time.
+import { patiently } from "holdfast-client/patience";
 import { useEffect, useRef, useState } from "react";
 
 import { type KnowledgeDocument, readDocument } from "../../client/knowledge";
-import { patiently } from "../../client/patience";
 import { followIngestion, type Step } from "./ingestion";
 
 const FOLLOWED = 2;

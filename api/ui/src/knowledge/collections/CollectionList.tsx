@@ -1,8 +1,8 @@
 // The list of collections: the reader creates, opens and deletes them.
+import { problemFrom } from "holdfast-client/problem";
 import { type FormEvent, useRef, useState } from "react";
 
 import { type Collection, createCollection, deleteCollection, readCollections } from "../../client/knowledge";
-import { problemFrom } from "../../client/problem";
 import { language } from "../../i18n";
 import { texts } from "../../i18n/knowledge";
 import { refocus } from "../../refocus";

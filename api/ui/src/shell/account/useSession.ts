@@ -1,10 +1,10 @@
 // This hook holds the reader's identity at the server. By default the server requires none; where it accepts only
 // tokens, the page asks for one.
+import { Problem } from "holdfast-client/problem";
 import { useCallback, useEffect, useState } from "react";
 
 import { giveUpUnsent } from "../../chat/live";
 import { readerTabs } from "../../chat/tabs";
-import { Problem } from "../../client/problem";
 import { claimConversations, me, type Me } from "../../client/server";
 import { bareOf, forgetToken, keepToken, token } from "../../client/token";
 import { forgetTrays } from "../../files/drafts";

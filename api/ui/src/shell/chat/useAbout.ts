@@ -1,7 +1,7 @@
 // This hook reads the facts of the open conversation beside its messages, and whether it exists.
+import { Problem } from "holdfast-client/problem";
 import { useEffect, useState } from "react";
 
-import { Problem } from "../../client/problem";
 import { readConversation, type Conversation } from "../../client/server";
 
 type Read = { id: string; conversation: Conversation | undefined };

@@ -1,9 +1,9 @@
 // This hook reads the agents of the server, and the reader's last choice.
+import { patiently } from "holdfast-client/patience";
+import { onWake } from "holdfast-client/wake";
 import { useEffect, useState } from "react";
 
-import { patiently } from "../../client/patience";
 import { readAgents, type Agent } from "../../client/server";
-import { onWake } from "../../client/wake";
 import { keep, read } from "../kept";
 
 export function useAgents(isAllowed: boolean): {

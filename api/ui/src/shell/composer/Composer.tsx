@@ -2,7 +2,7 @@
 import { useEffect, useId, useLayoutEffect, useReducer, useRef, useState, type KeyboardEvent, type ReactNode, type RefObject } from "react";
 
 import type { Chat, WaitingMode } from "../../chat/chat";
-import { isTooLong, limitOf } from "../../client/problem";
+import { isTooLong, limitOf } from "../../client/refusals";
 import { canSend, isNotSent } from "../../chat/state";
 import type { FileRef } from "../../client/files";
 import { AddFiles } from "../../files/AddFiles";

@@ -1,7 +1,7 @@
 // This dialog lists the reader's briefings; each has a button that opens a conversation about it.
+import { Problem } from "holdfast-client/problem";
 import { useEffect, useState } from "react";
 
-import { Problem } from "../../client/problem";
 import { deleteBriefing, readBriefings, talkAboutBriefing, type Briefing } from "../../client/server";
 import { words } from "../../i18n";
 import { Briefing as Card } from "../../messages/Briefing";

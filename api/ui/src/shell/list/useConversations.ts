@@ -1,10 +1,10 @@
 // This hook reads the list's conversations page by page, searches them, and reads them again after a possible change.
+import { Problem } from "holdfast-client/problem";
+import { onWake } from "holdfast-client/wake";
 import { useCallback, useEffect, useRef, useState } from "react";
 
 import { chatTabs } from "../../chat/tabs";
-import { Problem } from "../../client/problem";
 import { readConversations, renameConversation, type Conversation } from "../../client/server";
-import { onWake } from "../../client/wake";
 import { words } from "../../i18n";
 import { withFirstPage, withNextPage, withTitle, type Listed } from "./listed";
 import { showToast } from "../controls/toasts";

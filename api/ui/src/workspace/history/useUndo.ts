@@ -1,7 +1,7 @@
 // This hook undoes a set of changes, or all changes of a run, and offers to take the undo back.
+import { Problem } from "holdfast-client/problem";
 import { useState } from "react";
 
-import { Problem } from "../../client/problem";
 import { undoChangeSet, type Undone } from "../../client/workspace";
 import { texts } from "../../i18n/workspace";
 import { showToast } from "../../shell/controls/toasts";

@@ -1,7 +1,7 @@
 // An operator edits a template: its name, key, description and content.
+import { Problem } from "holdfast-client/problem";
 import { type FormEvent, useId, useState } from "react";
 
-import { Problem } from "../../client/problem";
 import { changeTemplate, publishTemplate, type Template, type TemplateFields } from "../../client/workspace";
 import { texts } from "../../i18n/workspace";
 import { showToast } from "../../shell/controls/toasts";

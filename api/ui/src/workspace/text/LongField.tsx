@@ -2,7 +2,7 @@
 // and edits it in place.
 import { useEffect, useRef } from "react";
 
-import { isTooLong } from "../../client/problem";
+import { isTooLong } from "../../client/refusals";
 import type { Entity, EntityKind } from "../../client/workspace";
 import { texts } from "../../i18n/workspace";
 import { isComposing } from "../../isComposing";

@@ -1,8 +1,8 @@
 // This hook edits a long text of an entity. A save names the version that its writer has read. If another writer has
 // changed the text meanwhile, the writer has both texts and decides.
+import { Problem } from "holdfast-client/problem";
 import { useState } from "react";
 
-import { Problem } from "../../client/problem";
 import { changeEntity, type Entity, type EntityKind, readEntity } from "../../client/workspace";
 import { textField } from "../kinds";
 import { tellChanged } from "../news";

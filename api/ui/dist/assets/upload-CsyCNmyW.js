@@ -1,1 +1,0 @@
-export{i as uploadFile}from"./upload-CJAYwzq3.js";

@@ -1,0 +1,133 @@
+// This is Holdfast's transport for `useChat`. A send makes one run however often the transport repeats it, and a stream
+// outlives its connection. The run's fate does not depend on this page.
+import type { ChatTransport, UIMessage, UIMessageChunk } from "ai";
+
+import { type Server, path, urlOf } from "../address.js";
+import { newId } from "../id.js";
+import { Line, type LineOptions, type Position, type Source } from "./line.js";
+import { CUT_OFF, Problem, problemOf } from "../problem.js";
+
+export interface TransportOptions extends LineOptions, Server {
+  /** Returns additional fields of every question, such as `agentId` and `clientTools`. */
+  body?(): object;
+  /** Returns the chat's name for the server; by default the chat's id. */
+  name?(chatId: string): string;
+  /**
+   * Posts a question that the chat's route does not take, and resolves with its run. The result is undefined for every
+   * other question; the chat may get another name before.
+   */
+  ask?(question: Question<UIMessage>): Promise<string | undefined> | undefined;
+  /** The server has taken the question: from now on a run answers it, whatever happens to the page. */
+  onAccepted?(runId: string): void;
+}
+
+export interface Question<M extends UIMessage> {
+  message: M;
+  /** The message that this one replaces. */
+  messageId: string | undefined;
+  /** The idempotency key. */
+  key: string;
+  signal: AbortSignal;
+}
+
+type Sending<M extends UIMessage> = Parameters<ChatTransport<M>["sendMessages"]>[0];
+type Resuming<M extends UIMessage> = Parameters<ChatTransport<M>["reconnectToStream"]>[0];
+
+export class HoldfastTransport<M extends UIMessage> implements ChatTransport<M> {
+  /** A resumed stream begins with the message's beginning. */
+  readonly resumeStreamIsReplay = true;
+
+  constructor(readonly options: TransportOptions = {}) {}
+
+  /** Rejects with a `Problem` if the server refuses the question, or stays unreachable until the deadline. */
+  async sendMessages(sending: Sending<M>): Promise<ReadableStream<UIMessageChunk>> {
+    const stream = await new Line((await this.#askedOf(sending)) ?? this.#questionOf(sending), this.options, sending.abortSignal).open();
+    if (!stream) throw new Problem(204, CUT_OFF, "The answer is no longer there to be streamed.");
+    return stream;
+  }
+
+  /** Returns the stream of the chat's newest answer, from its beginning. */
+  async reconnectToStream({ chatId, abortSignal }: Resuming<M>): Promise<ReadableStream<UIMessageChunk> | null> {
+    const source: Source = {
+      isReplay: true,
+      request: (after) => (after ? this.#continuation(after) : { url: this.#url(path`/api/chat/${this.#nameOf(chatId)}/stream`), init: { headers: this.options.headers?.() } }),
+      isFinal: (problem) => !problem.mayPass,
+    };
+    return new Line(source, this.options, abortSignal).open();
+  }
+
+  /** Cancels the runs of a chat; `stop()` of the SDK only hangs up. */
+  async cancel(chatId: string): Promise<void> {
+    const url = this.#url(path`/api/chat/${this.#nameOf(chatId)}/stop`);
+    const response = await (this.options.fetch ?? fetch)(url, { method: "POST", headers: this.options.headers?.() });
+    if (!response.ok) throw await problemOf(response);
+  }
+
+  /** Returns the stream of a question that took another route. */
+  async #askedOf({ trigger, messages, messageId, headers, abortSignal }: Sending<M>): Promise<Source | undefined> {
+    const message = messages.at(-1);
+    if (!message || trigger !== "submit-message") return undefined;
+    const key = new Headers(headers).get("idempotency-key") ?? newId();
+    const runId = await this.options.ask?.({ message, messageId, key, signal: abortSignal ?? new AbortController().signal });
+    if (runId === undefined) return undefined;
+    this.options.onAccepted?.(runId);
+    return {
+      isReplay: false,
+      request: (after) => (after ? this.#continuation(after) : { url: this.#eventsOf(runId), init: { headers: this.options.headers?.() } }),
+      isFinal: (problem) => !problem.mayPass,
+    };
+  }
+
+  /** The transport posts the question until an event of its run has arrived. Then it follows the run after that event. */
+  #questionOf({ chatId, messages, trigger, messageId, headers, body }: Sending<M>): Source {
+    const given = new Headers(headers);
+    // All tries share one key. The server therefore does not take a question twice if only its response was lost.
+    if (!given.has("idempotency-key")) given.set("idempotency-key", newId());
+    given.set("content-type", "application/json");
+    const request = { id: this.#nameOf(chatId), message: withoutFiles(messages.at(-1)), trigger, messageId };
+    const question = JSON.stringify({ ...this.options.body?.(), ...request, ...body });
+    let isAccepted = false;
+    return {
+      isReplay: false,
+      request: (after) => {
+        if (after) return this.#continuation(after);
+        const all = new Headers(given);
+        for (const [name, value] of Object.entries(this.options.headers?.() ?? {})) all.set(name, value);
+        return { url: this.#url("/api/chat"), init: { method: "POST", headers: all, body: question } };
+      },
+      onOpen: (response) => {
+        const runId = response.headers.get("x-run-id");
+        if (isAccepted || !runId) return;
+        isAccepted = true;
+        this.options.onAccepted?.(runId);
+      },
+      // A writer decides about a message that the server limits; a reader of an answer has nothing to decide. A problem
+      // that names a run means a failed run, and a retry with this key would fail again.
+      isFinal: (problem) => !problem.mayPass || problem.run !== undefined || (!isAccepted && problem.status === 429),
+    };
+  }
+
+  /** Returns the request for the events after the newest one; the server knows what was missed. */
+  #continuation({ runId, eventId }: Position): { url: string; init: RequestInit } {
+    const headers = { ...this.options.headers?.(), "last-event-id": eventId };
+    return { url: this.#eventsOf(runId), init: { headers } };
+  }
+
+  #eventsOf(runId: string): string {
+    return this.#url(`${path`/v1/runs/${runId}/events`}?wire=ai-sdk`);
+  }
+
+  #nameOf(chatId: string): string {
+    return this.options.name?.(chatId) ?? chatId;
+  }
+
+  #url(path: string): string {
+    return urlOf(this.options, path);
+  }
+}
+
+/** Where the route only names a message that the server has, it needs none of its files. */
+function withoutFiles<M extends UIMessage>(message: M | undefined): M | undefined {
+  if (!message?.parts.some(({ type }) => type === "file")) return message;
+  return { ...message, parts: message.parts.filter(({ type }) => type !== "file") };
+}
