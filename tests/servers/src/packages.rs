@@ -41,15 +41,18 @@ pub fn install(package: &str, folder: &Path) {
     fs::write(done, state).expect("a file can be written in target");
 }
 
+/// The sources are packed first, and the wheel is made of that file, so a file that it lacks is missed.
 fn install_wheel(build: &Path, folder: &Path) {
-    let pip = |arguments: &[&str]| {
+    let pip = || {
         let mut pip = Command::new(folder.join("bin/pip"));
-        pip.args(["--quiet", "--disable-pip-version-check"]).args(arguments);
+        pip.args(["--quiet", "--disable-pip-version-check", "install"]);
         pip
     };
+    run(pip().arg("build==1.6.1"));
     let packed = build.join("packed");
-    run(pip(&["wheel", "--no-deps", "--wheel-dir"]).arg(&packed).arg(build));
-    run(pip(&["install", "--no-deps", "--force-reinstall"]).arg(only_file_in(&packed)));
+    run(Command::new(folder.join("bin/python")).args(["-m", "build", "--outdir"]).arg(&packed).arg(build));
+    let wheel = files_in(&packed).into_iter().find(|file| file.extension().is_some_and(|ending| ending == "whl"));
+    run(pip().args(["--no-deps", "--force-reinstall"]).arg(wheel.expect("the package was packed")));
 }
 
 fn install_tarball(build: &Path, folder: &Path) {
@@ -62,12 +65,12 @@ fn install_tarball(build: &Path, folder: &Path) {
     let packed = build.join("packed");
     fs::create_dir(&packed).expect("a folder can be made");
     run(npm(&["pack", "--pack-destination"]).arg(&packed).current_dir(build));
-    run(npm(&["install", "--no-save", "--ignore-scripts", "--prefix"]).arg(folder).arg(only_file_in(&packed)));
+    run(npm(&["install", "--no-save", "--ignore-scripts", "--prefix"]).arg(folder).args(files_in(&packed)));
 }
 
-fn only_file_in(folder: &Path) -> PathBuf {
-    let entry = fs::read_dir(folder).expect("the folder exists").next().expect("the package was packed");
-    entry.expect("the folder can be read").path()
+fn files_in(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).expect("the folder exists");
+    entries.map(|entry| entry.expect("the folder can be read").path()).collect()
 }
 
 /// Adds the files of a folder, without those that a build writes there.
