@@ -18,7 +18,7 @@ use crate::support::ClientProgram;
 /// Answers each connection with the next of its answers, the last one for ever, and then closes it cleanly.
 struct FaultyServer {
     base: String,
-    /// The cursors of the requests so far.
+    /// The cursors of the requests so far; `none` for a request without one.
     cursors: Arc<Mutex<Vec<String>>>,
 }
 
@@ -49,7 +49,7 @@ async fn answer_with_next(mut connection: TcpStream, answers: Arc<Vec<String>>, 
     let cursor = head.lines().find_map(|line| line.strip_prefix("last-event-id: "));
     let number = {
         let mut cursors = cursors.lock().unwrap();
-        cursors.push(cursor.expect("each request has a cursor").to_owned());
+        cursors.push(cursor.unwrap_or("none").to_owned());
         cursors.len() - 1
     };
     let answer = answers.get(number).or(answers.last()).unwrap();
@@ -151,4 +151,40 @@ async fn a_server_without_the_next_event_is_reported() {
     let broken = HoldfastClient::new(&server.base).events("r").try_for_each(async |_| Ok(())).await.unwrap_err();
     assert!(matches!(broken, Error::BrokenLog { .. }));
     assert_eq!(server.cursors.lock().unwrap().len(), 5);
+}
+
+#[tokio::test]
+async fn a_page_instead_of_a_stream_is_a_refusal() {
+    let page = "HTTP/1.1 200 OK\r\ncontent-type: text/html\r\nconnection: close\r\n\r\n<p>Sign in</p>".to_owned();
+    for (name, client) in PROGRAMS {
+        let server = FaultyServer::start(vec![page.clone()]).await;
+        let parameters = json!({"client": client, "run_id": "r"});
+        let (_, end) = ClientProgram::start(name, &server.base, parameters).await.rest().await;
+        assert_eq!(end, json!({"refused": "not_a_stream"}), "{name} {client}");
+        assert_eq!(server.cursors.lock().unwrap().len(), 1);
+    }
+    let server = FaultyServer::start(vec![page]).await;
+    let refused = HoldfastClient::new(&server.base).events("r").try_for_each(async |_| Ok(())).await.unwrap_err();
+    assert!(matches!(refused, Error::NoStream));
+}
+
+#[tokio::test]
+async fn an_answer_that_breaks_in_its_body_is_requested_again() {
+    let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close\r\n";
+    let broken = format!("{head}content-length: 1000\r\n\r\n{{\"run\":");
+    let accepted = format!("{head}\r\n{{\"run\":{{\"id\":\"r\"}}}}");
+    let end = stream(&[
+        frame(&event("0-1", "run.queued", Some("0-0"))),
+        frame(&event("1-1", "attempt.started", Some("0-1"))),
+        frame(&event("1-2", "run.completed", None)),
+    ]);
+    for (name, client) in PROGRAMS {
+        let server = FaultyServer::start(vec![broken.clone(), accepted.clone(), end.clone()]).await;
+        let parameters = json!({"client": client, "input": "hi", "key": "once"});
+        let (received, _) = ClientProgram::start(name, &server.base, parameters).await.rest().await;
+        assert_eq!(received.len(), 3, "{name} {client}");
+        assert_eq!(*server.cursors.lock().unwrap(), ["none", "none", "0-0"], "{name} {client}");
+    }
+    let server = FaultyServer::start(vec![broken, format!("{head}\r\na file")]).await;
+    assert_eq!(HoldfastClient::new(&server.base).download("f").await.unwrap(), "a file");
 }

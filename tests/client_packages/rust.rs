@@ -156,7 +156,7 @@ async fn the_rust_client_continues_an_upload_and_reads_what_is_stored() {
         messages.iter().map(|message| &message.role).collect::<Vec<_>>(),
         [&wire::Role::User, &wire::Role::Assistant]
     );
-    assert_eq!(client.snapshot(&run.id).await.unwrap().status, wire::RunStatus::Completed);
+    assert_eq!(client.snapshot(&run.id).await.unwrap().0.status, wire::RunStatus::Completed);
     let unknown = client.events("01a20274-a660-77df-a2a7-89516bdf4c45").next().await.unwrap().unwrap_err();
     assert!(matches!(unknown, Error::Refused(problem) if problem.code == "run_not_found"));
     assert_eq!(ContentInput::from("x"), ContentInput::Text("x".to_owned()));

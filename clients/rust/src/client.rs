@@ -2,12 +2,13 @@
 
 use std::{collections::VecDeque, fmt, sync::Arc, time::Duration};
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use futures::{Stream, stream::BoxStream};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
-use reqwest::{Method, RequestBuilder, Response};
+use reqwest::{Method, RequestBuilder};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
+use tokio::time::timeout;
 use uuid::Uuid;
 
 use crate::{
@@ -15,14 +16,15 @@ use crate::{
     event::{Event, EventId},
     follower::Follower,
     pauses::Pauses,
-    upload::{MOST_FAILURES, Upload},
+    upload::Upload,
     wire::{
         AcceptedMessage, AcceptedRun, Approvals, ContentInput, Conversation, DecisionBody, Message, NewConversation,
         NewMessageBody, NewRunBody, Run, Snapshot, StoredFile, SubmitMode, Verdict,
     },
 };
 
-const CALL_TIMEOUT: Duration = Duration::from_secs(60);
+/// The server answers within 30 s, `wait` too.
+const CALL_SILENCE: Duration = Duration::from_secs(60);
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Methods repeat a request while the server is away, for the client's patience, if a repetition has no second effect.
@@ -57,6 +59,7 @@ struct Page<T> {
 #[derive(Deserialize)]
 struct SnapshotPage {
     snapshot: Snapshot,
+    last_event_id: EventId,
 }
 
 impl Client {
@@ -121,12 +124,12 @@ impl Client {
         Box::pin(futures::stream::try_unfold(follower, next))
     }
 
-    /// Returns the message so far. `events_after` continues it after the snapshot's id.
-    pub async fn snapshot(&self, run_id: &str) -> Result<Snapshot, Error> {
+    /// Returns the message so far, and the cursor after which `events_after` continues it.
+    pub async fn snapshot(&self, run_id: &str) -> Result<(Snapshot, EventId), Error> {
         let path = format!("/v1/runs/{}/events?snapshot=true", escaped(run_id));
         let page: SnapshotPage =
             self.json(|| self.request(Method::GET, &path).header("accept", "application/json")).await?;
-        Ok(page.snapshot)
+        Ok((page.snapshot, page.last_event_id))
     }
 
     pub async fn run(&self, run_id: &str) -> Result<Run, Error> {
@@ -175,7 +178,7 @@ impl Client {
     /// The route has no idempotency key, so the client sends the request once.
     pub async fn create_conversation(&self, body: &NewConversation) -> Result<Conversation, Error> {
         let request = || self.request(Method::POST, "/v1/conversations").json(body);
-        Ok(self.send(request, Repetition::Harmful).await?.json().await?)
+        Ok(serde_json::from_slice(&self.send(request, Repetition::Harmful).await?)?)
     }
 
     pub async fn conversation(&self, conversation_id: &str) -> Result<Conversation, Error> {
@@ -196,7 +199,8 @@ impl Client {
         self.delete(&format!("/v1/conversations/{}", escaped(conversation_id))).await
     }
 
-    /// Uploads a file in pieces. After a lost connection, the upload continues where the server has it.
+    /// Uploads a file in pieces. After a lost connection, the upload continues where the server has it. It fails after the
+    /// client's patience without a new byte.
     pub async fn upload(&self, contents: impl Into<Bytes>, name: &str) -> Result<StoredFile, Error> {
         let mut upload = Upload::new(contents.into(), name);
         let mut pauses = Pauses::new(self.patience);
@@ -205,12 +209,12 @@ impl Client {
             match stored {
                 Ok(file) if file.sha256.is_some() => return Ok(file),
                 Ok(file) => {
-                    upload.stored(file.id, usize::try_from(file.received).unwrap_or(usize::MAX));
-                    pauses.succeed();
+                    if upload.stored(file.id, usize::try_from(file.received).unwrap_or(usize::MAX)) {
+                        pauses.succeed();
+                    }
                 }
                 Err(error) => {
-                    upload.failures += 1;
-                    let retry_after = continues(error, upload.failures)?;
+                    let retry_after = self.continues(error)?;
                     pauses.next(retry_after, None).await?;
                     self.find_offset(&mut upload).await;
                 }
@@ -225,7 +229,7 @@ impl Client {
 
     pub async fn download(&self, file_id: &str) -> Result<Bytes, Error> {
         let path = format!("/v1/files/{}", escaped(file_id));
-        Ok(self.send(|| self.request(Method::GET, &path), Repetition::Harmless).await?.bytes().await?)
+        self.send(|| self.request(Method::GET, &path), Repetition::Harmless).await
     }
 
     pub async fn delete_file(&self, file_id: &str) -> Result<(), Error> {
@@ -245,13 +249,13 @@ impl Client {
     }
 
     async fn piece(&self, upload: &Upload) -> Result<StoredFile, Error> {
-        Ok(self.send(|| upload.piece(self), Repetition::Harmful).await?.json().await?)
+        Ok(serde_json::from_slice(&self.send(|| upload.piece(self), Repetition::Harmful).await?)?)
     }
 
     /// Asks the server how much of the file it has. Without an answer, the next request finds out.
     async fn find_offset(&self, upload: &mut Upload) {
         let Some(id) = &upload.file_id else { return };
-        let request = self.request(Method::HEAD, &format!("/v1/files/{id}")).timeout(CALL_TIMEOUT);
+        let request = self.request(Method::HEAD, &format!("/v1/files/{id}")).timeout(CALL_SILENCE);
         let Ok(response) = request.send().await else { return };
         if response.status() == reqwest::StatusCode::NOT_FOUND {
             return upload.restart();
@@ -273,8 +277,7 @@ impl Client {
     }
 
     async fn json<T: DeserializeOwned>(&self, request: impl Fn() -> RequestBuilder) -> Result<T, Error> {
-        let bytes = self.send(request, Repetition::Harmless).await?.bytes().await?;
-        Ok(serde_json::from_slice(&bytes)?)
+        Ok(serde_json::from_slice(&self.send(request, Repetition::Harmless).await?)?)
     }
 
     /// Returns the items of all pages.
@@ -295,40 +298,55 @@ impl Client {
         })
     }
 
-    /// Sends a request until the server answers it.
-    async fn send(&self, request: impl Fn() -> RequestBuilder, repetition: Repetition) -> Result<Response, Error> {
+    /// Sends a request until the server has answered it completely. Returns the body.
+    async fn send(&self, request: impl Fn() -> RequestBuilder, repetition: Repetition) -> Result<Bytes, Error> {
         let mut pauses = Pauses::new(self.patience);
         loop {
-            let retry_after = match request().timeout(CALL_TIMEOUT).send().await {
-                Ok(response) if response.status().is_success() => return Ok(response),
-                Ok(response) => {
-                    let problem = Problem::of(response).await;
-                    // A fault of the server stays one.
-                    if repetition == Repetition::Harmful || !problem.may_pass() || problem.status == 500 {
-                        return Err(Error::Refused(Box::new(problem)));
-                    }
-                    problem.retry_after
+            let error = match exchange(request()).await {
+                Ok(body) => return Ok(body),
+                Err(error) => error,
+            };
+            let retry_after = match &error {
+                // A fault of the server stays one.
+                Error::Refused(problem) if repetition == Repetition::Harmless && problem.status != 500 => {
+                    problem.may_pass_within(self.patience).then_some(problem.retry_after)
                 }
                 // A request that found no server had no effect.
-                Err(error) if repetition == Repetition::Harmful && !error.is_connect() => return Err(error.into()),
-                Err(_) => None,
+                Error::Request(error) if repetition == Repetition::Harmless || error.is_connect() => Some(None),
+                Error::Silent if repetition == Repetition::Harmless => Some(None),
+                _ => None,
             };
+            let Some(retry_after) = retry_after else { return Err(error) };
             pauses.next(retry_after, None).await?;
+        }
+    }
+
+    /// Returns how long an upload waits before it continues, or its error.
+    fn continues(&self, error: Error) -> Result<Option<Duration>, Error> {
+        match &error {
+            Error::Refused(problem) => {
+                let is_offset = matches!(problem.code.as_str(), "upload_offset" | "upload_broken");
+                let may_continue = is_offset || problem.may_pass_within(self.patience);
+                if may_continue { Ok(problem.retry_after) } else { Err(error) }
+            }
+            Error::Request(_) | Error::Silent => Ok(None),
+            _ => Err(error),
         }
     }
 }
 
-/// Returns how long an upload waits before it continues, or its error.
-fn continues(error: Error, failures: u32) -> Result<Option<Duration>, Error> {
-    match &error {
-        _ if failures >= MOST_FAILURES => Err(error),
-        Error::Refused(problem) => {
-            let is_offset = matches!(problem.code.as_str(), "upload_offset" | "upload_broken");
-            if is_offset || problem.may_pass() { Ok(problem.retry_after) } else { Err(error) }
-        }
-        Error::Request(_) => Ok(None),
-        _ => Err(error),
+/// Sends a request and reads the whole answer, which may take long, but is never silent for long.
+async fn exchange(request: RequestBuilder) -> Result<Bytes, Error> {
+    let mut response = timeout(CALL_SILENCE, request.send()).await.map_err(|_| Error::Silent)??;
+    if !response.status().is_success() {
+        let problem = timeout(CALL_SILENCE, Problem::of(response)).await.map_err(|_| Error::Silent)?;
+        return Err(Error::Refused(Box::new(problem)));
     }
+    let mut body = BytesMut::new();
+    while let Some(piece) = timeout(CALL_SILENCE, response.chunk()).await.map_err(|_| Error::Silent)?? {
+        body.extend_from_slice(&piece);
+    }
+    Ok(body.freeze())
 }
 
 /// Escapes a part of a path or a value of a query.

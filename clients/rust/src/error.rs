@@ -21,6 +21,12 @@ pub enum Error {
     /// A request failed, and a repetition could have a second effect.
     #[error("failed to send a request")]
     Request(#[from] reqwest::Error),
+    /// A request was silent for too long, and a repetition could have a second effect.
+    #[error("the server was silent")]
+    Silent,
+    /// Some page came instead of a stream of events.
+    #[error("the answer is no stream of events")]
+    NoStream,
     /// The server's answer is not as documented.
     #[error("failed to read the answer")]
     Answer(#[from] serde_json::Error),
@@ -48,6 +54,11 @@ impl Problem {
     /// Whether a later request might succeed.
     pub fn may_pass(&self) -> bool {
         matches!(self.status, 408 | 429) || self.status >= 500
+    }
+
+    /// Whether a request after at most this time might succeed.
+    pub fn may_pass_within(&self, patience: Duration) -> bool {
+        self.may_pass() && self.retry_after.unwrap_or_default() <= patience
     }
 
     /// Reads the problem of a response, also of one that a proxy wrote.

@@ -77,7 +77,12 @@ impl Follower {
         };
         loop {
             match connection.frame().await? {
-                Frame::Retry(ms) => self.pauses.retry = Some(Duration::from_millis(ms)),
+                Frame::Retry(ms) => {
+                    self.pauses.retry = Some(Duration::from_millis(ms));
+                    if self.gaps == 0 {
+                        self.pauses.succeed();
+                    }
+                }
                 Frame::Data(data) => {
                     let event = Event::read(&data).map_err(|error| Break::Failed(error.into()))?;
                     return self.take(event).map(Some);
@@ -100,14 +105,14 @@ impl Follower {
         if response.status() != StatusCode::OK {
             let problem = Problem::of(response).await;
             let retry_after = problem.retry_after;
-            return Err(if problem.may_pass() {
+            return Err(if problem.may_pass_within(self.client.patience()) {
                 Break::Cut { retry_after }
             } else {
                 Break::Failed(Error::Refused(Box::new(problem)))
             });
         }
-        if self.gaps == 0 {
-            self.pauses.succeed();
+        if !is_event_stream(&response) {
+            return Err(Break::Failed(Error::NoStream));
         }
         Ok(Some(Connection { response, parser: FrameParser::default(), frames: VecDeque::new() }))
     }
@@ -125,6 +130,11 @@ impl Follower {
         self.is_over = event.is_terminal();
         Ok(event)
     }
+}
+
+fn is_event_stream(response: &Response) -> bool {
+    let media_type = response.headers().get("content-type").and_then(|value| value.to_str().ok());
+    media_type.is_some_and(|media_type| media_type.starts_with("text/event-stream"))
 }
 
 impl Connection {

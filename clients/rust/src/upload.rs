@@ -9,9 +9,6 @@ use crate::client::Client;
 
 /// The server's own part of a file: pieces of this size lose nothing.
 const PIECE_BYTES: usize = 1024 * 1024;
-/// The client gives up after this many failures without a new byte.
-pub const MOST_FAILURES: u32 = 5;
-
 pub struct Upload {
     contents: Bytes,
     name: String,
@@ -19,13 +16,12 @@ pub struct Upload {
     pub file_id: Option<String>,
     pub received: usize,
     most: usize,
-    pub failures: u32,
 }
 
 impl Upload {
     pub fn new(contents: Bytes, name: &str) -> Self {
         let name = utf8_percent_encode(name, NON_ALPHANUMERIC).to_string();
-        Self { contents, name, key: Uuid::now_v7(), file_id: None, received: 0, most: 0, failures: 0 }
+        Self { contents, name, key: Uuid::now_v7(), file_id: None, received: 0, most: 0 }
     }
 
     /// The server no longer has the upload, and another one begins.
@@ -35,13 +31,13 @@ impl Upload {
         self.received = 0;
     }
 
-    pub fn stored(&mut self, file_id: String, received: usize) {
+    /// The server has stored the bytes up to `received`. Returns whether one of them is new.
+    pub fn stored(&mut self, file_id: String, received: usize) -> bool {
         self.file_id = Some(file_id);
         self.received = received.min(self.contents.len());
-        if received > self.most {
-            self.most = received;
-            self.failures = 0;
-        }
+        let is_new = received > self.most;
+        self.most = self.most.max(received);
+        is_new
     }
 
     /// Returns the request with the next piece.

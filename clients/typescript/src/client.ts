@@ -2,7 +2,8 @@
 import { type Server, path, urlOf } from "./address.js";
 import { newId } from "./id.js";
 import { Pauses } from "./pauses.js";
-import { type Problem, problemFrom, problemOf, reached } from "./problem.js";
+import { Problem, reached } from "./problem.js";
+import { type Exchange, bytesOf, exchange, follow, jsonOf } from "./processor.js";
 import { followRun } from "./stream.js";
 import { type Uploading, uploadFile } from "./upload.js";
 import type * as wire from "./wire.js";
@@ -13,9 +14,10 @@ export interface ClientOptions extends Server {
 }
 
 /** `key` is the idempotency key: with a key of its own, a program that starts again makes no second run. */
-export type NewRun = wire.NewRunBody & { key?: string };
-export type NewMessage = wire.NewMessageBody & { key?: string };
+export type NewRun = wire.NewRunBody & { key?: string; signal?: AbortSignal };
+export type NewMessage = wire.NewMessageBody & { key?: string; signal?: AbortSignal };
 
+/** The server answers within 30 s, `wait` too. */
 const CALL_TIMEOUT_MS = 60_000;
 
 interface Call {
@@ -34,23 +36,20 @@ interface Call {
  */
 export class HoldfastClient {
   readonly #patience: number;
-  readonly #fetch: typeof fetch;
 
   constructor(readonly options: ClientOptions = {}) {
     this.#patience = options.patience ?? 120_000;
-    // A browser's `fetch` must not be a method of another object.
-    this.#fetch = options.fetch ?? ((input, init) => fetch(input, init));
   }
 
   /** Posts a message; without `conversation_id`, in a new conversation. */
-  startRun({ key = newId(), ...body }: NewRun): Promise<wire.AcceptedRun> {
-    return this.#json("/v1/runs", { method: "POST", body, headers: { "idempotency-key": key } });
+  startRun({ key = newId(), signal, ...body }: NewRun): Promise<wire.AcceptedRun> {
+    return this.#json("/v1/runs", { method: "POST", body, headers: { "idempotency-key": key }, signal });
   }
 
   /** Posts a message to a conversation. `replace_from` names the message that it replaces. */
-  postMessage(conversationId: string, { key = newId(), ...body }: NewMessage): Promise<wire.AcceptedMessage> {
+  postMessage(conversationId: string, { key = newId(), signal, ...body }: NewMessage): Promise<wire.AcceptedMessage> {
     const headers = { "idempotency-key": key };
-    return this.#json(path`/v1/conversations/${conversationId}/messages`, { method: "POST", body, headers });
+    return this.#json(path`/v1/conversations/${conversationId}/messages`, { method: "POST", body, headers, signal });
   }
 
   /** Posts a message that joins the live run before its next model call. */
@@ -68,16 +67,14 @@ export class HoldfastClient {
     const url = urlOf(this.options, `${path`/v1/runs/${runId}/events`}?stream_mode=events`);
     const open = (cursor: string, connection: AbortSignal) => {
       const headers = { accept: "text/event-stream", "last-event-id": cursor, ...this.options.headers?.() };
-      return reached(this.#fetch(url, { headers, signal: connection }));
+      return reached((this.options.fetch ?? fetch)(url, { headers, signal: connection }));
     };
     return followRun({ open, after, patience: this.#patience, signal });
   }
 
-  /** Returns the message so far. `events` continues it after the snapshot's `id`. */
-  async snapshot(runId: string): Promise<wire.Snapshot> {
-    const headers = { accept: "application/json" };
-    const page = await this.#json<{ snapshot: wire.Snapshot }>(path`/v1/runs/${runId}/events`, { headers, query: { snapshot: "true" } });
-    return page.snapshot;
+  /** Returns the message so far. `events` continues it after `last_event_id`. */
+  snapshot(runId: string): Promise<{ snapshot: wire.Snapshot; last_event_id: wire.EventId }> {
+    return this.#json(path`/v1/runs/${runId}/events`, { headers: { accept: "application/json" }, query: { snapshot: "true" } });
   }
 
   run(runId: string): Promise<wire.Run> {
@@ -85,9 +82,9 @@ export class HoldfastClient {
   }
 
   /** Returns the run after its end, however long that takes. */
-  async wait(runId: string): Promise<wire.Run> {
+  async wait(runId: string, { signal }: { signal?: AbortSignal } = {}): Promise<wire.Run> {
     for (;;) {
-      const run = await this.#json<wire.Run>(path`/v1/runs/${runId}/wait`, { query: { timeout_ms: "30000" } });
+      const run = await this.#json<wire.Run>(path`/v1/runs/${runId}/wait`, { query: { timeout_ms: "30000" }, signal });
       if (["completed", "failed", "cancelled"].includes(run.status)) return run;
     }
   }
@@ -130,12 +127,12 @@ export class HoldfastClient {
   }
 
   async deleteConversation(conversationId: string): Promise<void> {
-    await this.#response(path`/v1/conversations/${conversationId}`, { method: "DELETE" });
+    await this.#json(path`/v1/conversations/${conversationId}`, { method: "DELETE" });
   }
 
   /** Uploads a file in pieces. After a lost connection, the upload continues where the server has it. */
   upload(file: Blob, name: string, uploading: Uploading = {}): Promise<wire.StoredFile> {
-    return uploadFile(this.options, file, name, uploading);
+    return uploadFile(this.options, file, name, { patience: this.#patience, ...uploading });
   }
 
   /** Yields the caller's files, newest first. */
@@ -143,17 +140,14 @@ export class HoldfastClient {
     return this.#items("/v1/files");
   }
 
-  async download(fileId: string): Promise<Blob> {
-    return (await this.#response(path`/v1/files/${fileId}`)).blob();
+  async download(fileId: string, { signal }: { signal?: AbortSignal } = {}): Promise<Blob> {
+    const url = urlOf(this.options, path`/v1/files/${fileId}`);
+    const download = () => exchange(url, { headers: this.options.headers?.() }, this.#exchange(signal), bytesOf);
+    return this.#repeated(download, { signal });
   }
 
   async deleteFile(fileId: string): Promise<void> {
-    await this.#response(path`/v1/files/${fileId}`, { method: "DELETE" });
-  }
-
-  async #json<T>(path: string, call: Call = {}): Promise<T> {
-    const response = await this.#response(path, call);
-    return (await response.json()) as T;
+    await this.#json(path`/v1/files/${fileId}`, { method: "DELETE" });
   }
 
   async *#items<T>(path: string, query: Record<string, string | undefined> = {}): AsyncGenerator<T, void, void> {
@@ -165,30 +159,35 @@ export class HoldfastClient {
     }
   }
 
-  /** Sends a request until the server answers it. */
-  async #response(path: string, call: Call = {}): Promise<Response> {
-    const { method = "GET", body, query = {}, isRepeatable = true, signal } = call;
+  /** Makes a call until the server has answered it completely. */
+  async #json<T = unknown>(path: string, call: Call = {}): Promise<T> {
+    const { method = "GET", body, query = {}, signal } = call;
     const fields = Object.entries(query).filter((pair): pair is [string, string] => pair[1] !== undefined);
     const url = urlOf(this.options, `${path}${fields.length > 0 ? `?${new URLSearchParams(fields)}` : ""}`);
-    const pauses = new Pauses(this.#patience);
-    for (;;) {
+    const ask = async () => {
       const headers: Record<string, string> = { ...call.headers, ...this.options.headers?.() };
       if (body !== undefined) headers["content-type"] = "application/json";
-      const timeout = AbortSignal.timeout(CALL_TIMEOUT_MS);
-      const init: RequestInit = { method, headers, signal: signal ? AbortSignal.any([signal, timeout]) : timeout };
-      if (body !== undefined) init.body = JSON.stringify(body);
-      let problem: Problem;
+      const answer = await follow(url, { method, headers, body: body === undefined ? undefined : JSON.stringify(body) }, this.#exchange(signal));
+      return (answer.kind === "nothing" ? undefined : jsonOf(answer)) as T;
+    };
+    return this.#repeated(ask, call);
+  }
+
+  #exchange(signal: AbortSignal | undefined): Exchange {
+    return { timeout: Math.min(CALL_TIMEOUT_MS, this.#patience), signal, fetch: this.options.fetch };
+  }
+
+  /** Repeats a request that may be repeated, while the server is away. */
+  async #repeated<T>(ask: () => Promise<T>, { isRepeatable = true, signal }: Pick<Call, "isRepeatable" | "signal">): Promise<T> {
+    const pauses = new Pauses(this.#patience, Math.min(CALL_TIMEOUT_MS, this.#patience));
+    for (;;) {
       try {
-        const response = await this.#fetch(url, init);
-        if (response.ok) return response;
-        problem = await problemOf(response);
+        return await ask();
       } catch (error) {
-        problem = problemFrom(error);
+        // A fault of the server stays one.
+        if (!isRepeatable || !(error instanceof Problem) || !error.mayPass || error.status === 500) throw error;
+        await pauses.next(error, signal);
       }
-      signal?.throwIfAborted();
-      // A fault of the server stays one.
-      if (!isRepeatable || !problem.mayPass || problem.status === 500) throw problem;
-      await pauses.next(problem, problem.retryAfter, signal);
     }
   }
 }

@@ -6,7 +6,7 @@ import { TIMEOUT_MS } from "./processor.js";
 import { SILENCE_MS } from "./watchdog.js";
 
 export interface Patience {
-  signal: AbortSignal;
+  signal?: AbortSignal;
   /** `patiently` calls it after each failed try, if another try follows after `wait` milliseconds. */
   onTrouble?(wait: number): void;
   /** The deadline in milliseconds. */
@@ -40,14 +40,14 @@ export class Waiting {
   }
 }
 
-export async function patiently<T>(ask: () => Promise<T>, { signal, onTrouble, patience = TIMEOUT_MS, isEndless, isFinal }: Patience): Promise<T> {
+export async function patiently<T>(ask: () => Promise<T>, { signal, onTrouble, patience = TIMEOUT_MS, isEndless, isFinal }: Patience = {}): Promise<T> {
   const waiting = new Waiting();
   let wait = 0;
   for (let failures = 1; ; failures += 1) {
     try {
       return await ask();
     } catch (error) {
-      if (signal.aborted || !(error instanceof Problem) || !error.mayPass || isFinal?.(error)) throw error;
+      if (signal?.aborted || !(error instanceof Problem) || !error.mayPass || isFinal?.(error)) throw error;
       const waited = waiting.after(SILENCE_MS + wait);
       wait = Math.max(delayAfter(failures, waited), (error.retryAfter ?? 0) * 1000);
       // The caller fails on a server that says "in an hour", and does not wait for it.

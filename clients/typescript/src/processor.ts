@@ -10,20 +10,23 @@ export type Progress = { kind: "event"; frame: Frame } | { kind: "text"; text: s
 /** The complete response. An event stream has only its events. */
 export type Followed = { kind: "events" } | { kind: "json"; value: unknown } | { kind: "text"; text: string } | { kind: "nothing" };
 
-export interface Following {
-  /** The processor fails after this many milliseconds of silence; heartbeats are no silence. */
+export interface Exchange {
+  /** The request fails after this many milliseconds of silence; heartbeats are no silence. */
   timeout?: number;
   signal?: AbortSignal;
+  /** The head of a successful response, or a byte after it, has arrived; possibly of a heartbeat. */
+  onLife?(): void;
+  fetch?: typeof fetch;
+}
+
+export interface Following extends Exchange {
   /** The head of a successful response has arrived. */
   onOpen?(response: Response): void;
-  /** A byte has arrived, possibly of a heartbeat. */
-  onLife?(): void;
   onProgress?(progress: Progress): void;
   /** The caller has received all progress of one network read. */
   onPieceEnd?(): void;
   onError?(problem: Problem): void;
   onComplete?(answer: Followed): void;
-  fetch?: typeof fetch;
 }
 
 export const TIMEOUT_MS = 240_000;
@@ -33,26 +36,50 @@ export const TIMEOUT_MS = 240_000;
  * receive.
  */
 export async function follow(url: string, init: RequestInit, following: Following = {}): Promise<Followed> {
-  const watchdog = new Watchdog(following.timeout ?? TIMEOUT_MS, following.signal, following.onLife);
   try {
-    const answer = await read(url, init, following, watchdog);
+    const answer = await exchange(url, init, following, (response, watchdog) => read(response, following, watchdog));
     following.onComplete?.(answer);
     return answer;
   } catch (error) {
-    if (following.signal?.aborted) throw following.signal.reason;
-    const problem = watchdog.problem ?? toldOf(error);
-    following.onError?.(problem);
-    throw problem;
+    if (error instanceof Problem && !following.signal?.aborted) following.onError?.(error);
+    throw error;
+  }
+}
+
+/** Makes one request, and resolves with what `read` makes of a successful response. Rejects as `follow` does. */
+export async function exchange<T>(url: string, init: RequestInit, options: Exchange, read: (response: Response, watchdog: Watchdog) => Promise<T>): Promise<T> {
+  const signal = options.signal ?? init.signal ?? undefined;
+  const watchdog = new Watchdog(options.timeout ?? TIMEOUT_MS, signal, options.onLife);
+  try {
+    const ask = options.fetch ?? fetch;
+    const response = await reached(ask(url, { ...init, signal: watchdog.signal }));
+    if (!response.ok) throw await problemOf(response);
+    watchdog.feed();
+    return await read(response, watchdog);
+  } catch (error) {
+    signal?.throwIfAborted();
+    throw watchdog.problem ?? error;
   } finally {
     watchdog.end();
   }
 }
 
-async function read(url: string, init: RequestInit, following: Following, watchdog: Watchdog): Promise<Followed> {
-  const ask = following.fetch ?? fetch;
-  const response = await reached(ask(url, { ...init, signal: watchdog.signal }));
-  watchdog.feed();
-  if (!response.ok) throw await problemOf(response);
+/** Returns the value of a response that must be JSON. */
+export function jsonOf(answer: Followed): unknown {
+  if (answer.kind === "json") return answer.value;
+  throw new Problem(200, NOT_JSON, "The answer is not JSON.");
+}
+
+/** Reads a response as bytes. */
+export async function bytesOf(response: Response, watchdog: Watchdog): Promise<Blob> {
+  const pieces: BlobPart[] = [];
+  if (response.body) for await (const bytes of piecesOf(response.body, watchdog)) pieces.push(bytes as BlobPart);
+  return new Blob(pieces, { type: response.headers.get("content-type") ?? "" });
+}
+
+const NOT_JSON = "not_json";
+
+async function read(response: Response, following: Following, watchdog: Watchdog): Promise<Followed> {
   following.onOpen?.(response);
   if (response.status === 204 || !response.body) return { kind: "nothing" };
   const type = response.headers.get("content-type") ?? "";
@@ -77,15 +104,10 @@ async function read(url: string, init: RequestInit, following: Following, watchd
   return isJson ? { kind: "json", value: parsed(whole) } : { kind: "text", text: whole };
 }
 
-function toldOf(error: unknown): Problem {
-  if (error instanceof Problem) return error;
-  throw error;
-}
-
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    throw new Problem(0, "not_json", "The answer is not JSON.");
+    throw new Problem(200, NOT_JSON, "The answer is not JSON.");
   }
 }

@@ -2,7 +2,7 @@
 import { ENDS, follows } from "./answer.js";
 import { Pauses } from "./pauses.js";
 import { BrokenLog, CUT_OFF, Problem, problemOf } from "./problem.js";
-import { FrameReader } from "./sse.js";
+import { FrameReader, streamOf } from "./sse.js";
 import { SILENCE_MS, Watchdog, piecesOf } from "./watchdog.js";
 import type { RunEvent } from "./wire.js";
 
@@ -19,19 +19,20 @@ export interface FollowedRun {
 
 /** Yields each event once and in order, up to the terminal event. */
 export async function* followRun({ open, after, patience, signal }: FollowedRun): AsyncGenerator<RunEvent, void, void> {
-  const pauses = new Pauses(patience);
+  const silence = Math.min(SILENCE_MS, patience);
+  const pauses = new Pauses(patience, silence);
   let cursor = after;
   let gaps = 0;
   for (;;) {
-    const watchdog = new Watchdog(SILENCE_MS, signal);
-    let cause: unknown = new Problem(0, CUT_OFF, "The stream ended before the run.");
+    const watchdog = new Watchdog(silence, signal);
+    let problem = new Problem(0, CUT_OFF, "The stream ended before the run.");
     try {
       const response = await open(cursor, watchdog.signal);
       if (!response.ok) throw await problemOf(response);
-      if (response.status === 204 || !response.body) return;
-      if (gaps === 0) pauses.succeed();
+      if (response.status === 204) return;
       const frames = new FrameReader();
-      for await (const bytes of piecesOf(response.body, watchdog)) {
+      for await (const bytes of piecesOf(streamOf(response), watchdog)) {
+        if (gaps === 0) pauses.succeed();
         for (const { data } of frames.read(bytes)) {
           const event = JSON.parse(data) as RunEvent;
           if (!follows(cursor, event.id, "base" in event ? event.base : undefined)) {
@@ -48,11 +49,11 @@ export async function* followRun({ open, after, patience, signal }: FollowedRun)
       }
     } catch (error) {
       signal?.throwIfAborted();
-      if (error instanceof BrokenLog || (error instanceof Problem && !error.mayPass)) throw error;
-      cause = watchdog.problem ?? error;
+      if (!(error instanceof Problem) || !error.mayPass) throw error;
+      problem = watchdog.problem ?? error;
     } finally {
       watchdog.end();
     }
-    await pauses.next(cause, cause instanceof Problem ? cause.retryAfter : undefined, signal, cursor);
+    await pauses.next(problem, signal, cursor);
   }
 }

@@ -32,7 +32,7 @@ afterEach(() => server.stop());
 function upload(size: number, begun: Begun = { key: "k", received: 0 }, inTurn?: Uploading["inTurn"]) {
   const seen: number[] = [];
   const abort = new AbortController();
-  const stored = uploadFile({ baseUrl: server.url }, new Blob(["x".repeat(size)]), "tide.txt", { signal: abort.signal, begun, onProgress: (bytes) => seen.push(bytes), delay: () => 1, inTurn });
+  const stored = uploadFile({ baseUrl: server.url }, new Blob(["x".repeat(size)]), "tide.txt", { signal: abort.signal, begun, onProgress: (bytes) => seen.push(bytes), delay: () => 1, patience: 0, inTurn });
   return { stored, seen, abort, begun };
 }
 const ranges = () => server.requests.filter(({ method }) => method !== "HEAD").map(({ method, headers }) => `${method} ${headers["content-range"]}`);
@@ -47,7 +47,7 @@ it("a large file goes in pieces", async () => {
   const { stored, seen } = upload(SIZE);
   await stored;
   expect(ranges()).toEqual([`POST bytes 0-1048575/${SIZE}`, `PATCH bytes 1048576-2097151/${SIZE}`, `PATCH bytes 2097152-2097161/${SIZE}`]);
-  expect(seen).toEqual([PIECE_BYTES, 2 * PIECE_BYTES]);
+  expect(seen).toEqual([PIECE_BYTES, 2 * PIECE_BYTES, SIZE]);
 });
 
 it("a caller may decide when a file's first request is made", async () => {
@@ -101,6 +101,22 @@ it("an upload gives up after five failures, and another try continues it", async
   trouble = undefined;
   await upload(SIZE, begun).stored;
   expect(ranges().slice(6)).toEqual([`PATCH bytes 1048576-2097151/${SIZE}`, `PATCH bytes 2097152-2097161/${SIZE}`]);
+});
+
+it("an upload outlasts an outage within its patience", async () => {
+  let refusals = 0;
+  trouble = ({ method }, response) => (method === "PATCH" && (refusals += 1) <= 20 ? (refuse(response, 503, "files_unavailable"), true) : false);
+  const options = { patience: 60_000, delay: () => 1 };
+  expect(await uploadFile({ baseUrl: server.url }, new Blob(["x".repeat(SIZE)]), "tide.txt", options)).toMatchObject({ sha256: "abc" });
+  expect(refusals).toBe(22);
+});
+
+it("an error of the caller's callback ends the upload", async () => {
+  const onProgress = () => {
+    throw new Error("bug");
+  };
+  await expect(uploadFile({ baseUrl: server.url }, new Blob(["x".repeat(SIZE)]), "tide.txt", { onProgress })).rejects.toThrow("bug");
+  expect(server.requests).toHaveLength(1);
 });
 
 it("an upload that the server has forgotten begins again with another key, and not without end", async () => {

@@ -2,18 +2,22 @@
 import { type Server, path, urlOf } from "./address.js";
 import { delayAfter, pause } from "./backoff.js";
 import { newId } from "./id.js";
-import { Problem, UNREACHABLE, problemFrom } from "./problem.js";
-import { follow } from "./processor.js";
+import { Waiting } from "./patience.js";
+import { Problem, reached } from "./problem.js";
+import { follow, jsonOf } from "./processor.js";
+import { Watchdog } from "./watchdog.js";
 import type { StoredFile } from "./wire.js";
 
 /** A larger file goes in pieces of this many bytes, the server's own parts. */
 export const PIECE_BYTES = 1_048_576;
 
-/** The client gives up after this many failures without a new byte; its caller can try again. */
-const MOST_FAILURES = 5;
+/** The client makes at least this many tries without a new byte. */
+const FEWEST_TRIES = 5;
 
 /** The time-out also suits a slow phone. */
 const PIECE_TIMEOUT_MS = 120_000;
+
+const OFFSET_TIMEOUT_MS = 30_000;
 
 /** An upload that has begun; another try continues it. */
 export interface Begun {
@@ -29,7 +33,10 @@ export interface Uploading {
   signal?: AbortSignal;
   /** The upload notes its progress here. */
   begun?: Begun;
+  /** The server has this many bytes. */
   onProgress?(received: number): void;
+  /** The upload fails after five tries, and this many ms, without a new byte; by default 120,000. */
+  patience?: number;
   /** Returns the ms before the next try. */
   delay?(failures: number): number;
   /** Makes the first request of the file; by default at once. */
@@ -38,27 +45,34 @@ export interface Uploading {
 
 /** Resolves with the stored file. Rejects with a `Problem`, or with the signal's reason. */
 export async function uploadFile(server: Server, file: Blob, name: string, uploading: Uploading = {}): Promise<StoredFile> {
-  const { signal, begun = notBegun(), onProgress, delay = delayAfter, inTurn = (request) => request() } = uploading;
+  const { signal, begun = notBegun(), onProgress, delay = delayAfter, patience = 120_000, inTurn = (request) => request() } = uploading;
   const begin = () => inTurn(() => send(server, file, begun, { "content-disposition": dispositionOf(name), "idempotency-key": begun.key }, signal));
+  const waiting = new Waiting();
   // An upload that begins again has brought no new byte until it has passed the place of the last one.
-  for (let [failures, most] = [0, begun.received]; ; ) {
+  for (let [failures, most, wait] = [0, begun.received, 0]; ; ) {
+    let stored: StoredFile;
     try {
-      const stored = await (begun.id === undefined ? begin() : send(server, file, begun, {}, signal));
-      begun.id = stored.id;
-      if (typeof stored.sha256 === "string") return stored;
-      if (stored.received > most) failures = 0;
-      most = Math.max(most, stored.received);
-      begun.received = stored.received;
-      onProgress?.(stored.received);
+      stored = await (begun.id === undefined ? begin() : send(server, file, begun, {}, signal));
     } catch (error) {
-      signal?.throwIfAborted();
-      const problem = problemFrom(error);
+      if (signal?.aborted || !(error instanceof Problem)) throw error;
       failures += 1;
-      const isOffset = problem.code === "upload_offset";
-      if (failures >= MOST_FAILURES || !(problem.mayPass || isOffset || problem.code === "upload_broken")) throw problem;
-      if (!isOffset) await pause(Math.max(delay(failures), (problem.retryAfter ?? 0) * 1000), signal);
+      const isOffset = error.code === "upload_offset";
+      const waited = waiting.after(PIECE_TIMEOUT_MS + wait);
+      if (!(error.mayPass || isOffset || error.code === "upload_broken") || (failures >= FEWEST_TRIES && waited >= patience)) throw error;
+      wait = isOffset ? 0 : Math.max(delay(failures), (error.retryAfter ?? 0) * 1000);
+      await pause(wait, signal);
       await findOffset(server, begun, signal);
+      continue;
     }
+    begun.id = stored.id;
+    begun.received = stored.received;
+    if (stored.received > most) {
+      most = stored.received;
+      failures = 0;
+      waiting.restart();
+    }
+    onProgress?.(stored.received);
+    if (typeof stored.sha256 === "string") return stored;
   }
 }
 
@@ -70,22 +84,25 @@ async function send(server: Server, file: Blob, { id, received }: Begun, given: 
   const [method, url] = id === undefined ? ["POST", "/v1/files"] : ["PATCH", path`/v1/files/${id}`];
   const piece = { method, headers, body: file.slice(received, end) };
   const answer = await follow(urlOf(server, url), piece, { timeout: PIECE_TIMEOUT_MS, signal, fetch: server.fetch });
-  if (answer.kind !== "json") throw new Problem(0, UNREACHABLE, "The answer is no file.");
-  return answer.value as StoredFile;
+  return jsonOf(answer) as StoredFile;
 }
 
 /** Asks the server how much of the file it has. Without an answer, the next request finds out. */
 async function findOffset(server: Server, begun: Begun, signal?: AbortSignal): Promise<void> {
   if (begun.id === undefined) return;
+  const url = urlOf(server, path`/v1/files/${begun.id}`);
+  const watchdog = new Watchdog(OFFSET_TIMEOUT_MS, signal);
   try {
-    const url = urlOf(server, path`/v1/files/${begun.id}`);
-    const response = await (server.fetch ?? fetch)(url, { method: "HEAD", headers: server.headers?.(), signal });
+    const response = await reached((server.fetch ?? fetch)(url, { method: "HEAD", headers: server.headers?.(), signal: watchdog.signal }));
     const offset = response.headers.get("upload-offset");
     if (offset !== null) begun.received = Number(offset);
     // The server no longer has the upload: another one begins.
     if (response.status === 404) Object.assign(begun, notBegun(), { id: undefined });
-  } catch {
+  } catch (error) {
     signal?.throwIfAborted();
+    if (!(error instanceof Problem)) throw error;
+  } finally {
+    watchdog.end();
   }
 }
 

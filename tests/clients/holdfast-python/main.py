@@ -103,7 +103,7 @@ def calls():
         keep_file(client)
         got({"conversations": len(list(client.conversations()))})
         got({"roles": [message["role"] for message in client.messages(run["conversation_id"])]})
-        got({"snapshot": client.snapshot(run["id"])["status"]})
+        got({"snapshot": client.snapshot(run["id"])[0]["status"]})
         try:
             list(client.events("01a20274-a660-77df-a2a7-89516bdf4c45"))
         except Problem as problem:
@@ -124,6 +124,8 @@ def run_program():
         return {"lost_after": lost.cursor}
     except BrokenLog as broken:
         return {"broken": str(broken)}
+    except Problem as problem:
+        return {"refused": problem.code}
 
 
 print(json.dumps({"end": run_program()}))

@@ -94,7 +94,7 @@ async function calls() {
   input.close();
   got({ conversations: (await all(client.conversations())).length });
   got({ roles: (await all(client.messages(run.conversation_id))).map(({ role }) => role) });
-  got({ snapshot: (await client.snapshot(run.id)).status });
+  got({ snapshot: (await client.snapshot(run.id)).snapshot.status });
   try {
     await client.events("01a20274-a660-77df-a2a7-89516bdf4c45").next();
   } catch (error) {
@@ -113,6 +113,7 @@ async function runProgram() {
   } catch (error) {
     if (error instanceof ConnectionLost) return { lost_after: error.cursor };
     if (error instanceof BrokenLog) return { broken: error.message };
+    if (error instanceof Problem) return { refused: error.code };
     throw error;
   }
 }

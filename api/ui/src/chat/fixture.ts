@@ -24,6 +24,7 @@ beforeEach(async () => {
     return route === undefined ? refuse(response, 404, "not_found") : routes[route]!(request, response);
   });
   const ask = fetch;
+  vi.stubGlobal("location", { protocol: "http:", href: "http://page/" });
   vi.stubGlobal("fetch", (path: string, init?: RequestInit) => ask(server.url + path, init));
 });
 afterEach(async () => {

@@ -17,7 +17,7 @@ beforeEach(async () => {
   });
   const ask = fetch;
   vi.stubGlobal("document", { cookie: "holdfast_token=t" });
-  vi.stubGlobal("location", { protocol: "http:" });
+  vi.stubGlobal("location", { protocol: "http:", href: "http://page/" });
   vi.stubGlobal("fetch", (path: string, init?: RequestInit) => ask(server.url + path, init));
 });
 afterEach(async () => {

@@ -23,7 +23,10 @@ function inTurn<T>(request: () => Promise<T>): Promise<T> {
   return begun;
 }
 
-/** Resolves with the stored file. Rejects with a `Problem`, or with the signal's reason. */
+/**
+ * Resolves with the stored file. Rejects with a `Problem` after five tries without a new byte, because the reader can
+ * try again, or with the signal's reason.
+ */
 export function uploadFile(file: Blob, name: string, uploading: Uploading): Promise<StoredFile> {
-  return uploadTo({ headers: authorization }, file, name, { ...uploading, inTurn });
+  return uploadTo({ headers: authorization }, file, name, { ...uploading, inTurn, patience: 0 });
 }

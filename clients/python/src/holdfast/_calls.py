@@ -17,8 +17,6 @@ Token = str | Callable[[], str]
 
 # The server's own part of a file: pieces of this size lose nothing.
 PIECE_BYTES = 1024 * 1024
-# Tries of an upload without a new byte.
-MOST_UPLOAD_FAILURES = 5
 
 CALL_TIMEOUT = httpx.Timeout(60)
 STREAM_TIMEOUT = httpx.Timeout(SILENCE_SECONDS, connect=15)
@@ -74,7 +72,6 @@ class Upload:
         self._source = source
         self._name = name
         self.size = len(source) if isinstance(source, bytes) else source.seek(0, os.SEEK_END)
-        self.failures = 0
         self._most = 0
         self.restart()
 
@@ -97,11 +94,12 @@ class Upload:
         headers["idempotency-key"] = self.key
         return Call("POST", path_of("files"), headers=headers, content=content, is_repeatable=False)
 
-    def stored(self, file_id: str, received: int) -> None:
-        """The server has stored the bytes up to `received`."""
+    def stored(self, file_id: str, received: int) -> bool:
+        """The server has stored the bytes up to `received`. Returns whether one of them is new."""
         self.file_id, self.received = file_id, received
-        if received > self._most:
-            self._most, self.failures = received, 0
+        is_new = received > self._most
+        self._most = max(self._most, received)
+        return is_new
 
     def _read(self, start: int, end: int) -> bytes:
         if isinstance(self._source, bytes):

@@ -11,7 +11,7 @@ import httpx
 
 from . import _calls, wire
 from ._calls import Call, Token, Upload, path_of, without_none
-from ._errors import Problem, StreamCut, problem_of
+from ._errors import Problem, StreamCut, expect_stream, json_of, problem_of
 from ._follower import Pauses, RunFollower
 
 
@@ -121,6 +121,7 @@ class Client:
                         return
                     if response.status_code != 200:
                         raise problem_of(response.status_code, response.headers, response.read())
+                    expect_stream(response.status_code, response.headers)
                     follower.opened()
                     for received in response.iter_raw():
                         for event in follower.feed(received):
@@ -128,18 +129,19 @@ class Client:
                         if follower.is_over:
                             return
             except Problem as problem:
-                if not problem.may_pass:
+                if not problem.may_pass_within(self._patience):
                     raise
                 retry_after = problem.retry_after
             except (httpx.TransportError, StreamCut):
                 pass
             time.sleep(follower.pause(retry_after))
 
-    def snapshot(self, run_id: str) -> wire.Snapshot:
-        """Returns the message so far. `events` continues it after the snapshot's `id`."""
+    def snapshot(self, run_id: str) -> tuple[wire.Snapshot, wire.EventId]:
+        """Returns the message so far, and the cursor after which `events` continues it."""
         call = Call("GET", path_of("runs", run_id, "events"), query={"snapshot": "true"})
         call.headers["accept"] = "application/json"
-        return cast(wire.Snapshot, (self._json(call))["snapshot"])
+        page = self._json(call)
+        return cast(wire.Snapshot, page["snapshot"]), page["last_event_id"]
 
     def run(self, run_id: str) -> wire.Run:
         return cast(wire.Run, self._json(Call("GET", path_of("runs", run_id))))
@@ -211,7 +213,10 @@ class Client:
     # Files.
 
     def upload(self, source: bytes | BinaryIO, name: str) -> wire.StoredFile:
-        """Uploads a file in pieces. After a lost connection, the upload continues where the server has it."""
+        """Uploads a file in pieces. After a lost connection, the upload continues where the server has it.
+
+        It fails after `patience` seconds without a new byte.
+        """
         upload = Upload(source, name)
         pauses = Pauses(self._patience)
         while True:
@@ -219,13 +224,12 @@ class Client:
                 stored = self._json(upload.piece())
                 if stored.get("sha256") is not None:
                     return cast(wire.StoredFile, stored)
-                upload.stored(stored["id"], stored["received"])
-                pauses.succeed()
+                if upload.stored(stored["id"], stored["received"]):
+                    pauses.succeed()
             except (Problem, httpx.TransportError) as error:
-                upload.failures += 1
-                is_passing = not isinstance(error, Problem) or error.may_pass
+                is_passing = not isinstance(error, Problem) or error.may_pass_within(self._patience)
                 is_offset = isinstance(error, Problem) and error.code in ("upload_offset", "upload_broken")
-                if upload.failures >= _calls.MOST_UPLOAD_FAILURES or not (is_passing or is_offset):
+                if not (is_passing or is_offset):
                     raise
                 time.sleep(pauses.next(error.retry_after if isinstance(error, Problem) else None))
                 self._find_offset(upload)
@@ -263,7 +267,7 @@ class Client:
 
     def _json(self, call: Call) -> Any:
         response = self._response(call)
-        return response.json() if response.content else None
+        return json_of(response.status_code, response.content)
 
     def _items(self, call: Call) -> Iterator[Any]:
         while True:
@@ -295,6 +299,6 @@ class Client:
             if "upload-offset" in response.headers:
                 problem.body["upload-offset"] = response.headers["upload-offset"]
             # A refusal for the moment, or an answer of a proxy whose server is away. A fault of the server stays one.
-            if not (call.is_repeatable and problem.may_pass) or problem.status == 500:
+            if not (call.is_repeatable and problem.may_pass_within(self._patience)) or problem.status == 500:
                 raise problem
             time.sleep(pauses.next(problem.retry_after))

@@ -29,6 +29,10 @@ class Problem(HoldfastError):
         """Whether a later request might succeed."""
         return self.status in (408, 429) or self.status >= 500
 
+    def may_pass_within(self, patience: float) -> bool:
+        """Whether a request after at most so many seconds might succeed."""
+        return self.may_pass and (self.retry_after or 0) <= patience
+
 
 class ConnectionLost(HoldfastError):
     """No connection was possible for as long as the client waits. `cursor` is the last event that a stream gave."""
@@ -58,6 +62,19 @@ def problem_of(status: int, headers: Mapping[str, str], content: bytes) -> Probl
     return Problem(
         status, str(body.get("code", f"http_{status}")), str(body.get("detail", text)), body, seconds_of(headers)
     )
+
+
+def expect_stream(status: int, headers: Mapping[str, str]) -> None:
+    if not headers.get("content-type", "").startswith("text/event-stream"):
+        raise Problem(status, "not_a_stream", "the answer is no stream of events", {}, None)
+
+
+def json_of(status: int, content: bytes) -> Any:
+    """Returns the JSON of a successful response; some page instead of it is a `Problem`."""
+    try:
+        return json.loads(content) if content else None
+    except ValueError:
+        raise Problem(status, "not_json", "the answer is not JSON", {}, None) from None
 
 
 def seconds_of(headers: Mapping[str, str]) -> float | None:

@@ -78,13 +78,13 @@ class RunFollower:
         return {"accept": "text/event-stream", "last-event-id": self.cursor}
 
     def opened(self) -> None:
-        """A connection has begun with its first byte."""
+        """A connection has begun."""
         self._parser = FrameParser()
-        if self._gaps == 0:
-            self._pauses.succeed()
 
     def feed(self, received: bytes) -> Iterator[RunEvent]:
         """Yields the events that these bytes complete, each once; raises `StreamCut` at one that does not follow."""
+        if self._gaps == 0:
+            self._pauses.succeed()
         for frame in self._parser.feed(received):
             if frame.retry is not None:
                 self._pauses.retry = frame.retry / 1000

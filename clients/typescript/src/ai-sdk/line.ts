@@ -6,7 +6,7 @@ import { delayAfter, pause } from "../backoff.js";
 import { Waiting } from "../patience.js";
 import { CUT_OFF, Problem } from "../problem.js";
 import { TIMEOUT_MS, follow } from "../processor.js";
-import type { Frame } from "../sse.js";
+import { type Frame, streamOf } from "../sse.js";
 import { onWake } from "../wake.js";
 import { SILENCE_MS } from "../watchdog.js";
 import { merged } from "./merge.js";
@@ -84,10 +84,8 @@ export class Line {
   constructor(
     readonly source: Source,
     readonly options: LineOptions = {},
-    signal?: AbortSignal,
+    readonly signal?: AbortSignal,
   ) {
-    if (signal?.aborted) this.#hangUp.abort(signal.reason);
-    signal?.addEventListener("abort", () => this.#hangUp.abort(signal.reason));
     if (!source.isReplay) return;
     this.#past = new Past((chunks) => {
       this.#piece.push(...chunks);
@@ -103,20 +101,29 @@ export class Line {
       },
       cancel: () => this.#hangUp.abort(new DOMException("nobody reads any more", "AbortError")),
     });
+    const abort = () => this.#hangUp.abort(this.signal?.reason);
+    if (this.signal?.aborted) abort();
+    this.signal?.addEventListener("abort", abort);
     return new Promise((resolve, reject) => {
-      this.#run(() => resolve(stream)).then(
-        (end) => {
-          resolve(end === "nothing" ? null : stream);
-          this.#past?.end();
-          this.#finish(() => this.#controller.close());
-        },
-        (error: unknown) => {
+      this.#run(() => resolve(stream))
+        .then(
+          (end) => {
+            resolve(end === "nothing" ? null : stream);
+            this.#past?.end();
+            this.#hangUp.signal.throwIfAborted();
+            this.#controller.close();
+          },
+          (error: unknown) => {
+            this.#past?.end();
+            throw error;
+          },
+        )
+        .catch((error: unknown) => {
           reject(error);
-          this.#past?.end();
-          // An error discards unread chunks, so the line delays it.
-          setTimeout(() => this.#finish(() => this.#controller.error(error)));
-        },
-      );
+          // An error discards unread chunks, so the line delays it. A cancelled stream ignores it.
+          setTimeout(() => this.#controller.error(error));
+        })
+        .finally(() => this.signal?.removeEventListener("abort", abort));
     });
   }
 
@@ -185,7 +192,7 @@ export class Line {
         signal: connection.signal,
         onOpen: (response) => {
           if (response.status === 204) return;
-          expectStream(response);
+          streamOf(response);
           this.#runId ??= response.headers.get("x-run-id") ?? undefined;
           this.source.onOpen?.(response);
           this.options.onConnection?.("connected");
@@ -246,14 +253,4 @@ export class Line {
     if (!this.#hangUp.signal.aborted) merged(this.#piece).forEach((chunk) => this.#controller.enqueue(chunk));
     this.#piece = [];
   }
-
-  #finish(end: () => void): void {
-    // A cancelled stream needs no end.
-    if (!this.#hangUp.signal.aborted) end();
-  }
-}
-
-function expectStream(response: Response): void {
-  if (response.headers.get("content-type")?.startsWith("text/event-stream")) return;
-  throw new Problem(response.status, "not_a_stream", "The answer is no stream of events.");
 }

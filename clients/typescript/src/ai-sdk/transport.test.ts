@@ -53,7 +53,7 @@ async function transport(handlers: Handler[], options: TransportOptions = {}) {
   });
   const send = (headers?: Record<string, string>) =>
     made.sendMessages({ chatId: "chat", trigger: "submit-message", messageId: undefined, messages: [question], abortSignal: undefined, headers });
-  return { send, resume: () => made.reconnectToStream({ chatId: "chat" }), cancel: () => made.cancel("chat"), connections };
+  return { made, send, resume: (headers?: Record<string, string>) => made.reconnectToStream({ chatId: "chat", headers }), cancel: () => made.cancel("chat"), connections };
 }
 
 /** The result does not show the number of a text's pieces. */
@@ -102,6 +102,29 @@ it("the reader receives equal chunks wherever the connection breaks", async () =
     expect(connections).toEqual(["connected", "reconnecting", "connected"]);
     await server.stop();
   }
+});
+
+it("the headers of a send and of a resumption are those of their continuations", async () => {
+  const begun: Handler = async (_, response) => {
+    stream(response);
+    await write(response, frames(0, 5));
+    await cut(response);
+  };
+  const { send, resume } = await transport([begun, rest, begun, rest], { headers: () => ({ authorization: "Bearer new" }) });
+  expect(await all(await send({ "x-user": "ann", authorization: "Bearer old" }))).toEqual(SAME);
+  await all(await resume({ "x-user": "ann" }));
+  expect(server.requests.map(({ headers }) => [headers["x-user"], headers.authorization])).toEqual(Array(4).fill(["ann", "Bearer new"]));
+  expect(server.requests[1]!.headers).not.toHaveProperty("idempotency-key");
+});
+
+it("the transport posts the files of a new message, and no files of a message that the server has", async () => {
+  const { made } = await transport([whole]);
+  const file = { type: "file" as const, mediaType: "text/plain", url: "data:,x" };
+  const withFile = { ...question, parts: [file, ...question.parts] };
+  const sending = { chatId: "chat", messageId: undefined, messages: [withFile], abortSignal: undefined };
+  await all(await made.sendMessages({ ...sending, trigger: "submit-message" }));
+  await all(await made.sendMessages({ ...sending, trigger: "regenerate-message" }));
+  expect(server.requests.map(({ body }) => JSON.parse(body).message.parts)).toEqual([withFile.parts, question.parts]);
 });
 
 it("the transport resumes a stream that ends without DONE", async () => {
@@ -249,6 +272,34 @@ it("the transport gives up at its deadline", async () => {
   const { send } = await transport([(_, response) => void response.socket?.resetAndDestroy()], { patience: 100, delay });
   await expect(send()).rejects.toMatchObject({ status: 0, code: UNREACHABLE });
   expect(server.requests).toHaveLength(4);
+});
+
+it("the transport gives up on a proxy whose server stays away", async () => {
+  let now = Date.now();
+  vi.spyOn(Date, "now").mockImplementation(() => now);
+  const delay = () => {
+    now += 40;
+    return 5;
+  };
+  const { send } = await transport([(_, response) => refuse(response, 502, "bad_gateway")], { patience: 100, delay });
+  await expect(send()).rejects.toMatchObject({ status: 502 });
+  expect(server.requests).toHaveLength(4);
+});
+
+it("a caller that aborts gets its reason from the stream, and keeps no listener", async () => {
+  const begun: Handler = async (_, response) => {
+    stream(response);
+    await write(response, frames(0, 4));
+  };
+  const { made } = await transport([whole, begun]);
+  const abort = new AbortController();
+  const [add, remove] = [vi.spyOn(abort.signal, "addEventListener"), vi.spyOn(abort.signal, "removeEventListener")];
+  const sending = { chatId: "chat", trigger: "submit-message" as const, messageId: undefined, messages: [question], abortSignal: abort.signal };
+  await all(await made.sendMessages(sending));
+  const chunks = await made.sendMessages(sending);
+  abort.abort(new Error("gone"));
+  await expect(all(chunks)).rejects.toThrow("gone");
+  expect([add.mock.calls.length, remove.mock.calls.length]).toEqual([2, 2]);
 });
 
 it("the transport does not give up after a computer's sleep", async () => {

@@ -5,7 +5,10 @@ import type { ChatTransport, UIMessage, UIMessageChunk } from "ai";
 import { type Server, path, urlOf } from "../address.js";
 import { newId } from "../id.js";
 import { Line, type LineOptions, type Position, type Source } from "./line.js";
-import { CUT_OFF, Problem, problemOf } from "../problem.js";
+import { patiently } from "../patience.js";
+import { CUT_OFF, Problem } from "../problem.js";
+import { follow } from "../processor.js";
+import { SILENCE_MS } from "../watchdog.js";
 
 export interface TransportOptions extends LineOptions, Server {
   /** Returns additional fields of every question, such as `agentId` and `clientTools`. */
@@ -13,8 +16,8 @@ export interface TransportOptions extends LineOptions, Server {
   /** Returns the chat's name for the server; by default the chat's id. */
   name?(chatId: string): string;
   /**
-   * Posts a question that the chat's route does not take, and resolves with its run. The result is undefined for every
-   * other question; the chat may get another name before.
+   * Posts a question by another route, and resolves with its run. The result is undefined for every question that the
+   * chat's route takes; the chat may get another name before.
    */
   ask?(question: Question<UIMessage>): Promise<string | undefined> | undefined;
   /** The server has taken the question: from now on a run answers it, whatever happens to the page. */
@@ -33,6 +36,11 @@ export interface Question<M extends UIMessage> {
 type Sending<M extends UIMessage> = Parameters<ChatTransport<M>["sendMessages"]>[0];
 type Resuming<M extends UIMessage> = Parameters<ChatTransport<M>["reconnectToStream"]>[0];
 
+interface StreamRequest {
+  url: string;
+  init: RequestInit & { headers: Headers };
+}
+
 export class HoldfastTransport<M extends UIMessage> implements ChatTransport<M> {
   /** A resumed stream begins with the message's beginning. */
   readonly resumeStreamIsReplay = true;
@@ -47,33 +55,35 @@ export class HoldfastTransport<M extends UIMessage> implements ChatTransport<M> 
   }
 
   /** Returns the stream of the chat's newest answer, from its beginning. */
-  async reconnectToStream({ chatId, abortSignal }: Resuming<M>): Promise<ReadableStream<UIMessageChunk> | null> {
+  async reconnectToStream({ chatId, headers, abortSignal }: Resuming<M>): Promise<ReadableStream<UIMessageChunk> | null> {
+    const given = new Headers(headers);
     const source: Source = {
       isReplay: true,
-      request: (after) => (after ? this.#continuation(after) : { url: this.#url(path`/api/chat/${this.#nameOf(chatId)}/stream`), init: { headers: this.options.headers?.() } }),
+      request: (after) => (after ? this.#continuation(after, given) : this.#get(this.#url(path`/api/chat/${this.#nameOf(chatId)}/stream`), given)),
       isFinal: (problem) => !problem.mayPass,
     };
     return new Line(source, this.options, abortSignal).open();
   }
 
-  /** Cancels the runs of a chat; `stop()` of the SDK only hangs up. */
+  /** Cancels the runs of a chat, and repeats that while the server is away; `stop()` of the SDK only hangs up. */
   async cancel(chatId: string): Promise<void> {
     const url = this.#url(path`/api/chat/${this.#nameOf(chatId)}/stop`);
-    const response = await (this.options.fetch ?? fetch)(url, { method: "POST", headers: this.options.headers?.() });
-    if (!response.ok) throw await problemOf(response);
+    const { fetch, patience, headers } = this.options;
+    await patiently(() => follow(url, { method: "POST", headers: headers?.() }, { timeout: SILENCE_MS, fetch }), { patience });
   }
 
   /** Returns the stream of a question that took another route. */
   async #askedOf({ trigger, messages, messageId, headers, abortSignal }: Sending<M>): Promise<Source | undefined> {
     const message = messages.at(-1);
     if (!message || trigger !== "submit-message") return undefined;
-    const key = new Headers(headers).get("idempotency-key") ?? newId();
+    const given = new Headers(headers);
+    const key = given.get("idempotency-key") ?? newId();
     const runId = await this.options.ask?.({ message, messageId, key, signal: abortSignal ?? new AbortController().signal });
     if (runId === undefined) return undefined;
     this.options.onAccepted?.(runId);
     return {
       isReplay: false,
-      request: (after) => (after ? this.#continuation(after) : { url: this.#eventsOf(runId), init: { headers: this.options.headers?.() } }),
+      request: (after) => (after ? this.#continuation(after, given) : this.#get(this.#eventsOf(runId), given)),
       isFinal: (problem) => !problem.mayPass,
     };
   }
@@ -84,16 +94,16 @@ export class HoldfastTransport<M extends UIMessage> implements ChatTransport<M> 
     // All tries share one key. The server therefore does not take a question twice if only its response was lost.
     if (!given.has("idempotency-key")) given.set("idempotency-key", newId());
     given.set("content-type", "application/json");
-    const request = { id: this.#nameOf(chatId), message: withoutFiles(messages.at(-1)), trigger, messageId };
+    const message = messages.at(-1);
+    const isNew = trigger === "submit-message" && message?.role === "user";
+    const request = { id: this.#nameOf(chatId), message: isNew ? message : withoutFiles(message), trigger, messageId };
     const question = JSON.stringify({ ...this.options.body?.(), ...request, ...body });
     let isAccepted = false;
     return {
       isReplay: false,
       request: (after) => {
-        if (after) return this.#continuation(after);
-        const all = new Headers(given);
-        for (const [name, value] of Object.entries(this.options.headers?.() ?? {})) all.set(name, value);
-        return { url: this.#url("/api/chat"), init: { method: "POST", headers: all, body: question } };
+        if (after) return this.#continuation(after, given);
+        return { url: this.#url("/api/chat"), init: { method: "POST", headers: this.#headers(given), body: question } };
       },
       onOpen: (response) => {
         const runId = response.headers.get("x-run-id");
@@ -108,9 +118,25 @@ export class HoldfastTransport<M extends UIMessage> implements ChatTransport<M> 
   }
 
   /** Returns the request for the events after the newest one; the server knows what was missed. */
-  #continuation({ runId, eventId }: Position): { url: string; init: RequestInit } {
-    const headers = { ...this.options.headers?.(), "last-event-id": eventId };
-    return { url: this.#eventsOf(runId), init: { headers } };
+  #continuation({ runId, eventId }: Position, given: Headers): StreamRequest {
+    const { url, init } = this.#get(this.#eventsOf(runId), given);
+    init.headers.set("last-event-id", eventId);
+    return { url, init };
+  }
+
+  /** Returns a request for a stream, with the headers that its caller has given. */
+  #get(url: string, given: Headers): StreamRequest {
+    const headers = this.#headers(given);
+    headers.delete("idempotency-key");
+    headers.delete("content-type");
+    return { url, init: { headers } };
+  }
+
+  /** Those of the transport come last: they may be newer than the caller's. */
+  #headers(given: Headers): Headers {
+    const all = new Headers(given);
+    for (const [name, value] of Object.entries(this.options.headers?.() ?? {})) all.set(name, value);
+    return all;
   }
 
   #eventsOf(runId: string): string {
@@ -126,7 +152,7 @@ export class HoldfastTransport<M extends UIMessage> implements ChatTransport<M> 
   }
 }
 
-/** Where the route only names a message that the server has, it needs none of its files. */
+/** Where a request only names a message that the server has, it needs none of its files. */
 function withoutFiles<M extends UIMessage>(message: M | undefined): M | undefined {
   if (!message?.parts.some(({ type }) => type === "file")) return message;
   return { ...message, parts: message.parts.filter(({ type }) => type !== "file") };

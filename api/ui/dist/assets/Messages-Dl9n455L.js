@@ -1,0 +1,1 @@
+export{t as Messages}from"./messages-CN1NTDH0.js";
