@@ -19,6 +19,9 @@ for part in build deps .fingerprint; do
   # The crates of both versions have the same names and, to cargo, the same paths.
   find "$folder/build/debug/$part" -maxdepth 1 -name '*holdfast*' -exec rm -rf {} +
 done
+# With another profile, cargo would compile the dependencies again.
+sed -i '/^\[profile\./,$d' "$folder/source/Cargo.toml"
+sed -n '/^\[profile\./,$p' Cargo.toml >>"$folder/source/Cargo.toml"
 (cd "$folder/source" && CARGO_TARGET_DIR=../build cargo build --quiet --locked --bin holdfast)
 mv "$folder/build/debug/holdfast" "$folder/holdfast"
 rm -rf "$folder/source" "$folder/build"
