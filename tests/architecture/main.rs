@@ -25,7 +25,7 @@ const HOMES: &[(&str, &[&str])] = &[
     ("apalis", &["worker/src/consumer.rs"]),
     ("apalis_core", &["shared/src/queue/backend.rs"]),
     ("rust_embed", &["api/src/routes/page.rs"]),
-    ("sqlx", &["shared/src/storage"]),
+    ("sqlx", &["shared/src/storage", "knowledge/src/storage"]),
     ("deadpool", &["shared/src/storage/sql/pool.rs"]),
     ("redis", &["shared/src/run_log", "shared/src/queue", "shared/src/rate_limit", "shared/src/redis_link"]),
     ("opentelemetry", &["shared/src/telemetry"]),
@@ -83,7 +83,7 @@ fn root() -> &'static Path {
 
 fn sources() -> Vec<(String, String)> {
     let mut found = Vec::new();
-    for folder in ["src", "api/src", "worker/src", "shared/src", "workspace/src", "extraction/src"] {
+    for folder in ["src", "api/src", "worker/src", "shared/src", "workspace/src", "knowledge/src", "extraction/src"] {
         collect(&root().join(folder), &mut found);
     }
     let name = |path: &Path| path.strip_prefix(root()).unwrap().display().to_string();

@@ -8,26 +8,22 @@ use crate::{root, tracked};
 
 #[test]
 fn links_between_the_pages_lead_somewhere() {
-    let mut pages = vec!["README.md".into(), "ARCHITECTURE.md".into(), "CONTRIBUTING.md".into(), "SECURITY.md".into()];
-    for folder in ["docs", "docs/operations"] {
-        let files =
-            fs::read_dir(root().join(folder)).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
-        pages.extend(files.filter(|name| name.ends_with(".md")).map(|name| format!("{folder}/{name}")));
-    }
+    // The pages of `tests/page` are messages for the chat page.
+    let pages = tracked(&["*.md"]).into_iter().map(|(name, _)| name).filter(|name| !name.starts_with("tests/page/"));
     let anchor = |heading: &str| {
         let kept = heading.trim_start_matches('#').trim().to_lowercase().replace(' ', "-");
         kept.chars().filter(|letter| letter.is_alphanumeric() || "-_".contains(*letter)).collect::<String>()
     };
     let mut broken = Vec::new();
-    for page in &pages {
-        let text = fs::read_to_string(root().join(page)).unwrap();
+    for page in pages {
+        let text = fs::read_to_string(root().join(&page)).unwrap();
         for (link, _) in text.split("](").skip(1).filter_map(|rest| rest.split_once(')')) {
             let (file, heading) = link.split_once('#').unwrap_or((link, ""));
             if link.contains("://") || link.contains(char::is_whitespace) {
                 continue;
             }
             let target =
-                if file.is_empty() { root().join(page) } else { root().join(page).parent().unwrap().join(file) };
+                if file.is_empty() { root().join(&page) } else { root().join(&page).parent().unwrap().join(file) };
             let found = match fs::read_to_string(&target) {
                 _ if !target.exists() => false,
                 Ok(text) if !heading.is_empty() => {
@@ -44,16 +40,23 @@ fn links_between_the_pages_lead_somewhere() {
 }
 
 #[test]
-fn the_map_names_files_that_exist() {
-    let files = tracked(&["*.rs", "*.ts", "*.tsx", "*.lua", "*.mjs", "*.md", "*.yml", "*.json"]);
+fn the_maps_name_files_that_exist() {
+    let files = tracked(&["*.rs", "*.ts", "*.tsx", "*.lua", "*.mjs", "*.py", "*.md", "*.yml", "*.json"]);
     let exists = |name: &str| files.iter().any(|(path, _)| path == name || path.ends_with(&format!("/{name}")));
-    let map = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
     let is_file = |name: &&str| {
-        let endings = [".rs", ".ts", ".tsx", ".lua", ".mjs", ".md", ".yml", ".json"];
+        let endings = [".rs", ".ts", ".tsx", ".lua", ".mjs", ".py", ".md", ".yml", ".json"];
         endings.iter().any(|ending| name.ends_with(ending)) && !name.starts_with('/') && !name.contains(['<', ' ', '*'])
     };
-    let missing: Vec<&str> = map.split('`').skip(1).step_by(2).filter(is_file).filter(|name| !exists(name)).collect();
-    assert!(missing.is_empty(), "ARCHITECTURE.md names {missing:?}");
+    let is_map = |page: &str| {
+        ["ARCHITECTURE.md", "CONTRIBUTING.md", "api/ui/README.md"].contains(&page)
+            || page.starts_with("docs/decisions/")
+    };
+    for (page, text) in files.iter().filter(|(page, _)| is_map(page)) {
+        let names = text.split('`').skip(1).step_by(2).filter(is_file);
+        let missing: Vec<&str> =
+            names.map(|name| name.trim_start_matches("../")).filter(|name| !exists(name)).collect();
+        assert!(missing.is_empty(), "{page} names {missing:?}");
+    }
 }
 
 #[test]

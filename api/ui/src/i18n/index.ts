@@ -3,14 +3,16 @@ import type { en } from "./en";
 
 export type Words = typeof en;
 
+export type Tag = "en" | "zh-Hans";
+
 /** The key is the first part of a language's tag; the page declares the tag, for fonts and voices. */
-const languages: Record<string, { tag: string; load(): Promise<Words> }> = {
+const languages: Record<string, { tag: Tag; load(): Promise<Words> }> = {
   en: { tag: "en", load: async () => (await import("./en")).en },
   zh: { tag: "zh-Hans", load: async () => (await import("./zh")).zh },
 };
 
 /** Returns the words of the first of the browser's languages that the page has. */
-export async function wordsFor(wanted: readonly string[]): Promise<{ language: string; words: Words }> {
+export async function wordsFor(wanted: readonly string[]): Promise<{ language: Tag; words: Words }> {
   const known = wanted.map((tag) => tag.split("-")[0]!.toLowerCase()).find((tag) => Object.hasOwn(languages, tag));
   const { tag, load } = languages[known ?? "en"]!;
   return { language: tag, words: await load() };

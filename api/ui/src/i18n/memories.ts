@@ -1,10 +1,10 @@
 // These are the words of the page of memories, which the page loads with it, and only the reader's.
-import { language } from ".";
+import { type Tag, language } from ".";
 import type { memories } from "./en/memories";
 
-const load: Record<string, () => Promise<typeof memories>> = {
+const load: Record<Tag, () => Promise<typeof memories>> = {
   en: async () => (await import("./en/memories")).memories,
   "zh-Hans": async () => (await import("./zh/memories")).memories,
 };
 
-export const texts = await load[language]!();
+export const texts = await load[language]();
