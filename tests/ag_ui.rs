@@ -23,6 +23,8 @@ in_either_mode!(
     a_request_has_each_answer_once_and_not_too_many,
     a_client_of_whole_messages_gets_the_questions,
     a_resumable_agent_shows_the_stored_messages_despite_cuts_and_a_killed_server,
+    a_resumable_agent_replaces_a_silent_connection,
+    a_resumable_agent_refuses_a_page_instead_of_a_stream,
     an_agent_is_reached_by_its_name,
     a_client_before_version_1_gets_no_outcome_that_it_refuses,
     the_model_reads_the_context_of_a_request,
@@ -277,6 +279,28 @@ async fn a_resumable_agent_shows_the_stored_messages_despite_cuts_and_a_killed_s
     let steps = steps(&reports);
     assert_eq!(steps[0]["messages"], connected, "a new client has what the old one has");
     assert_eq!(connected, stored(&deployment.client(), "t").await);
+}
+
+async fn a_resumable_agent_replaces_a_silent_connection(mut deployment: Deployment) {
+    let proxy = Proxy::before(deployment.client().base()).await;
+    let steps = json!([{"say": "[tokens=60] [delay=20] hello"}, {"connect": true}]);
+    let parameters = json!({"resumable": true, "silence": 1000, "thread": "t", "steps": steps});
+    let mut program = ClientProgram::start("ag-ui", &proxy.base, parameters).await;
+    program.up_to_nth(10, |event: &Value| event["type"] == "TEXT_MESSAGE_CONTENT").await;
+    proxy.silence();
+    let (reports, connected) = program.rest().await;
+    let steps = self::steps(&reports);
+    assert_eq!(steps[0]["messages"], connected);
+    assert_eq!(connected, stored(&deployment.client(), "t").await);
+}
+
+async fn a_resumable_agent_refuses_a_page_instead_of_a_stream(mut deployment: Deployment) {
+    let client = deployment.client();
+    // The chat page answers here.
+    let parameters = json!({"resumable": true, "thread": "t", "path": "/c/x?", "steps": [{"connect": true}]});
+    let (reports, _) = ClientProgram::start("ag-ui", client.base(), parameters).await.rest().await;
+    let refused = reports.iter().find_map(|report| report["refused"].as_str()).unwrap();
+    assert!(refused.contains("no stream"), "{refused}");
 }
 
 async fn an_agent_is_reached_by_its_name(mut deployment: Deployment) {

@@ -6,8 +6,11 @@ import { Observable, type Subscriber } from "rxjs";
 
 import { OpenParts } from "./open.js";
 
-/** The longest pause between two tries, in ms. */
+/** The longest pause between two tries, in ms, unless the server asks for a longer one. */
 const LONGEST_PAUSE = 10_000;
+
+/** A connection without a byte for this many ms is dead: the server sends a heartbeat every 15 s. */
+const SILENCE = 45_000;
 
 /** The version that the client declares; those before 1.0 declare none. */
 const PROTOCOL_VERSION = (agUi as { PROTOCOL_VERSION?: string }).PROTOCOL_VERSION;
@@ -28,9 +31,17 @@ class Refused extends Error {
   }
 }
 
+/** A refusal that may pass, after `seconds` at the earliest. */
+class Away extends Error {
+  constructor(readonly seconds: number) {
+    super(`The server asks for ${seconds} s.`);
+  }
+}
+
 /** One stream, over as many connections as it needs. */
 interface Stream {
-  request: (cursor: string | undefined) => Promise<Response>;
+  silence: number;
+  request: (cursor: string | undefined, signal: AbortSignal) => Promise<Response>;
   /** Called with each event before it is passed on; returns the events to pass on. */
   events: (event: BaseEvent) => BaseEvent[];
   /** Called with each response. */
@@ -44,12 +55,21 @@ interface Stream {
  * `url` is that of an agent, `<server>/ag-ui` or `<server>/ag-ui/agents/<name>`.
  */
 export class ResumableHttpAgent extends HttpAgent {
+  /** The ms of silence after which another connection replaces one; by default 45,000. */
+  silence?: number;
+
+  clone(): ResumableHttpAgent {
+    const copy = super.clone() as ResumableHttpAgent;
+    copy.silence = this.silence;
+    return copy;
+  }
+
   run(input: RunAgentInput): Observable<BaseEvent> {
     const open = new OpenParts();
     return this.follow({
-      request: (cursor) => {
+      request: (cursor, signal) => {
         const init = this.requestInit(input);
-        return this.fetch(this.url, { ...init, headers: { ...init.headers, ...cursorOf(cursor) } });
+        return this.fetch(this.url, { ...init, headers: { ...init.headers, ...cursorOf(cursor) }, signal });
       },
       events: (event) => open.pass(event),
     });
@@ -96,10 +116,10 @@ export class ResumableHttpAgent extends HttpAgent {
     let head: BaseEvent[] | undefined = [];
     let run: string | null = null;
     return this.follow({
-      request: (cursor) => {
+      request: (cursor, signal) => {
         const path = head || !run ? `threads/${thread}?${version}` : `runs/${run}?threadId=${thread}&${version}`;
         const headers = { ...this.headers, Accept: "text/event-stream", ...(head ? {} : cursorOf(cursor)) };
-        return this.fetch(`${server}/${path}`, { headers, signal: this.abortController.signal });
+        return this.fetch(`${server}/${path}`, { headers, signal });
       },
       opened: (response) => {
         if (head) {
@@ -118,7 +138,8 @@ export class ResumableHttpAgent extends HttpAgent {
     });
   }
 
-  private follow(stream: Stream): Observable<BaseEvent> {
+  private follow(given: Omit<Stream, "silence">): Observable<BaseEvent> {
+    const stream = { ...given, silence: this.silence ?? SILENCE };
     const signal = this.abortController.signal;
     return new Observable<BaseEvent>((subscriber) => {
       const stopped = new AbortController();
@@ -132,12 +153,15 @@ async function followTo(subscriber: Subscriber<BaseEvent>, stream: Stream, signa
   let cursor: string | undefined;
   let failures = 0;
   while (!signal.aborted) {
+    let wish = 0;
+    const connection = new Connection(signal, stream.silence);
     try {
-      const response = await stream.request(cursor);
+      const response = await stream.request(cursor, connection.signal);
       if (response.status === 204) return subscriber.complete();
       if (!response.ok) await refuse(response);
+      if (!isStream(response)) throw new Refused(response.status, "The answer is no stream of events.");
       stream.opened?.(response);
-      for await (const { id, data } of frames(response, signal)) {
+      for await (const { id, data } of frames(response, connection)) {
         const event = JSON.parse(data) as BaseEvent;
         stream.events(event).forEach((event) => subscriber.next(event));
         cursor = id ?? cursor;
@@ -148,11 +172,44 @@ async function followTo(subscriber: Subscriber<BaseEvent>, stream: Stream, signa
     } catch (error) {
       if (signal.aborted) break;
       if (error instanceof Refused) return subscriber.error(error);
+      if (error instanceof Away) wish = error.seconds * 1000;
+    } finally {
+      connection.end();
     }
-    await pause(failures++, signal);
+    await pause(failures++, wish, signal);
   }
   // As `HttpAgent` ends a stream that its user has aborted.
   if (!subscriber.closed) subscriber.error(new DOMException("The run was aborted.", "AbortError"));
+}
+
+/** Ends with its stream, and after a silence. */
+class Connection {
+  readonly #abort = new AbortController();
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  readonly signal: AbortSignal;
+
+  constructor(
+    stream: AbortSignal,
+    readonly silence: number,
+  ) {
+    this.signal = AbortSignal.any([stream, this.#abort.signal]);
+    this.feed();
+  }
+
+  /** A byte has arrived. */
+  feed(): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.#abort.abort(), this.silence);
+  }
+
+  end(): void {
+    clearTimeout(this.#timer);
+    this.#abort.abort();
+  }
+}
+
+function isStream(response: Response): boolean {
+  return response.body !== null && /^text\/event-stream\b/.test(response.headers.get("content-type") ?? "");
 }
 
 function isLast(event: BaseEvent): boolean {
@@ -176,11 +233,11 @@ async function refuse(response: Response): Promise<never> {
   }
   // A run that has failed before its first output fails again at each repetition.
   const mayPass = response.status >= 500 || response.status === 429;
-  if (mayPass && code !== "run_failed") throw new Error(text);
+  if (mayPass && code !== "run_failed") throw new Away(Number(response.headers.get("retry-after")) || 0);
   throw new Refused(response.status, payload);
 }
 
-async function* frames(response: Response, signal: AbortSignal): AsyncGenerator<EventSourceMessage> {
+async function* frames(response: Response, connection: Connection): AsyncGenerator<EventSourceMessage> {
   const waiting: EventSourceMessage[] = [];
   const parser = createParser({ onEvent: (frame) => waiting.push(frame) });
   const reader = response.body!.getReader();
@@ -188,7 +245,8 @@ async function* frames(response: Response, signal: AbortSignal): AsyncGenerator<
   try {
     for (;;) {
       const { done, value } = await reader.read();
-      if (done || signal.aborted) return;
+      if (done || connection.signal.aborted) return;
+      connection.feed();
       parser.feed(decoder.decode(value, { stream: true }));
       yield* waiting.splice(0);
     }
@@ -197,11 +255,16 @@ async function* frames(response: Response, signal: AbortSignal): AsyncGenerator<
   }
 }
 
-/** Waits before the next try, longer after each failure. */
-function pause(failures: number, signal: AbortSignal): Promise<void> {
+/** Waits before the next try, longer after each failure, and at least `wish` ms. */
+function pause(failures: number, wish: number, signal: AbortSignal): Promise<void> {
   const longest = Math.min(LONGEST_PAUSE, 200 * 2 ** failures);
   return new Promise((resolve) => {
-    const timer = setTimeout(resolve, longest * (0.5 + Math.random() / 2));
-    signal.addEventListener("abort", () => (clearTimeout(timer), resolve()), { once: true });
+    const end = () => {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", end);
+      resolve();
+    };
+    const timer = setTimeout(end, Math.max(wish, longest * (0.5 + Math.random() / 2)));
+    signal.addEventListener("abort", end);
   });
 }

@@ -1,14 +1,14 @@
-// Runs an agent with AG-UI's client: main.mjs BASE {"resumable": …, "thread": …, "path": …, "steps": […]}. A step says a text, answers
+// Runs an agent with AG-UI's client: main.mjs BASE {"resumable": …, "silence": …, "thread": …, "path": …, "steps": […]}. A step says a text, answers
 // the interrupts, returns the result of a tool of the front end, or connects to the thread with an empty client.
 import { HttpAgent } from "@ag-ui/client";
 import { ResumableHttpAgent } from "holdfast-ag-ui";
 
 const [base, parameters] = process.argv.slice(2);
-const { resumable, thread, path = "/ag-ui", tools = [], steps } = JSON.parse(parameters);
+const { resumable, silence, thread, path = "/ag-ui", tools = [], steps } = JSON.parse(parameters);
 const report = (line) => console.log(JSON.stringify(line));
 
 const Agent = resumable ? ResumableHttpAgent : HttpAgent;
-const begin = () => new Agent({ url: `${base}${path}`, threadId: thread });
+const begin = () => Object.assign(new Agent({ url: `${base}${path}`, threadId: thread }), { silence });
 const subscriber = { onEvent: ({ event }) => report({ got: event }) };
 let agent = begin();
 
@@ -29,7 +29,7 @@ for (const [number, step] of steps.entries()) {
     await agent.runAgent({ tools }, subscriber);
   } else {
     agent = begin();
-    await agent.connectAgent({}, subscriber);
+    await agent.connectAgent({}, subscriber).catch(({ message }) => report({ got: { refused: message } }));
   }
   const { messages, state, pendingInterrupts } = agent;
   report({ got: { step: number, messages, state, interrupts: pendingInterrupts } });
