@@ -9,6 +9,7 @@ use crate::client::Client;
 
 /// The server's own part of a file: pieces of this size lose nothing.
 const PIECE_BYTES: usize = 1024 * 1024;
+
 pub struct Upload {
     contents: Bytes,
     name: String,

@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import type { ServerResponse } from "node:http";
 
 import { afterEach, expect, it } from "vitest";
@@ -53,6 +54,18 @@ it("a page instead of the server's answer is a problem, for a call and for a str
   await expect(all(holdfast)).rejects.toMatchObject({ name: "Problem", code: "not_a_stream" });
   await expect(holdfast.upload(new Blob(["x"]), "x.txt")).rejects.toMatchObject({ code: "not_json" });
   expect(server.requests).toHaveLength(3);
+});
+
+it("a page that never ends is left when it is no answer", async () => {
+  let closed: Promise<unknown> | undefined;
+  const endless: Handler = async (_, response) => {
+    closed = once(response, "close");
+    response.writeHead(200, { "content-type": "text/html" });
+    await write(response, "<p>");
+  };
+  const holdfast = await client([endless]);
+  await expect(all(holdfast)).rejects.toMatchObject({ code: "not_a_stream" });
+  await closed;
 });
 
 it("a stream without any byte is no connection", async () => {

@@ -67,7 +67,7 @@ export async function exchange<T>(url: string, init: RequestInit, options: Excha
 /** Returns the value of a response that must be JSON. */
 export function jsonOf(answer: Followed): unknown {
   if (answer.kind === "json") return answer.value;
-  throw new Problem(200, NOT_JSON, "The answer is not JSON.");
+  throw notJson();
 }
 
 /** Reads a response as bytes. */
@@ -76,8 +76,6 @@ export async function bytesOf(response: Response, watchdog: Watchdog): Promise<B
   if (response.body) for await (const bytes of piecesOf(response.body, watchdog)) pieces.push(bytes as BlobPart);
   return new Blob(pieces, { type: response.headers.get("content-type") ?? "" });
 }
-
-const NOT_JSON = "not_json";
 
 async function read(response: Response, following: Following, watchdog: Watchdog): Promise<Followed> {
   following.onOpen?.(response);
@@ -108,6 +106,8 @@ function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    throw new Problem(200, NOT_JSON, "The answer is not JSON.");
+    throw notJson();
   }
 }
+
+const notJson = () => new Problem(200, "not_json", "The answer is not JSON.");

@@ -111,6 +111,12 @@ it("an upload outlasts an outage within its patience", async () => {
   expect(refusals).toBe(22);
 });
 
+it("an upload does not wait an hour for a server that says so", async () => {
+  trouble = (_, response) => (refuse(response, 503, "files_unavailable", { "retry-after": "3600" }), true);
+  await expect(uploadFile({ baseUrl: server.url }, new Blob(["x"]), "tide.txt")).rejects.toMatchObject({ code: "files_unavailable", retryAfter: 3600 });
+  expect(server.requests).toHaveLength(1);
+});
+
 it("an error of the caller's callback ends the upload", async () => {
   const onProgress = () => {
     throw new Error("bug");

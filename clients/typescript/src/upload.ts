@@ -57,9 +57,13 @@ export async function uploadFile(server: Server, file: Blob, name: string, uploa
       if (signal?.aborted || !(error instanceof Problem)) throw error;
       failures += 1;
       const isOffset = error.code === "upload_offset";
+      const wish = (error.retryAfter ?? 0) * 1000;
+      const mayContinue = error.mayPass || isOffset || error.code === "upload_broken";
       const waited = waiting.after(PIECE_TIMEOUT_MS + wait);
-      if (!(error.mayPass || isOffset || error.code === "upload_broken") || (failures >= FEWEST_TRIES && waited >= patience)) throw error;
-      wait = isOffset ? 0 : Math.max(delay(failures), (error.retryAfter ?? 0) * 1000);
+      // The client does not wait for a server that says "in an hour".
+      const isTooLong = wish > Math.max(patience, PIECE_TIMEOUT_MS) || (failures >= FEWEST_TRIES && waited >= patience);
+      if (!mayContinue || isTooLong) throw error;
+      wait = isOffset ? 0 : Math.max(delay(failures), wish);
       await pause(wait, signal);
       await findOffset(server, begun, signal);
       continue;

@@ -33,10 +33,12 @@ export class Watchdog {
     this.onFood?.();
   }
 
+  /** Ends the request too: a response that its caller does not read must not stay open. */
   end(): void {
     clearTimeout(this.#timer);
     this.#stopListening();
     this.caller?.removeEventListener("abort", this.#hangUp);
+    this.#abort.abort();
   }
 
   #hangUp = (): void => this.#abort.abort(this.caller?.reason);

@@ -4,11 +4,11 @@ import type { ChatTransport, UIMessage, UIMessageChunk } from "ai";
 
 import { type Server, path, urlOf } from "../address.js";
 import { newId } from "../id.js";
-import { Line, type LineOptions, type Position, type Source } from "./line.js";
 import { patiently } from "../patience.js";
 import { CUT_OFF, Problem } from "../problem.js";
 import { follow } from "../processor.js";
 import { SILENCE_MS } from "../watchdog.js";
+import { Line, type LineOptions, type Position, type Source } from "./line.js";
 
 export interface TransportOptions extends LineOptions, Server {
   /** Returns additional fields of every question, such as `agentId` and `clientTools`. */
