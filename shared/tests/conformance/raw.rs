@@ -65,6 +65,22 @@ impl Raw {
         }
     }
 
+    /// Returns the lines of PostgreSQL's plan for a text whose parameters are unknown, with new statistics of the runs.
+    /// `None` for SQLite.
+    pub async fn generic_plan(&mut self, text: &str) -> Option<Vec<String>> {
+        let Self::Postgres(connection) = self else { return None };
+        let parameters = (1..100).rev().find(|n| text.contains(&format!("${n}"))).unwrap_or(0);
+        let nulls = vec!["null"; parameters].join(", ");
+        let prepare = format!(
+            "analyze agent_runs; set plan_cache_mode = force_generic_plan; set enable_seqscan = off; prepare planned as {text}"
+        );
+        sqlx::raw_sql(AssertSqlSafe(prepare)).execute(&mut *connection).await.unwrap();
+        let explain = format!("explain (costs off) execute planned ({nulls})");
+        let plan: Vec<String> = sqlx::query_scalar(AssertSqlSafe(explain)).fetch_all(&mut *connection).await.unwrap();
+        (&mut *connection).execute("deallocate planned").await.unwrap();
+        Some(plan)
+    }
+
     /// Returns the tables that contain this text, as text or as bytes.
     pub async fn tables_with(&mut self, text: &str) -> Vec<String> {
         let bytes: String = text.bytes().map(|byte| format!("{byte:02x}")).collect();

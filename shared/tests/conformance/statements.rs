@@ -1,5 +1,7 @@
 //! The statements of storage, on the schema that the migrations make.
 
+use std::collections::HashMap;
+
 use holdfast_shared::storage::statement_texts;
 
 use crate::{backends::TestBackends, on_each_backend, raw::Raw};
@@ -24,4 +26,21 @@ async fn the_database_can_prepare_every_statement(backends: TestBackends) {
     assert!(refused.is_empty(), "the database refuses {} statements:\n{}", refused.len(), refused.join("\n\n"));
 }
 
-on_each_backend!(the_database_can_prepare_every_statement);
+/// PostgreSQL may plan a worker's statements while nothing runs or waits, and keep these plans for thousands of runs.
+async fn plans_made_while_nothing_runs_find_each_run_by_its_id(backends: TestBackends) {
+    let Some(mut raw) = backends.raw().await else { return };
+    let texts: HashMap<_, _> = statement_texts(backends.storage.back_end()).into_iter().collect();
+    // Only PostgreSQL ends runs in groups.
+    let Some(completed) = texts.get("FREE") else { return };
+    let plan = raw.generic_plan(completed).await.expect("only PostgreSQL has this statement");
+    let lookups: Vec<_> = plan.windows(2).filter(|lines| lines[0].contains("on agent_runs")).collect();
+    assert!(!lookups.is_empty(), "{plan:#?}");
+    assert!(lookups.iter().all(|lines| lines[1].contains("Index Cond: (id = ")), "{plan:#?}");
+
+    // The id is the last column of the queue's index, so such a lookup reads all of it.
+    let plan = raw.generic_plan(&texts["TAKE_QUEUED"]).await.unwrap();
+    let reads_queue = |lines: &[String]| lines[0].contains("agent_runs_queue") && lines[1].contains("(id = ");
+    assert!(!plan.windows(2).any(reads_queue), "{plan:#?}");
+}
+
+on_each_backend!(the_database_can_prepare_every_statement, plans_made_while_nothing_runs_find_each_run_by_its_id);

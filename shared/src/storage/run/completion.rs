@@ -82,14 +82,24 @@ statements! {
     /// Locks the members whose rows are free. A locked row would make all members wait, and perhaps for each other.
     /// PostgreSQL checks a row again when it locks it, if another transaction wrote the row since the statement began.
     /// Order matters: the conversation is locked before the run.
+    ///
+    /// The lateral query finds the rows of each member by their ids. In a plain join, PostgreSQL expects few running runs,
+    /// and reads all of them for each group.
     FREE {
         postgres = "
-            select r.id as run_id, c.id as conversation_id
+            select e.run_id, e.conversation_id
             from ending e
-            join chat_conversations c on c.id = e.conversation_id and c.last_position = e.position
-            join agent_runs r on r.id = e.run_id and r.attempt = e.attempt
-            where r.status = 'running' and r.superseded_at is null
-            for no key update of c, r skip locked
+            cross join lateral (
+                select r.id
+                from chat_conversations c, agent_runs r
+                where c.id = e.conversation_id
+                  and c.last_position = e.position
+                  and r.id = e.run_id
+                  and r.attempt = e.attempt
+                  and r.status = 'running'
+                  and r.superseded_at is null
+                for no key update of c, r skip locked
+            ) locked
         ",
     },
     /// Takes a position for each answer.

@@ -40,6 +40,7 @@ statements! {
     /// PostgreSQL plans a worker's statements without their parameters. The constant limit of 2048 makes it read the queue by
     /// its index; for an unknown limit it would sort the whole queue. The offset prevents a join of all unfinished runs, so
     /// PostgreSQL looks each one up. It locks the rows one by one, in order, until there are enough, and skips locked runs.
+    /// The status is no condition there: with it, PostgreSQL may find each row by a scan of the queue's whole index.
     TAKE_QUEUED = take!(concat!("
         with answers as materialized (
             select *
@@ -89,9 +90,9 @@ statements! {
         select candidate_id
         from (
             select (
-                select r.id
+                select case when r.status = 'queued' then r.id end
                 from agent_runs r
-                where r.id = ordered.id and r.status = 'queued'
+                where r.id = ordered.id
                 {skip locked}
             ) as candidate_id
             from (
