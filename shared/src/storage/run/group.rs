@@ -1,13 +1,16 @@
 //! Groups: the writes of several runs in one transaction.
 //!
-//! While one commit is under way, the next group gathers, and a lone write waits for no other. `tests/model/src/group.rs`
+//! While one commit is under way, the next group gathers, and a lone write waits for no other: its caller may take the turn
+//! and write it with a cheaper statement. `tests/model/src/group.rs`
 //! has the rules: each member has its own fence, a group leaves out locked rows, and a refused group is split. The second
 //! and the third leave members to be written alone.
 //!
 //! A group that loses its connection may be committed, so its members fail as a lone write does then. The members that
 //! wait behind it fail with it, because each group would wait for the same database in turn.
 
-use tokio::sync::{mpsc, oneshot};
+use std::sync::Arc;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 
 use crate::storage::Error;
 
@@ -21,6 +24,13 @@ pub const MAX_BYTES: usize = 128 * 1024;
 pub struct Group<T, R> {
     /// Each waiting caller has one member here, and requests are limited before they write.
     pending: mpsc::UnboundedSender<Member<T, R>>,
+    /// The one turn: a group or a lone caller has it during its write.
+    turns: Arc<Semaphore>,
+}
+
+/// The right to write alone, while later members gather.
+pub struct Turn {
+    _permit: OwnedSemaphorePermit,
 }
 
 /// A write and its caller. `None` for the caller means that it writes the member alone.
@@ -28,7 +38,7 @@ type Member<T, R> = (T, oneshot::Sender<Result<Option<R>, Error>>);
 
 impl<T, R> Clone for Group<T, R> {
     fn clone(&self) -> Self {
-        Self { pending: self.pending.clone() }
+        Self { pending: self.pending.clone(), turns: Arc::clone(&self.turns) }
     }
 }
 
@@ -40,8 +50,15 @@ impl<T: Send + 'static, R: Send + 'static> Group<T, R> {
         F: Future<Output = Result<Vec<Option<R>>, Error>> + Send + 'static,
     {
         let (pending, members) = mpsc::unbounded_channel();
-        tokio::spawn(write_groups(write, members));
-        Self { pending }
+        let turns = Arc::new(Semaphore::new(1));
+        tokio::spawn(write_groups(write, members, Arc::clone(&turns)));
+        Self { pending, turns }
+    }
+
+    /// Returns the turn of a lone write; `None` if another write is under way, whose end the caller's group awaits.
+    pub fn lone_turn(&self) -> Option<Turn> {
+        let permit = Arc::clone(&self.turns).try_acquire_owned().ok()?;
+        Some(Turn { _permit: permit })
     }
 
     /// Writes a member with its group. If it returns `None`, the member is not written, and its caller writes it alone.
@@ -54,13 +71,18 @@ impl<T: Send + 'static, R: Send + 'static> Group<T, R> {
     }
 }
 
-async fn write_groups<T, R, F>(write: impl Fn(Vec<T>) -> F, mut members: mpsc::UnboundedReceiver<Member<T, R>>)
-where
+async fn write_groups<T, R, F>(
+    write: impl Fn(Vec<T>) -> F,
+    mut members: mpsc::UnboundedReceiver<Member<T, R>>,
+    turns: Arc<Semaphore>,
+) where
     F: Future<Output = Result<Vec<Option<R>>, Error>>,
 {
-    let mut gathered = Vec::new();
-    while members.recv_many(&mut gathered, MAX_MEMBERS).await > 0 {
-        let (group, mut callers): (Vec<_>, Vec<_>) = gathered.drain(..).unzip();
+    while let Some(first) = members.recv().await {
+        // The semaphore is never closed.
+        let _turn = turns.acquire().await;
+        let others = std::iter::from_fn(|| members.try_recv().ok()).take(MAX_MEMBERS - 1);
+        let (group, mut callers): (Vec<_>, Vec<_>) = std::iter::once(first).chain(others).unzip();
         // A caller that has given up needs no result, so a failed send is none.
         match write(group).await {
             Ok(results) => {
@@ -151,6 +173,28 @@ mod tests {
         assert_eq!(first.await.unwrap().unwrap(), Some(0));
         assert_eq!((second.await.unwrap().unwrap(), third.await.unwrap().unwrap()), (None, Some(2)));
         assert_eq!(group.groups(), [vec![0], vec![1, 2]]);
+    }
+
+    #[tokio::test]
+    async fn members_gather_while_a_lone_caller_has_the_turn() {
+        let group = TestGroup::start(|members| Ok(members.iter().map(|one| Some(*one)).collect()));
+        let turn = group.group.lone_turn().expect("nothing is written");
+        assert!(group.group.lone_turn().is_none(), "two callers had the turn");
+        let members = [group.write(0), group.write(1)];
+        // Both are sent, and the writer waits for the turn, when each task has run once.
+        for _ in 0..3 {
+            tokio::task::yield_now().await;
+        }
+        assert!(group.groups().is_empty());
+        drop(turn);
+        until(|| !group.groups().is_empty()).await;
+        assert!(group.group.lone_turn().is_none(), "a lone caller did not wait for the group");
+        group.commit.notify_one();
+        for member in members {
+            assert!(member.await.unwrap().unwrap().is_some());
+        }
+        assert_eq!(group.groups(), [[0, 1]]);
+        until(|| group.group.lone_turn().is_some()).await;
     }
 
     #[tokio::test]

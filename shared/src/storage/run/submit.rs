@@ -128,11 +128,11 @@ impl Storage {
         let id = Uuid::now_v7();
         let acceptance = Acceptance::new(owner, new, (id, agent_id), 1, RunInput::New(content));
         let share = Share::far_below(quotas, new.bytes());
-        let conversation = match &self.groups {
-            Some(groups) => {
-                let Some(opening) = Opening::of(&acceptance, share) else { return Ok(None) };
-                groups.openings.write(opening).await?.map(|created_at| opened(id, agent_id, created_at))
-            }
+        let turn = self.groups.as_ref().and_then(|groups| groups.openings.lone_turn());
+        let gathering = self.groups.as_ref().filter(|_| turn.is_none());
+        let member = gathering.and_then(|groups| Some((&groups.openings, Opening::of(&acceptance, share)?)));
+        let conversation = match member {
+            Some((group, opening)) => group.write(opening).await?.map(|created_at| opened(id, agent_id, created_at)),
             None => {
                 let opening = acceptance.after_creation(creation(id, owner, None, agent_id, share));
                 let doing = "store a conversation's first message";
@@ -140,6 +140,7 @@ impl Storage {
                 rows.into_iter().next().map(|row| LockedConversation::from(row).conversation)
             }
         };
+        drop(turn);
         let Some(conversation) = conversation else { return Ok(None) };
         let written = acceptance.into_parts(conversation.created_at);
         Ok(Some(accepted(conversation, written, &new.input, Vec::new(), Vec::new())))
