@@ -173,8 +173,9 @@ impl Recorder {
     pub async fn alongside<T>(&mut self, other: impl Future<Output = T>) -> Result<T, LeaseLost> {
         tokio::select! {
             biased;
-            lost = self.progress() => match lost? {},
+            // Order matters: steps without a wait come before the next append, which then has the events of all of them.
             output = other => Ok(output),
+            lost = self.progress() => match lost? {},
         }
     }
 
