@@ -81,6 +81,19 @@ async fn a_log_stays_for_its_time_after_the_last_append_of_a_long_run() {
     assert!((57_500..=61_000).contains(&remaining_ms), "{remaining_ms} ms are left");
 }
 
+/// One append of a run is in flight at a time, so the first token would wait for each of them.
+#[tokio::test]
+async fn the_events_before_a_model_call_share_an_append() {
+    let scaled = ScaledOut::new();
+    let (mut api, _worker) = (scaled.api(), scaled.worker());
+    let stream = api.client().stream("[tokens=1] hi").await;
+    let key = format!("holdfast:run:{}", stream.run_id.replace('-', ""));
+    stream.rest().await;
+    // An entry of the stream is an append, and has the id of its last event. The third event begins the step.
+    let entries = |id| scaled.redis.call(&format!("XRANGE {key} {id} {id}")).unwrap();
+    assert_eq!(["1-1", "1-2", "1-3"].map(entries), ["*0", "*0", "*1"]);
+}
+
 /// Longest time until a silently failed connection is replaced.
 const REPLACED: Duration = Duration::from_secs(5);
 

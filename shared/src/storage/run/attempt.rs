@@ -18,10 +18,19 @@ use crate::{
     usage::Usage,
 };
 
+/// The status of a run, in a condition of a statement that finds the run by its id. For the bare column, PostgreSQL may
+/// choose a partial index of the runs with this status, and read all of it, because that was empty when it planned.
+macro_rules! status {
+    ($run:literal) => {
+        concat!("coalesce(", $run, "status, '')")
+    };
+}
+pub(in crate::storage) use status;
+
 /// The condition that the attempt `$2` holds the run `$1`.
 macro_rules! held {
     () => {
-        "id = $1 and attempt = $2 and status = 'running'"
+        "id = $1 and attempt = $2 and coalesce(status, '') = 'running'"
     };
 }
 pub(in crate::storage) use held;

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sqlx::{FromRow, types::Json};
 
-use super::{Claim, Summary, claim::FirstInput, summary::newest_summary};
+use super::{Claim, Summary, attempt::status, claim::FirstInput, summary::newest_summary};
 use crate::storage::{
     Error, Storage,
     rows::{MessageRow, message_columns},
@@ -204,7 +204,7 @@ statements! {
                 from agent_runs
                 where id = $1
                   and attempt = $9
-                  and status = 'running'
+                  and ", status!(""), " = 'running'
             ) r
             join chat_messages m on m.id = r.input_message_id
             left join summary s on true

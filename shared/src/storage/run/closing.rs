@@ -6,6 +6,7 @@ use uuid::Uuid;
 
 use super::{
     AnsweredRun, ArchiveChunk,
+    attempt::status,
     blocked::unblock_next,
     chunk::{chunk_of, writes_of},
     flush::log_refused_checkpoint,
@@ -113,7 +114,7 @@ impl Answer {
 
 statements! {
     /// Ends an unfinished run of this attempt. Returns whether another run of the conversation waits.
-    END = "
+    END = concat!("
         update agent_runs
         set status = $2,
             archived_to = $3,
@@ -129,7 +130,7 @@ statements! {
             executing = false
         where id = $1
           and attempt = $8
-          and status in ('queued', 'running', 'waiting')
+          and ", status!(""), " in ('queued', 'running', 'waiting')
         returning id, parent_run_id, parent_call_id, subagent_role, top_run_id, children_usage,
             exists (
                 select 1
@@ -143,7 +144,7 @@ statements! {
                 from agent_runs child
                 where child.parent_run_id = $1 and child.finished_at is null
             ) as has_children
-    ",
+    "),
     /// Abandons the open calls of an ended run.
     ABANDON_CALLS = "
         update agent_run_tool_calls
@@ -157,17 +158,17 @@ statements! {
         where run_id = $1 and status = 'pending'
     ",
     /// Stores the answer of an unfinished run.
-    INSERT_ANSWER = "
+    INSERT_ANSWER = concat!("
         insert into chat_messages (
             id, conversation_id, owner_id, run_id, position, turn, role, content, status,
             finish_reason, retrieval_context, superseded_at, created_at
         )
         select $1, $2, owner_id, id, $4, position, 'assistant', $5, $6, $8, $7, superseded_at, {now}
         from agent_runs
-        where id = $3 and status in ('queued', 'running', 'waiting')
+        where id = $3 and ", status!(""), " in ('queued', 'running', 'waiting')
         returning id, client_id, conversation_id, run_id, position, role, content_type, content,
             attachments, status, finish_reason, retrieval_context, superseded_at, created_at
-    ",
+    "),
 }
 
 /// Returns whether the run stores an answer. A run that did not complete needs a text.

@@ -11,7 +11,9 @@ use chrono::{DateTime, Utc};
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::{ArchiveChunk, Claim, chunk::event_rows, closing::RunEnd, group::Group, progress::rows_of};
+use super::{
+    ArchiveChunk, Claim, attempt::status, chunk::event_rows, closing::RunEnd, group::Group, progress::rows_of,
+};
 use crate::{
     event_id::EventId,
     storage::{
@@ -86,7 +88,7 @@ statements! {
     /// The lateral query finds the rows of each member by their ids. In a plain join, PostgreSQL expects few running runs,
     /// and reads all of them for each group.
     FREE {
-        postgres = "
+        postgres = concat!("
             select e.run_id, e.conversation_id
             from ending e
             cross join lateral (
@@ -96,11 +98,11 @@ statements! {
                   and c.last_position = e.position
                   and r.id = e.run_id
                   and r.attempt = e.attempt
-                  and r.status = 'running'
+                  and ", status!("r."), " = 'running'
                   and r.superseded_at is null
                 for no key update of c, r skip locked
             ) locked
-        ",
+        "),
     },
     /// Takes a position for each answer.
     COUNTED {

@@ -4,7 +4,10 @@ use std::time::{Duration, Instant};
 
 use uuid::Uuid;
 
-use super::{attempt::lock_run, round::next_round};
+use super::{
+    attempt::{lock_run, status},
+    round::next_round,
+};
 use crate::storage::{
     Error, Storage,
     sql::{Commit, Tx, args, statements},
@@ -45,7 +48,7 @@ statements! {
                 else 0
             end,
             queue_round = ", next_round!("agent_runs.owner_id"), "
-        where id = $1 and status = 'queued' and priority = -2 and not_before <= {now}
+        where id = $1 and ", status!(""), " = 'queued' and priority = -2 and not_before <= {now}
         returning priority = 0
     "),
 }
