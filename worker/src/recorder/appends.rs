@@ -152,6 +152,11 @@ impl Appends {
         self.gap = Gap::Archived;
     }
 
+    /// Returns whether an append was ever started.
+    pub fn has_begun(&self) -> bool {
+        self.last_start.is_some()
+    }
+
     /// Returns whether no event waits and no append is in flight.
     pub fn is_idle(&self) -> bool {
         self.waiting.is_empty() && !matches!(self.state, AppendState::InFlight(_))

@@ -10,7 +10,7 @@ mod appends;
 mod ending;
 mod flushes;
 
-use std::{convert::Infallible, future::Future};
+use std::{convert::Infallible, future::Future, pin::pin, task::Poll};
 
 use chrono::Utc;
 use holdfast_shared::{
@@ -171,11 +171,18 @@ impl Recorder {
 
     /// Awaits `other` while events are appended and flushed. Fails as soon as another worker holds the run.
     pub async fn alongside<T>(&mut self, other: impl Future<Output = T>) -> Result<T, LeaseLost> {
+        let mut other = pin!(other);
+        // The first append waits for the first step of the executor that has to wait, the model call. So it has all events
+        // before that, and the first token does not wait for several appends.
+        if !self.appends.has_begun()
+            && let Poll::Ready(output) = futures::poll!(other.as_mut())
+        {
+            return Ok(output);
+        }
         tokio::select! {
             biased;
-            // Order matters: steps without a wait come before the next append, which then has the events of all of them.
-            output = other => Ok(output),
             lost = self.progress() => match lost? {},
+            output = other => Ok(output),
         }
     }
 
