@@ -1,6 +1,8 @@
 //! Groups of writes in PostgreSQL: messages that open conversations at one moment share a transaction, and so do runs that
 //! end. None delays or harms another.
 
+use std::time::Duration;
+
 use futures::future::join_all;
 use holdfast_shared::{
     ending::Ending,
@@ -8,6 +10,7 @@ use holdfast_shared::{
     quotas::Quotas,
     run::RunStatus,
     storage::{Answer, ArchiveChunk, Claim, FinishOutcome, NewCheckpoint, Progress, Storage, SubmitOutcome, Target},
+    tool::ClientTool,
     trace::Node,
 };
 use serde_json::json;
@@ -199,4 +202,39 @@ async fn a_fenced_member_of_a_group_writes_nothing_and_the_others_end() {
     }
     let run = backends.storage.run("ann", stale.run_id).await.unwrap().unwrap();
     assert_eq!((run.status, run.output_message.is_some()), (RunStatus::Cancelled, false));
+}
+
+/// The columns of a run and its message that its submission decides, without ids, times and the turn of its owner.
+const SUBMITTED: &str = "
+    select concat_ws(' ', to_jsonb(r) - array['id', 'owner_id', 'conversation_id', 'input_message_id',
+            'output_message_id', 'created_at', 'queue_round']
+        || (to_jsonb(m) - array['id', 'owner_id', 'conversation_id', 'run_id', 'created_at']))
+    from agent_runs r
+    join chat_messages m on m.id = r.input_message_id
+    order by r.created_at";
+
+#[tokio::test]
+async fn a_message_leaves_the_same_rows_alone_and_in_a_group() {
+    let backends = TestBackends::scaled_out().await;
+    let submit = async || {
+        let mut new = new_run(NEW, "hi");
+        new.client_message_id = Some("m1".into());
+        new.options.stream = false;
+        new.options.client_tools =
+            vec![ClientTool { name: "locate".into(), description: String::new(), input_schema: json!({}) }];
+        new.options.metadata = Some(json!({"a": 1}));
+        new.options.max_duration = Some(Duration::from_secs(90));
+        let outcome = backends.storage.submit("ann", &NO_QUOTAS, &new).await.unwrap();
+        assert!(matches!(outcome, SubmitOutcome::Accepted(_)));
+    };
+    // The first write is under way when the second message comes, which therefore joins a group.
+    tokio::join!(submit(), submit());
+    let mut connection = connection(&backends).await;
+    let rows: Vec<String> = sqlx::query_scalar(SUBMITTED).fetch_all(&mut connection).await.unwrap();
+    assert_eq!(rows.len(), 2);
+    assert_eq!(rows[0], rows[1]);
+    for part in ["locate", "90000", "m1"] {
+        assert!(rows[0].contains(part), "{}", rows[0]);
+    }
+    connection.close().await.unwrap();
 }

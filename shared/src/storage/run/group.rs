@@ -1,16 +1,19 @@
 //! Groups: the writes of several runs in one transaction.
 //!
-//! While one commit is under way, the next group gathers, and a lone write waits for no other: its caller may take the turn
-//! and write it with a cheaper statement. `tests/model/src/group.rs`
-//! has the rules: each member has its own fence, a group leaves out locked rows, and a refused group is split. The second
-//! and the third leave members to be written alone.
+//! While one group is under way, the next gathers, and a lone write waits for no other. If no write is under way, a caller may
+//! write alone, with a cheaper statement; no group waits for it. `tests/model/src/group.rs` has the rules: each member has
+//! its own fence, a group leaves out locked rows, and a refused group is split. The second and the third leave members to
+//! be written alone.
 //!
 //! A group that loses its connection may be committed, so its members fail as a lone write does then. The members that
 //! wait behind it fail with it, because each group would wait for the same database in turn.
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot};
 
 use crate::storage::Error;
 
@@ -24,13 +27,32 @@ pub const MAX_BYTES: usize = 128 * 1024;
 pub struct Group<T, R> {
     /// Each waiting caller has one member here, and requests are limited before they write.
     pending: mpsc::UnboundedSender<Member<T, R>>,
-    /// The one turn: a group or a lone caller has it during its write.
-    turns: Arc<Semaphore>,
+    under_way: WritesUnderWay,
 }
 
-/// The right to write alone, while later members gather.
-pub struct Turn {
-    _permit: OwnedSemaphorePermit,
+/// The number of writes under way: a group, and lone callers.
+#[derive(Clone, Default)]
+struct WritesUnderWay(Arc<AtomicUsize>);
+
+/// A write that counts as under way until it is dropped.
+pub struct WriteUnderWay(WritesUnderWay);
+
+impl WritesUnderWay {
+    fn begin(&self) -> WriteUnderWay {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        WriteUnderWay(self.clone())
+    }
+
+    fn begin_first(&self) -> Option<WriteUnderWay> {
+        self.0.compare_exchange(0, 1, Ordering::Relaxed, Ordering::Relaxed).ok()?;
+        Some(WriteUnderWay(self.clone()))
+    }
+}
+
+impl Drop for WriteUnderWay {
+    fn drop(&mut self) {
+        self.0.0.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 /// A write and its caller. `None` for the caller means that it writes the member alone.
@@ -38,7 +60,7 @@ type Member<T, R> = (T, oneshot::Sender<Result<Option<R>, Error>>);
 
 impl<T, R> Clone for Group<T, R> {
     fn clone(&self) -> Self {
-        Self { pending: self.pending.clone(), turns: Arc::clone(&self.turns) }
+        Self { pending: self.pending.clone(), under_way: self.under_way.clone() }
     }
 }
 
@@ -50,15 +72,14 @@ impl<T: Send + 'static, R: Send + 'static> Group<T, R> {
         F: Future<Output = Result<Vec<Option<R>>, Error>> + Send + 'static,
     {
         let (pending, members) = mpsc::unbounded_channel();
-        let turns = Arc::new(Semaphore::new(1));
-        tokio::spawn(write_groups(write, members, Arc::clone(&turns)));
-        Self { pending, turns }
+        let under_way = WritesUnderWay::default();
+        tokio::spawn(write_groups(write, members, under_way.clone()));
+        Self { pending, under_way }
     }
 
-    /// Returns the turn of a lone write; `None` if another write is under way, whose end the caller's group awaits.
-    pub fn lone_turn(&self) -> Option<Turn> {
-        let permit = Arc::clone(&self.turns).try_acquire_owned().ok()?;
-        Some(Turn { _permit: permit })
+    /// Begins a write that the caller makes alone. `None` if another write is under way: the caller joins the next group.
+    pub fn begin_alone(&self) -> Option<WriteUnderWay> {
+        self.under_way.begin_first()
     }
 
     /// Writes a member with its group. If it returns `None`, the member is not written, and its caller writes it alone.
@@ -74,15 +95,14 @@ impl<T: Send + 'static, R: Send + 'static> Group<T, R> {
 async fn write_groups<T, R, F>(
     write: impl Fn(Vec<T>) -> F,
     mut members: mpsc::UnboundedReceiver<Member<T, R>>,
-    turns: Arc<Semaphore>,
+    under_way: WritesUnderWay,
 ) where
     F: Future<Output = Result<Vec<Option<R>>, Error>>,
 {
-    while let Some(first) = members.recv().await {
-        // The semaphore is never closed.
-        let _turn = turns.acquire().await;
-        let others = std::iter::from_fn(|| members.try_recv().ok()).take(MAX_MEMBERS - 1);
-        let (group, mut callers): (Vec<_>, Vec<_>) = std::iter::once(first).chain(others).unzip();
+    let mut gathered = Vec::new();
+    while members.recv_many(&mut gathered, MAX_MEMBERS).await > 0 {
+        let _write = under_way.begin();
+        let (group, mut callers): (Vec<_>, Vec<_>) = gathered.drain(..).unzip();
         // A caller that has given up needs no result, so a failed send is none.
         match write(group).await {
             Ok(results) => {
@@ -176,25 +196,17 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn members_gather_while_a_lone_caller_has_the_turn() {
+    async fn one_caller_writes_alone_while_nothing_is_under_way_and_no_group_waits_for_it() {
         let group = TestGroup::start(|members| Ok(members.iter().map(|one| Some(*one)).collect()));
-        let turn = group.group.lone_turn().expect("nothing is written");
-        assert!(group.group.lone_turn().is_none(), "two callers had the turn");
-        let members = [group.write(0), group.write(1)];
-        // Both are sent, and the writer waits for the turn, when each task has run once.
-        for _ in 0..3 {
-            tokio::task::yield_now().await;
-        }
-        assert!(group.groups().is_empty());
-        drop(turn);
+        let alone = group.group.begin_alone().expect("nothing is under way");
+        assert!(group.group.begin_alone().is_none(), "two callers wrote alone");
+        let member = group.write(0);
         until(|| !group.groups().is_empty()).await;
-        assert!(group.group.lone_turn().is_none(), "a lone caller did not wait for the group");
+        drop(alone);
+        assert!(group.group.begin_alone().is_none(), "a group is under way");
         group.commit.notify_one();
-        for member in members {
-            assert!(member.await.unwrap().unwrap().is_some());
-        }
-        assert_eq!(group.groups(), [[0, 1]]);
-        until(|| group.group.lone_turn().is_some()).await;
+        assert_eq!(member.await.unwrap().unwrap(), Some(0));
+        until(|| group.group.begin_alone().is_some()).await;
     }
 
     #[tokio::test]

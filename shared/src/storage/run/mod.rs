@@ -91,6 +91,8 @@ pub use self::{
     unfinished::{cancel_all, unfinished_runs},
 };
 
+pub(in crate::storage) use self::attempt::status;
+
 use chrono::{DateTime, Utc};
 
 use self::{completion::Completion, group::Group, opening::Opening};
@@ -99,6 +101,8 @@ use super::sql::Database;
 /// The groups of this process's writes.
 #[derive(Clone)]
 pub struct Groups {
+    /// The database, with the connections of groups.
+    database: Database,
     openings: Group<Opening, DateTime<Utc>>,
     completions: Group<Completion, ()>,
 }
@@ -106,6 +110,6 @@ pub struct Groups {
 impl Groups {
     /// Starts the groups, whose statements run in this database.
     pub fn start(database: Database) -> Self {
-        Self { openings: opening::start(database.clone()), completions: completion::start(database) }
+        Self { openings: opening::start(database.clone()), completions: completion::start(database.clone()), database }
     }
 }

@@ -1,7 +1,8 @@
 //! SUBMIT of messages that open a conversation, which most messages of short chats do: one statement for all of a group.
 //!
 //! Only PostgreSQL has this statement. It stores a message whose agent exists and whose owner is far below its quotas. A
-//! transaction stores any other message, or refuses it.
+//! message that finds no write under way has a statement of its own (`submit`), and a transaction stores any other message,
+//! or refuses it.
 
 use std::collections::HashMap;
 

@@ -18,7 +18,7 @@ use crate::storage::{
     Error, Storage,
     quota::{self, Nearness, Share},
     rows::{MessageRow, message_columns, read_conversation, read_run},
-    sql::{Commit, RollBack, Tx, args, statements},
+    sql::{Commit, Database, RollBack, Tx, args, statements},
 };
 use crate::{
     approval::ApprovalStatus,
@@ -128,19 +128,30 @@ impl Storage {
         let id = Uuid::now_v7();
         let acceptance = Acceptance::new(owner, new, (id, agent_id), 1, RunInput::New(content));
         let share = Share::far_below(quotas, new.bytes());
-        let turn = self.groups.as_ref().and_then(|groups| groups.openings.lone_turn());
-        let gathering = self.groups.as_ref().filter(|_| turn.is_none());
-        let member = gathering.and_then(|groups| Some((&groups.openings, Opening::of(&acceptance, share)?)));
-        let conversation = match member {
-            Some((group, opening)) => group.write(opening).await?.map(|created_at| opened(id, agent_id, created_at)),
-            None => {
-                let opening = acceptance.after_creation(creation(id, owner, None, agent_id, share));
-                let doing = "store a conversation's first message";
-                let rows = self.database.write_fenced::<LockedConversationRow>(doing, opening).await?;
-                rows.into_iter().next().map(|row| LockedConversation::from(row).conversation)
-            }
+        let write_alone = async |database: &Database| {
+            let opening = acceptance.after_creation(creation(id, owner, None, agent_id, share));
+            let doing = "store a conversation's first message";
+            let rows = database.write_fenced::<LockedConversationRow>(doing, opening).await?;
+            let conversation = rows.into_iter().next().map(|row| LockedConversation::from(row).conversation);
+            Ok::<_, Error>(conversation)
         };
-        drop(turn);
+        let conversation = match &self.groups {
+            None => write_alone(&self.database).await?,
+            Some(groups) => match groups.openings.begin_alone() {
+                Some(_write) => match write_alone(&groups.database).await {
+                    // As for a refused group, the transaction stores the message or finds out more.
+                    Err(error) if error.is_rolled_back() => None,
+                    conversation => conversation?,
+                },
+                None => match Opening::of(&acceptance, share) {
+                    Some(opening) => {
+                        let created_at = groups.openings.write(opening).await?;
+                        created_at.map(|created_at| opened(id, agent_id, created_at))
+                    }
+                    None => None,
+                },
+            },
+        };
         let Some(conversation) = conversation else { return Ok(None) };
         let written = acceptance.into_parts(conversation.created_at);
         Ok(Some(accepted(conversation, written, &new.input, Vec::new(), Vec::new())))
