@@ -12,6 +12,7 @@ use super::{
     newest_first::NewestFirst,
     pages::{PageRow, page_of, page_query},
     quota::LOCK_OWNER,
+    run::status,
     sql::{Commit, RollBack, Tx, args, statements},
 };
 use crate::{
@@ -127,7 +128,7 @@ macro_rules! is_live {
 
 statements! {
     /// Locks a run that an attempt holds. Returns its owner, the user's message, and whether an expiry is in the future.
-    HOLD = "
+    HOLD = concat!("
         select r.owner_id,
             (
                 select t.input_message_id
@@ -136,9 +137,9 @@ statements! {
             ) as message_id,
             $3 is null or $3 > {now} as is_future
         from agent_runs r
-        where r.id = $1 and r.attempt = $2 and r.status = 'running'
+        where r.id = $1 and r.attempt = $2 and ", status!("r."), " = 'running'
         {for update}
-    ",
+    "),
     /// Returns the version of a memory that a call has written.
     BY_CALL = "
         select version

@@ -72,7 +72,7 @@ impl Raw {
         let parameters = (1..100).rev().find(|n| text.contains(&format!("${n}"))).unwrap_or(0);
         let nulls = vec!["null"; parameters].join(", ");
         let prepare = format!(
-            "analyze agent_runs; set plan_cache_mode = force_generic_plan; set enable_seqscan = off; prepare planned as {text}"
+            "analyze agent_runs; set plan_cache_mode = force_generic_plan; set enable_seqscan = off; set enable_bitmapscan = off; prepare planned as {text}"
         );
         sqlx::raw_sql(AssertSqlSafe(prepare)).execute(&mut *connection).await.unwrap();
         let explain = format!("explain (costs off) execute planned ({nulls})");

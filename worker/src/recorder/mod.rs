@@ -102,7 +102,7 @@ impl Recorder {
         self.knows_answer = true;
     }
 
-    /// Records an event. It is sent when the executor next awaits `alongside`.
+    /// Records an event. It is sent when the executor next awaits `alongside`; the first ones when it has to wait there.
     pub fn emit(&mut self, body: &EventBody<'_>) {
         if let EventBody::MessageDelta(delta) = body {
             self.answer.text.push_str(&delta.text);
@@ -172,8 +172,8 @@ impl Recorder {
     /// Awaits `other` while events are appended and flushed. Fails as soon as another worker holds the run.
     pub async fn alongside<T>(&mut self, other: impl Future<Output = T>) -> Result<T, LeaseLost> {
         let mut other = pin!(other);
-        // The first append waits for the first step of the executor that has to wait, the model call. So it has all events
-        // before that, and the first token does not wait for several appends.
+        // The first append waits for the first step of the executor that has to wait. In a run that opens its conversation,
+        // that is the model call, so the first token waits for one append instead of several.
         if !self.appends.has_begun()
             && let Poll::Ready(output) = futures::poll!(other.as_mut())
         {

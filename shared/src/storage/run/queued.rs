@@ -40,7 +40,8 @@ statements! {
     /// PostgreSQL plans a worker's statements without their parameters. The constant limit of 2048 makes it read the queue by
     /// its index; for an unknown limit it would sort the whole queue. The offset prevents a join of all unfinished runs, so
     /// PostgreSQL looks each one up. It locks the rows one by one, in order, until there are enough, and skips locked runs.
-    /// The status is no condition there: with it, PostgreSQL may find each row by a scan of the queue's whole index.
+    /// The status is no condition there: with it, PostgreSQL may find each row by a scan of the queue's whole index. After the
+    /// lock of a row that another transaction has changed, PostgreSQL computes the column again.
     TAKE_QUEUED = take!(concat!("
         with answers as materialized (
             select *

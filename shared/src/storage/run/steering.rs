@@ -10,7 +10,7 @@ use serde_json::Value;
 use sqlx::FromRow;
 use uuid::Uuid;
 
-use super::Claim;
+use super::{Claim, attempt::status};
 use crate::storage::{
     Error, Storage,
     sql::{Statement, args, id_text, statements},
@@ -63,17 +63,17 @@ statements! {
     ",
     /// Archives the last events of the runs of messages that join a live one; not of a run that its user has cancelled in the
     /// meantime.
-    INSERT_JOINED_EVENTS = "
+    INSERT_JOINED_EVENTS = concat!("
         insert into run_events (run_id, last_id, body)
         select own.id, cast(each.value->>'last_id' as bigint), {bytes:each.value->>'lines'}
         from {each:$1}
         join agent_runs own on own.id = {uuid:each.value->>'own_run_id'}
-            and own.status = 'queued'
+            and ", status!("own."), " = 'queued'
             and own.attempt = 0
         where {fenced:cast(each.value->>'run_id' as uuid)}
-    ",
+    "),
     /// Ends those runs, after their events are archived.
-    END_JOINED_RUNS = "
+    END_JOINED_RUNS = concat!("
         update agent_runs
         set status = 'cancelled',
             attempt = 1,
@@ -81,10 +81,10 @@ statements! {
             finished_at = {now}
         from {each:$1}
         where agent_runs.id = {uuid:each.value->>'own_run_id'}
-          and agent_runs.status = 'queued'
+          and ", status!("agent_runs."), " = 'queued'
           and agent_runs.attempt = 0
           and {fenced:cast(each.value->>'run_id' as uuid)}
-    ",
+    "),
     /// Moves the messages into the turn of the live run, which reads them in any case.
     MOVE_MESSAGES = "
         update chat_messages
