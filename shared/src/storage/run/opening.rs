@@ -1,8 +1,8 @@
 //! SUBMIT of messages that open a conversation, which most messages of short chats do: one statement for all of a group.
 //!
 //! Only PostgreSQL has this statement. It stores a message whose agent exists and whose owner is far below its quotas. A
-//! message that finds no write under way has a statement of its own (`submit`), and a transaction stores any other message,
-//! or refuses it.
+//! message that finds no write under way has a statement of its own, and a transaction stores any other message, or refuses
+//! it.
 
 use std::collections::HashMap;
 
@@ -12,12 +12,16 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::{
+    Groups,
     accept::{Acceptance, RunInput},
     group::{Group, MAX_BYTES},
+    locked_conversation::{LockedConversation, LockedConversationRow},
     needs::needs,
     round::next_round,
 };
+use crate::conversation::Conversation;
 use crate::storage::{
+    Error,
     quota::{Share, kept_bytes},
     sql::{Database, FencedWrites, Statement, args, statements},
 };
@@ -199,6 +203,54 @@ statements! {
             join fence f on f.id = o.conversation_id
         ",
     },
+}
+
+impl Groups {
+    /// Stores the message of a new conversation: alone if no write is under way, else with a group. `None` if only the
+    /// transaction can store it or name its refusal.
+    pub async fn open(
+        &self,
+        acceptance: &Acceptance<'_>,
+        share: Share,
+        creation: Statement,
+    ) -> Result<Option<Conversation>, Error> {
+        let Some(_write) = self.openings.begin_alone() else {
+            let Some(opening) = Opening::of(acceptance, share) else { return Ok(None) };
+            let created_at = self.openings.write(opening).await?;
+            return Ok(created_at.map(|created_at| opened(acceptance, created_at)));
+        };
+        match open_alone(&self.database, acceptance, creation).await {
+            Err(error) if error.is_rolled_back() => Ok(None),
+            opened => opened,
+        }
+    }
+}
+
+/// Stores the message after the statement that creates its conversation. `None` if that creates none.
+pub async fn open_alone(
+    database: &Database,
+    acceptance: &Acceptance<'_>,
+    creation: Statement,
+) -> Result<Option<Conversation>, Error> {
+    let doing = "store a conversation's first message";
+    let rows = database.write_fenced::<LockedConversationRow>(doing, acceptance.after_creation(creation)).await?;
+    Ok(rows.into_iter().next().map(|row| LockedConversation::from(row).conversation))
+}
+
+/// Returns a conversation that its first message has opened in a group.
+fn opened(acceptance: &Acceptance<'_>, created_at: DateTime<Utc>) -> Conversation {
+    Conversation {
+        id: acceptance.conversation_id,
+        title: None,
+        agent_id: acceptance.agent_id,
+        knowledge: Vec::new(),
+        live_run_id: None,
+        forked_from: None,
+        forked_conversation_id: None,
+        created_at,
+        last_message_at: Some(created_at),
+        found: None,
+    }
 }
 
 /// Starts the group of this process's openings, which returns the time of each conversation. Its statements run on a

@@ -9,8 +9,8 @@ use super::{
     CommittedMessage, EndedRun, MessageInput, NewRun, SubmitOutcome, Target,
     accept::{Acceptance, RunInput},
     begin::merged,
-    locked_conversation::{LockedConversation, LockedConversationRow, creation, find_conversation},
-    opening::Opening,
+    locked_conversation::{LockedConversation, creation, find_conversation},
+    opening::open_alone,
     supersede,
     unfinished::{cancel_all, unfinished_runs},
 };
@@ -18,7 +18,7 @@ use crate::storage::{
     Error, Storage,
     quota::{self, Nearness, Share},
     rows::{MessageRow, message_columns, read_conversation, read_run},
-    sql::{Commit, Database, RollBack, Tx, args, statements},
+    sql::{Commit, RollBack, Tx, args, statements},
 };
 use crate::{
     approval::ApprovalStatus,
@@ -128,49 +128,14 @@ impl Storage {
         let id = Uuid::now_v7();
         let acceptance = Acceptance::new(owner, new, (id, agent_id), 1, RunInput::New(content));
         let share = Share::far_below(quotas, new.bytes());
-        let write_alone = async |database: &Database| {
-            let opening = acceptance.after_creation(creation(id, owner, None, agent_id, share));
-            let doing = "store a conversation's first message";
-            let rows = database.write_fenced::<LockedConversationRow>(doing, opening).await?;
-            let conversation = rows.into_iter().next().map(|row| LockedConversation::from(row).conversation);
-            Ok::<_, Error>(conversation)
-        };
+        let creation = creation(id, owner, None, agent_id, share);
         let conversation = match &self.groups {
-            None => write_alone(&self.database).await?,
-            Some(groups) => match groups.openings.begin_alone() {
-                Some(_write) => match write_alone(&groups.database).await {
-                    // As for a refused group, the transaction stores the message or finds out more.
-                    Err(error) if error.is_rolled_back() => None,
-                    conversation => conversation?,
-                },
-                None => match Opening::of(&acceptance, share) {
-                    Some(opening) => {
-                        let created_at = groups.openings.write(opening).await?;
-                        created_at.map(|created_at| opened(id, agent_id, created_at))
-                    }
-                    None => None,
-                },
-            },
+            None => open_alone(&self.database, &acceptance, creation).await?,
+            Some(groups) => groups.open(&acceptance, share, creation).await?,
         };
         let Some(conversation) = conversation else { return Ok(None) };
         let written = acceptance.into_parts(conversation.created_at);
         Ok(Some(accepted(conversation, written, &new.input, Vec::new(), Vec::new())))
-    }
-}
-
-/// Returns a conversation that its first message has opened.
-fn opened(id: Uuid, agent_id: Option<Uuid>, created_at: DateTime<Utc>) -> Conversation {
-    Conversation {
-        id,
-        title: None,
-        agent_id,
-        knowledge: Vec::new(),
-        live_run_id: None,
-        forked_from: None,
-        forked_conversation_id: None,
-        created_at,
-        last_message_at: Some(created_at),
-        found: None,
     }
 }
 
