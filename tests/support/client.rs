@@ -25,7 +25,9 @@ pub struct ErrorResponse {
 
 impl Client {
     pub fn new(base: &str) -> Self {
-        let http = reqwest::Client::builder().connect_timeout(Duration::from_secs(5)).build().unwrap();
+        // The server closes a connection that was idle for 15 s. A test that blocks for so long would not see it.
+        let http = reqwest::Client::builder().pool_idle_timeout(Duration::from_secs(10));
+        let http = http.connect_timeout(Duration::from_secs(5)).build().unwrap();
         Self { http, base: base.to_owned(), user: None, token: None }
     }
 
