@@ -4,6 +4,7 @@ use std::path::Path;
 
 use sqlx::{
     AssertSqlSafe, Connection, Either, Executor, PgConnection, SqlSafeStr, SqlStr, SqliteConnection, Statement,
+    TypeInfo, postgres::PgTypeInfo,
 };
 
 pub enum Raw {
@@ -51,14 +52,7 @@ impl Raw {
     pub async fn prepare(&mut self, text: &str) -> Result<(), sqlx::Error> {
         match self {
             Self::Postgres(connection) => {
-                // The driver sends the types of parameters. Here the server infers them, which `$1 is null` prevents.
-                let null_test = |n: usize| format!("${n} is null");
-                let inferable = (1..100).fold(text.to_owned(), |text, n| text.replace(&null_test(n), "true"));
-                let inferred = (&mut *connection).prepare(sql(&inferable)).await?;
-                let types = match inferred.parameters() {
-                    Some(Either::Left(types)) => types.to_vec(),
-                    _ => Vec::new(),
-                };
+                let types = inferred_types(connection, text).await?;
                 connection.prepare_with(sql(text), &types).await.map(drop)
             }
             Self::Sqlite(connection) => connection.prepare(sql(text)).await.map(drop),
@@ -66,19 +60,20 @@ impl Raw {
     }
 
     /// Returns the lines of PostgreSQL's plan for a text whose parameters are unknown, with new statistics of the runs.
-    /// `None` for SQLite.
-    pub async fn generic_plan(&mut self, text: &str) -> Option<Vec<String>> {
-        let Self::Postgres(connection) = self else { return None };
-        let parameters = (1..100).rev().find(|n| text.contains(&format!("${n}"))).unwrap_or(0);
-        let nulls = vec!["null"; parameters].join(", ");
+    pub async fn generic_plan(&mut self, text: &str) -> Vec<String> {
+        let Self::Postgres(connection) = self else { panic!("SQLite makes no such plan") };
+        let types = inferred_types(connection, text).await.unwrap();
+        let names = types.iter().map(|one| one.name()).collect::<Vec<_>>().join(", ");
+        let nulls = vec!["null"; types.len()].join(", ");
         let prepare = format!(
-            "analyze agent_runs; set plan_cache_mode = force_generic_plan; set enable_seqscan = off; set enable_bitmapscan = off; prepare planned as {text}"
+            "analyze agent_runs; set plan_cache_mode = force_generic_plan; set enable_seqscan = off; \
+             set enable_bitmapscan = off; prepare planned ({names}) as {text}"
         );
         sqlx::raw_sql(AssertSqlSafe(prepare)).execute(&mut *connection).await.unwrap();
         let explain = format!("explain (costs off) execute planned ({nulls})");
         let plan: Vec<String> = sqlx::query_scalar(AssertSqlSafe(explain)).fetch_all(&mut *connection).await.unwrap();
         (&mut *connection).execute("deallocate planned").await.unwrap();
-        Some(plan)
+        plan
     }
 
     /// Returns the tables that contain this text, as text or as bytes.
@@ -124,6 +119,18 @@ impl Raw {
         };
         rows.join("\n")
     }
+}
+
+/// Returns the types of the parameters of a text. The driver sends them to PostgreSQL, which infers them here; `$1 is null`
+/// prevents that.
+async fn inferred_types(connection: &mut PgConnection, text: &str) -> Result<Vec<PgTypeInfo>, sqlx::Error> {
+    let null_test = |n: usize| format!("${n} is null");
+    let inferable = (1..100).fold(text.to_owned(), |text, n| text.replace(&null_test(n), "true"));
+    let inferred = connection.prepare(sql(&inferable)).await?;
+    Ok(match inferred.parameters() {
+        Some(Either::Left(types)) => types.to_vec(),
+        _ => Vec::new(),
+    })
 }
 
 fn sql(text: &str) -> SqlStr {

@@ -231,7 +231,8 @@ macro_rules! take {
                 from agent_runs steering
                 where steering.conversation_id = agent_runs.conversation_id
                   and steering.steers
-                  and steering.status = 'queued'
+                  and steering.status in ('queued', 'running', 'waiting')
+                  and coalesce(steering.status, '') = 'queued'
                   and steering.position > agent_runs.position
             ) as is_steered,
             case when position = 1 then metadata end as metadata,

@@ -136,13 +136,15 @@ statements! {
                 select 1
                 from agent_runs next
                 where next.conversation_id = $7
-                  and next.status = 'queued'
+                  and next.status in ('queued', 'running', 'waiting')
+                  and ", status!("next."), " = 'queued'
                   and next.id <> $1
             ) as next_waits,
             exists (
                 select 1
                 from agent_runs child
-                where child.parent_run_id = $1 and child.finished_at is null
+                where child.parent_run_id = $1
+                  and ", status!("child."), " in ('queued', 'running', 'waiting')
             ) as has_children
     "),
     /// Abandons the open calls of an ended run.

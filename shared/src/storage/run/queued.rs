@@ -41,7 +41,8 @@ statements! {
     /// its index; for an unknown limit it would sort the whole queue. The offset prevents a join of all unfinished runs, so
     /// PostgreSQL looks each one up. It locks the rows one by one, in order, until there are enough, and skips locked runs.
     /// The status is no condition there: with it, PostgreSQL may find each row by a scan of the queue's whole index. After the
-    /// lock of a row that another transaction has changed, PostgreSQL computes the column again.
+    /// lock of a row that another transaction has changed, PostgreSQL computes the column again. The range of one status
+    /// keeps PostgreSQL from the index of all running runs.
     TAKE_QUEUED = take!(concat!("
         with answers as materialized (
             select *
@@ -69,7 +70,7 @@ statements! {
                         from agent_runs held
                         where held.owner_id = several.owner_id
                           and held.finished_at is null
-                          and held.status = 'running'
+                          and held.status between 'running' and 'running'
                         order by held.queue_round
                         limit 100
                     ) running

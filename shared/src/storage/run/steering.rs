@@ -49,18 +49,19 @@ struct SteeringRow {
 
 statements! {
     /// Returns the messages that wait for the live run of a conversation, in the order of their posting.
-    STEERING_MESSAGES = "
+    STEERING_MESSAGES = concat!("
         select r.id, m.id as message_id, m.content
         from agent_runs r
         join chat_messages m on m.id = r.input_message_id
         where r.conversation_id = $1
           and r.position > $2
           and r.steers
-          and r.status = 'queued'
+          and r.status in ('queued', 'running', 'waiting')
+          and ", status!("r."), " = 'queued'
           and r.attempt = 0
         order by r.position
         limit $3
-    ",
+    "),
     /// Archives the last events of the runs of messages that join a live one; not of a run that its user has cancelled in the
     /// meantime.
     INSERT_JOINED_EVENTS = concat!("
