@@ -3,21 +3,24 @@
 use std::{
     collections::{HashMap, HashSet},
     error::Error,
+    future::poll_fn,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::Poll,
     time::Duration,
 };
 
+use futures::task::AtomicWaker;
 use holdfast_shared::storage::{Claim, RenewedLease};
-use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::WorkerState;
 
 /// Why a run should stop. A later variant outranks an earlier one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Signal {
     /// The run continues.
+    #[default]
     None,
     /// The process is about to end, or another run needs it: the run is handed over at its next step.
     Release,
@@ -38,7 +41,14 @@ pub struct Leases(Mutex<HashMap<Uuid, LeaseEntry>>);
 
 struct LeaseEntry {
     attempt: u32,
-    signal: watch::Sender<Signal>,
+    signal: Arc<RaisedSignal>,
+}
+
+/// The signal of a run, and its executor, which looks at it before each event. So a look registers nothing but a waker.
+#[derive(Default)]
+struct RaisedSignal {
+    signal: Mutex<Signal>,
+    executor: AtomicWaker,
 }
 
 /// Handle of one held run. Dropping it unregisters the run.
@@ -46,25 +56,28 @@ pub struct Lease {
     shared: Arc<WorkerState>,
     run_id: Uuid,
     attempt: u32,
-    signal: watch::Receiver<Signal>,
+    signal: Arc<RaisedSignal>,
 }
 
 impl Lease {
     /// Registers a claim, whose lease is renewed from now on.
     pub fn hold(shared: &Arc<WorkerState>, claim: &Claim) -> Self {
-        let (sender, signal) = watch::channel(Signal::None);
-        shared.leases.lock().insert(claim.run_id, LeaseEntry { attempt: claim.attempt, signal: sender });
+        let signal = Arc::<RaisedSignal>::default();
+        let entry = LeaseEntry { attempt: claim.attempt, signal: Arc::clone(&signal) };
+        if let Some(earlier) = shared.leases.lock().insert(claim.run_id, entry) {
+            earlier.signal.raise(Signal::Fenced);
+        }
         Self { shared: Arc::clone(shared), run_id: claim.run_id, attempt: claim.attempt, signal }
     }
 
     /// Returns whether the run should be handed over between two steps.
     pub fn should_release(&self) -> bool {
-        *self.signal.borrow() >= Signal::Release
+        self.signal.current() >= Signal::Release
     }
 
     /// Returns whether the run should start no more work.
     pub fn should_yield(&self) -> bool {
-        *self.signal.borrow() >= Signal::Yield
+        self.signal.current() >= Signal::Yield
     }
 
     /// Resolves with the signal that stops the run. Cancel-safe.
@@ -74,11 +87,13 @@ impl Lease {
 
     /// Resolves with the first signal that is at least `signal`. Cancel-safe.
     pub async fn until(&mut self, signal: Signal) -> Signal {
-        match self.signal.wait_for(|current| *current >= signal).await {
-            Ok(signal) => *signal,
-            // A later attempt in this process has replaced the entry.
-            Err(_) => Signal::Fenced,
-        }
+        poll_fn(|context| {
+            // Order matters: a signal that is raised after the look wakes the executor.
+            self.signal.executor.register(context.waker());
+            let current = self.signal.current();
+            if current >= signal { Poll::Ready(current) } else { Poll::Pending }
+        })
+        .await
     }
 }
 
@@ -95,13 +110,13 @@ impl Leases {
     /// Signals the run's executor, if this process executes the run.
     fn signal(&self, run_id: Uuid, signal: Signal) {
         if let Some(entry) = self.lock().get(&run_id) {
-            entry.raise(signal);
+            entry.signal.raise(signal);
         }
     }
 
     /// Signals every run of this process. Returns how many runs did not have this signal yet.
     pub fn signal_all(&self, signal: Signal) -> usize {
-        self.lock().values().filter(|entry| entry.raise(signal)).count()
+        self.lock().values().filter(|entry| entry.signal.raise(signal)).count()
     }
 
     /// Returns the number of runs of this process.
@@ -118,13 +133,25 @@ impl Leases {
     }
 }
 
-impl LeaseEntry {
+impl RaisedSignal {
+    fn current(&self) -> Signal {
+        *self.lock()
+    }
+
+    /// Raises the signal and wakes the executor. Returns `false` if the signal was as high before.
     fn raise(&self, signal: Signal) -> bool {
-        self.signal.send_if_modified(|current| {
-            let raised = signal > *current;
-            *current = signal.max(*current);
-            raised
-        })
+        let mut current = self.lock();
+        if signal <= *current {
+            return false;
+        }
+        *current = signal;
+        drop(current);
+        self.executor.wake();
+        true
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Signal> {
+        self.signal.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -165,6 +165,8 @@ impl Batch {
         let known = projections.iter().find(|(known, _)| known == view).map(|(_, encoding)| Arc::clone(encoding));
         known.unwrap_or_else(|| {
             let encoding = Arc::default();
+            // Nearly all batches have one view.
+            projections.reserve_exact(1);
             projections.push((view.clone(), Arc::clone(&encoding)));
             encoding
         })

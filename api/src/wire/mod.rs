@@ -217,7 +217,7 @@ impl View {
     pub const fn typical_event_bytes(&self) -> usize {
         match (self.detail, self.wire) {
             (Detail::Messages, _) => 0,
-            (_, Wire::Native) => 256,
+            (_, Wire::Native) => 320,
             (_, Wire::Chat | Wire::Agent | Wire::AiSdk) => 64,
             (_, Wire::Text) => 32,
         }

@@ -10,7 +10,7 @@ use tokio::{
 };
 
 use super::{EventBatch, Gap};
-use crate::redis_link::Link;
+use crate::redis_link::{Link, within};
 
 static APPEND: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("append.lua")));
 
@@ -19,6 +19,13 @@ const LINGER: Duration = Duration::from_millis(2);
 
 /// Most appends in one write.
 const MAX_BATCH: usize = 256;
+
+/// Time-out of an append, before the worker repeats it.
+const APPEND_LIMIT: Duration = Duration::from_secs(2);
+
+/// The words of one append's command, and about the bytes of all but the lines.
+const APPEND_WORDS: usize = 13;
+const APPEND_OVERHEAD: usize = 160;
 
 /// Sends appends to Redis; cheap to clone.
 #[derive(Clone)]
@@ -51,7 +58,7 @@ impl AppendBatcher {
     }
 
     /// Appends a batch to the stream of this name, after this number of entries if it is known. Returns the script's
-    /// answer.
+    /// answer, or an error after a limited time.
     pub async fn append(
         &self,
         name: String,
@@ -60,7 +67,8 @@ impl AppendBatcher {
         entries: Option<u64>,
         expiry: Expiry,
     ) -> RedisResult<String> {
-        let mut append = redis::cmd("EVALSHA");
+        let mut append = Cmd::with_capacity(APPEND_WORDS, APPEND_OVERHEAD + batch.lines.len());
+        append.arg("EVALSHA");
         append.arg(APPEND.get_hash()).arg(1).arg(name).arg(batch.attempt).arg(batch.first).arg(batch.last);
         append.arg(if gap == Gap::Archived { "archived" } else { "refuse" });
         append.arg(&batch.lines[..]).arg(expiry.after.as_millis() as u64);
@@ -101,19 +109,21 @@ async fn write(batch: Vec<PendingAppend>, mut connection: Link) {
         pipe.add_command(append);
         pending.push(answer);
     }
-    let mut answers = send(&pipe, &mut connection).await;
-    // Redis was restarted, or its scripts were flushed.
-    if answers.as_ref().is_ok_and(|answers| answers.iter().any(is_unknown)) {
-        answers = match APPEND.prepare_invoke().load_async(&mut connection).await {
-            Ok(_) => send(&pipe, &mut connection).await,
-            Err(error) => Err(error),
-        };
-    }
-    // A caller whose wait timed out repeats its append, and its receiver is gone.
-    match answers {
+    // Each caller repeats its append after the limit.
+    match within(APPEND_LIMIT, answers_to(&pipe, &mut connection)).await {
         Ok(answers) => pending.into_iter().zip(answers).for_each(|(pending, answer)| drop(pending.send(answer))),
         Err(error) => pending.into_iter().for_each(|pending| drop(pending.send(Err(error.clone())))),
     }
+}
+
+/// Sends the appends, again if Redis does not know the script: it was restarted, or its scripts were flushed.
+async fn answers_to(pipe: &Pipeline, connection: &mut Link) -> RedisResult<Vec<RedisResult<String>>> {
+    let answers = send(pipe, connection).await?;
+    if !answers.iter().any(is_unknown) {
+        return Ok(answers);
+    }
+    APPEND.prepare_invoke().load_async(connection).await?;
+    send(pipe, connection).await
 }
 
 /// Sends the appends. A lone one is no pipeline, because a Cluster's driver follows the redirections of commands only.

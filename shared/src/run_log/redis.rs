@@ -62,7 +62,7 @@ impl RedisLog {
         let renewed = before.map(|mark| mark.renewed).filter(|renewed| now.duration_since(*renewed) < slack);
         let expiry = Expiry { after: self.ttl + slack, renew: renewed.is_none() };
         let append = self.appends.append(name(run_id), batch, gap, before.map(|mark| mark.entries), expiry);
-        let answer = within(APPEND_LIMIT, append).await.map_err(doing("append events"))?;
+        let answer = append.await.map_err(doing("append events"))?;
         match answer.as_str() {
             "fenced" => Ok(AppendOutcome::Fenced),
             "behind" => Ok(AppendOutcome::Behind),
@@ -122,9 +122,6 @@ const REQUEST_LIMIT: Duration = Duration::from_millis(300);
 
 /// Logs that one command removes.
 const REMOVED_AT_ONCE: usize = 500;
-
-/// Time-out of an append, before the worker repeats it.
-const APPEND_LIMIT: Duration = Duration::from_secs(2);
 
 fn doing(doing: &'static str) -> impl FnOnce(RedisError) -> Error {
     move |source| Error::Redis { doing, source }

@@ -30,8 +30,8 @@ const APPEND_BYTES: usize = 64 << 10;
 /// Most bytes that wait for an append; beyond, the log must catch up from the archive.
 const WAITING_BYTES: usize = 8 << 20;
 
-/// The log's result, and the mark that the append has left.
-type AppendResult = (Result<AppendOutcome, Error>, Option<Mark>);
+/// The log's result, the mark that the append has left, and the batch.
+type AppendResult = (Result<AppendOutcome, Error>, Option<Mark>, EventBatch);
 
 pub struct Appends {
     run_log: RunLog,
@@ -65,7 +65,6 @@ enum AppendState {
 }
 
 struct AppendInFlight {
-    batch: EventBatch,
     append: BoxFuture<'static, AppendResult>,
     /// The pause after it, unless it fails.
     pause: Option<Instant>,
@@ -167,9 +166,9 @@ impl Appends {
         loop {
             match &mut self.state {
                 AppendState::InFlight(in_flight) => {
-                    let (appended, mark) = (&mut in_flight.append).await;
+                    let (appended, mark, batch) = (&mut in_flight.append).await;
                     self.mark = mark;
-                    return self.settle(appended);
+                    return self.settle(appended, batch);
                 }
                 AppendState::NeedsArchive => std::future::pending().await,
                 _ if self.waiting.is_empty() => std::future::pending().await,
@@ -188,15 +187,15 @@ impl Appends {
         self.rapid = if rapid { self.rapid + 1 } else { 0 };
         let started_at = self.spans.begin();
         let batch = self.next_batch();
-        let (run_log, run_id, gap, sent) = (self.run_log.clone(), self.run_id, self.gap, batch.clone());
+        let (run_log, run_id, gap) = (self.run_log.clone(), self.run_id, self.gap);
         let mut mark = self.mark.take();
         let append = async move {
-            let appended = run_log.append_next(run_id, &sent, gap, &mut mark).await;
-            (appended, mark)
+            let appended = run_log.append_next(run_id, &batch, gap, &mut mark).await;
+            (appended, mark, batch)
         };
         // The first events after a pause go at once; only a run that appends again and again lingers.
         let pause = (self.rapid >= RAPID_APPENDS).then_some(now + LINGER);
-        AppendInFlight { batch, append: Box::pin(append), pause, started_at }
+        AppendInFlight { append: Box::pin(append), pause, started_at }
     }
 
     /// Takes the waiting lines, or as many of them as one append should carry.
@@ -221,11 +220,11 @@ impl Appends {
     }
 
     /// Leaves the state of an append in flight, which has ended with this result.
-    fn settle(&mut self, appended: Result<AppendOutcome, Error>) -> Result<AppendStep, LeaseLost> {
+    fn settle(&mut self, appended: Result<AppendOutcome, Error>, batch: EventBatch) -> Result<AppendStep, LeaseLost> {
         let AppendState::InFlight(in_flight) = std::mem::replace(&mut self.state, AppendState::Ready) else {
             unreachable!("only an append in flight ends");
         };
-        let AppendInFlight { batch, pause, started_at, .. } = in_flight;
+        let AppendInFlight { pause, started_at, .. } = in_flight;
         let events = batch.last + 1 - batch.first;
         self.spans.add(started_at, matches!(appended, Ok(AppendOutcome::Stored)).then_some(events));
         match appended {

@@ -3,7 +3,7 @@
 //! A flush that fails is repeated unchanged, because its answer may have been lost after the commit. Later events wait
 //! for the next flush.
 
-use std::{error::Error as _, time::Duration};
+use std::{error::Error as _, pin::Pin, time::Duration};
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
@@ -12,7 +12,7 @@ use holdfast_shared::{
     event_id::EventId,
     storage::{ArchiveChunk, Claim, Error, FlushOutcome, Progress, Storage},
 };
-use tokio::time::Instant;
+use tokio::time::{Instant, Sleep};
 
 use super::{LeaseLost, ending::REFUSALS};
 use crate::{
@@ -57,6 +57,8 @@ pub struct Flushes {
     lacks_checkpoint: bool,
     retry_at: Option<Instant>,
     backoff: Backoff,
+    /// Waits for the next flush. Each event interrupts the wait, and a new timer each time would cost more.
+    timer: Pin<Box<Sleep>>,
 }
 
 /// The result of one step.
@@ -92,6 +94,7 @@ impl Flushes {
             lacks_checkpoint: false,
             retry_at: None,
             backoff: Backoff::new(FIRST_PAUSE, LONGEST_PAUSE),
+            timer: Box::pin(tokio::time::sleep(Duration::ZERO)),
         }
     }
 
@@ -146,10 +149,11 @@ impl Flushes {
     pub async fn step(&mut self) -> Result<FlushStep, LeaseLost> {
         if self.in_flight.is_none() {
             let due_at = if self.chunk.is_some() { self.retry_at } else { self.due_at };
-            match due_at {
-                Some(due_at) => tokio::time::sleep_until(due_at).await,
-                None => std::future::pending().await,
+            let Some(due_at) = due_at else { return std::future::pending().await };
+            if self.timer.deadline() != due_at {
+                self.timer.as_mut().reset(due_at);
             }
+            self.timer.as_mut().await;
             self.begin();
         }
         let flushed = self.in_flight.as_mut().expect("a flush was just started").await;
