@@ -55,7 +55,12 @@ pub async fn migrate(database: &Database) -> Result<(), Error> {
             migrations.set_locking(false).run(connection.connection()).await?;
             migrate_pgvector(&mut connection).await?;
         }
-        Database::Sqlite { writer, .. } => SQLITE.run(writer.pool()).await?,
+        Database::Sqlite { writer, .. } => {
+            // In one transaction, because each commit waits for the disk.
+            let mut tx = writer.pool().begin().await.map_err(Error::doing("begin the migration"))?;
+            SQLITE.run(&mut *tx).await?;
+            tx.commit().await.map_err(Error::doing("commit the migration"))?;
+        }
     }
     Ok(())
 }
