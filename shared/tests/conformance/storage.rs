@@ -36,6 +36,7 @@ on_each_backend!(
     runs_are_claimed_once,
     each_claim_of_a_run_has_the_limit_of_its_submission,
     an_attempt_begins_with_a_message_of_any_length_and_its_tools,
+    the_first_event_of_an_attempt_is_archived_as_its_worker_sends_it,
     a_lost_claim_is_free_and_each_death_is_charged,
     a_run_that_took_down_three_workers_can_only_end,
     another_attempt_reads_the_finish_reason_of_the_newest_step,
@@ -288,6 +289,24 @@ async fn an_attempt_begins_with_a_message_of_any_length_and_its_tools(backends: 
         };
         assert_eq!(start.history.input.content, Content::Text("x".repeat(length)));
         assert_eq!((start.client_tools.len(), &start.metadata), (usize::from(has_tools), &json!({"a": 1})));
+    }
+}
+
+async fn the_first_event_of_an_attempt_is_archived_as_its_worker_sends_it(backends: TestBackends) {
+    let first = one_claim(&backends).await;
+    let mut chunk = deltas(&first, 2, 3);
+    chunk.progress.resume_at = Some(chunk.last);
+    backends.storage.release(&first, Some(&chunk), chunk.last, Release::Queued).await.unwrap();
+    let second = backends.claim(1).await.remove(0);
+    backends.storage.charge_panic(&backends.holder, second.run_id).await.unwrap();
+    let third = backends.take_over().await.remove(0);
+    let reasons = [AttemptReason::Claimed, AttemptReason::Drain, AttemptReason::LeaseExpired];
+    assert_eq!([&first, &second, &third].map(|claim| claim.reason), reasons);
+    assert_eq!((third.checkpoint, crashes(&third)), (chunk.last, 1));
+    for claim in [first, second, third] {
+        let before = EventId::new(claim.attempt, 0);
+        let archived = backends.storage.read_archive(claim.run_id, before).await.unwrap().unwrap().events.remove(0);
+        assert_eq!(archived.line(), claim.started.line());
     }
 }
 

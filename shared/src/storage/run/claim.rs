@@ -6,7 +6,7 @@ use std::{
 };
 
 use chrono::{DateTime, Utc};
-use serde_json::{Value, json};
+use serde_json::Value;
 use sqlx::{FromRow, types::Json};
 use tokio::sync::OwnedSemaphorePermit;
 use uuid::Uuid;
@@ -15,7 +15,7 @@ use super::{clock::DatabaseClock, holder::Holder};
 use crate::storage::{
     Error, Storage,
     rows::traceparent,
-    sql::{self, Commit, Sql, Tx, args, statements},
+    sql::{self, Commit, FencedWrites, Sql, Statement, Tx, args, statements},
 };
 use crate::{
     agent::Limits,
@@ -161,6 +161,48 @@ impl ClaimRow {
             metadata: self.metadata.take().map(|metadata| metadata.0),
         })
     }
+
+    /// Returns the claim of an attempt that started at this time.
+    fn claim(
+        mut self,
+        max_crashes: u32,
+        started_at: DateTime<Utc>,
+        asked_at: SystemTime,
+        clock: DatabaseClock,
+    ) -> Claim {
+        let first_input = self.first_input().map(Arc::new);
+        let attempt = self.attempt as u32;
+        let reason = reason(self.attempt_reason.as_deref());
+        let (base, crashes) = (self.checkpoint, self.crashes as u32);
+        let body = EventBody::AttemptStarted(AttemptStarted { attempt, base, reason, crashes, max_crashes });
+        Claim {
+            run_id: self.id,
+            owner_id: self.owner_id,
+            conversation_id: self.conversation_id,
+            attempt,
+            output_message_id: self.output_message_id,
+            position: self.position,
+            created_at: self.created_at,
+            due_at: self.due_at,
+            is_child: self.parent_run_id.is_some(),
+            is_steered: self.is_steered,
+            depth: self.depth.max(0) as u32,
+            agent: self.agent_definition_id.zip(self.agent_version.map(|version| version as u32)),
+            stream: self.stream,
+            limits: Limits { max_duration_ms: self.max_duration_ms.map(|limit| limit as u64), ..Limits::default() },
+            checkpoint: self.checkpoint,
+            reason,
+            worked: Duration::from_millis(self.worked_ms.max(0) as u64),
+            traceparent: traceparent(self.traceparent),
+            asked_at,
+            clock,
+            started: Event::new(EventId::first_of(attempt), started_at, &body),
+            first_input,
+            ingestion: self.ingests.then_some(Ingestion { document_id: self.document_id }),
+            knowledge: self.knowledge.map(|knowledge| knowledge.0).unwrap_or_default(),
+            place: None,
+        }
+    }
 }
 
 /// The terms of claims, set by the configuration.
@@ -261,6 +303,19 @@ macro_rules! take {
 
 pub(in crate::storage) use take;
 
+/// The line of `attempt.started`: the values of a claimed run between the pieces of [`line_pieces`].
+macro_rules! start_line {
+    () => {
+        "{bytes:
+                attempt || cast($1 as text)
+                || attempt || cast($2 as text)
+                || (checkpoint / 4294967296) || '-' || (checkpoint % 4294967296) || cast($3 as text)
+                || coalesce(attempt_reason, 'claimed') || cast($4 as text)
+                || crashes || cast($5 as text)
+            }"
+    };
+}
+
 statements! {
     /// Claims runs of dead workers, without suspects.
     TAKE_EXPIRED = take!("
@@ -275,12 +330,20 @@ statements! {
           and r.needs <= 6
         order by r.lease_until
     "),
-    /// Archives the first event of each attempt.
-    INSERT_STARTS = "
-        insert into run_events (run_id, last_id, body)
-        select {uuid:value->>'run_id'}, cast(value->>'last_id' as bigint), {bytes:value->>'body'}
-        from {each:$1}
-    ",
+    /// Archives the first event of each attempt. `$1` to `$5` are the pieces of its line.
+    INSERT_STARTS {
+        postgres = concat!("
+            insert into run_events (run_id, last_id, body)
+            select id, attempt * 4294967296 + 1, ", start_line!(), "
+            from fence
+        "),
+        sqlite = concat!("
+            insert into run_events (run_id, last_id, body)
+            select id, attempt * 4294967296 + 1, ", start_line!(), "
+            from agent_runs
+            where id {in:$6}
+        "),
+    },
 }
 
 impl Storage {
@@ -311,72 +374,37 @@ impl Storage {
         max_crashes: usize,
     ) -> Result<Vec<Claim>, Error> {
         let asked_at = SystemTime::now();
-        let take = async |tx: &mut Tx| {
-            let rows = tx.fetch_all::<ClaimRow>(sql, args).await?;
-            Ok(Commit(start_attempts(tx, rows, max_crashes, asked_at).await?))
+        let started_at = Utc::now();
+        let pieces = line_pieces(started_at, max_crashes);
+        let rows: Vec<ClaimRow> = if self.database.is_postgres() {
+            let starts = Statement::new(INSERT_STARTS, pieces.to_vec());
+            self.database.write_fenced(doing, FencedWrites::new(Statement::new(sql, args), vec![starts])).await?
+        } else {
+            let take = async |tx: &mut Tx| {
+                let rows = tx.fetch_all::<ClaimRow>(sql, args).await?;
+                if !rows.is_empty() {
+                    let ids = sql::Value::from(rows.iter().map(|row| row.id).collect::<Vec<_>>());
+                    tx.execute(INSERT_STARTS, pieces.into_iter().chain([ids]).collect()).await?;
+                }
+                Ok(Commit(rows))
+            };
+            self.database.transact(doing, take).await?
         };
-        self.database.transact(doing, take).await
+        let received_at = Instant::now();
+        let claim = |row: ClaimRow| {
+            let clock = DatabaseClock::received(row.claimed_at, received_at);
+            row.claim(max_crashes as u32, started_at, asked_at, clock)
+        };
+        Ok(rows.into_iter().map(claim).collect())
     }
 }
 
-/// Archives `attempt.started` for each claimed row.
-async fn start_attempts(
-    tx: &mut Tx,
-    rows: Vec<ClaimRow>,
-    max_crashes: usize,
-    asked_at: SystemTime,
-) -> Result<Vec<Claim>, Error> {
-    let received_at = Instant::now();
-    let mut claims = Vec::with_capacity(rows.len());
-    let mut chunks = Vec::with_capacity(rows.len());
-    for mut row in rows {
-        let first_input = row.first_input().map(Arc::new);
-        let attempt = row.attempt as u32;
-        let reason = reason(row.attempt_reason.as_deref());
-        let body = EventBody::AttemptStarted(AttemptStarted {
-            attempt,
-            base: row.checkpoint,
-            reason,
-            crashes: row.crashes as u32,
-            max_crashes: max_crashes as u32,
-        });
-        let started = Event::new(EventId::first_of(attempt), Utc::now(), &body);
-        let line = str::from_utf8(started.line()).expect("an event is a line of text");
-        chunks.push(
-            json!({"run_id": row.id.simple().to_string(), "last_id": started.id.packed(), "body": format!("{line}\n")}),
-        );
-        claims.push(Claim {
-            run_id: row.id,
-            owner_id: row.owner_id,
-            conversation_id: row.conversation_id,
-            attempt,
-            output_message_id: row.output_message_id,
-            position: row.position,
-            created_at: row.created_at,
-            due_at: row.due_at,
-            is_child: row.parent_run_id.is_some(),
-            is_steered: row.is_steered,
-            depth: row.depth.max(0) as u32,
-            agent: row.agent_definition_id.zip(row.agent_version.map(|version| version as u32)),
-            stream: row.stream,
-            limits: Limits { max_duration_ms: row.max_duration_ms.map(|limit| limit as u64), ..Limits::default() },
-            checkpoint: row.checkpoint,
-            reason,
-            worked: Duration::from_millis(row.worked_ms.max(0) as u64),
-            traceparent: traceparent(row.traceparent),
-            asked_at,
-            clock: DatabaseClock::received(row.claimed_at, received_at),
-            started,
-            first_input,
-            ingestion: row.ingests.then_some(Ingestion { document_id: row.document_id }),
-            knowledge: row.knowledge.map(|knowledge| knowledge.0).unwrap_or_default(),
-            place: None,
-        });
-    }
-    if !chunks.is_empty() {
-        tx.execute(INSERT_STARTS, args![Value::Array(chunks)]).await?;
-    }
-    Ok(claims)
+/// Returns the pieces of the line of `attempt.started` around the attempt, the attempt, the base, the reason and the crashes. So
+/// the statement that claims runs archives the event too.
+fn line_pieces(started_at: DateTime<Utc>, max_crashes: usize) -> [sql::Value; 5] {
+    let head = format!("-1 {} attempt.started {{\"attempt\":", started_at.timestamp_millis());
+    let end = format!(",\"max_crashes\":{max_crashes}}}\n");
+    [head.as_str(), ",\"base\":\"", "\",\"reason\":\"", "\",\"crashes\":", &end].map(sql::Value::from)
 }
 
 fn reason(stored: Option<&str>) -> AttemptReason {

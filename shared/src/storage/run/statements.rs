@@ -50,6 +50,9 @@ pub const STATEMENTS: &[&[Sql]] = &[
     unfinished::STATEMENTS,
 ];
 
+/// The writes of a claim.
+const STARTS: &[Sql] = &[claim::INSERT_STARTS];
+
 /// The writes of a chunk of events.
 const CHUNK: &[Sql] = &[
     chunk::INSERT_EVENTS,
@@ -91,6 +94,9 @@ pub const FENCED: &[FencedTexts] = &[
         fence: opening::INSERT_CONVERSATIONS,
         writes: &[opening::INSERT_RUNS, opening::INSERT_MESSAGES, opening::INSERT_FIRST_EVENTS],
     },
+    FencedTexts { before: &[], fence: claim::TAKE_EXPIRED, writes: STARTS },
+    FencedTexts { before: &[], fence: queued::TAKE_QUEUED, writes: STARTS },
+    FencedTexts { before: &[], fence: suspects::TAKE_SUSPECTS, writes: STARTS },
     FencedTexts { before: &[], fence: flush::EXTEND, writes: CHUNK },
     FencedTexts { before: &[], fence: release::RELEASE, writes: CHUNK },
     FencedTexts { before: &[], fence: closing::END, writes: CHUNK },
