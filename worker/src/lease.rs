@@ -44,7 +44,7 @@ struct LeaseEntry {
     signal: Arc<RaisedSignal>,
 }
 
-/// The signal of a run, and its executor, which looks at it before each event. So a look registers nothing but a waker.
+/// The signal of a run, and the waker of its executor, which looks at the signal before each event.
 #[derive(Default)]
 struct RaisedSignal {
     signal: Mutex<Signal>,

@@ -5,6 +5,8 @@ use std::time::Duration;
 use clap::Parser;
 use holdfast_shared::{
     config::StoresConfig,
+    event::Event,
+    event_id::EventId,
     queue::{self, Queue},
     quotas::Quotas,
     rate_limit::{self, RateLimit},
@@ -128,6 +130,12 @@ impl TestBackends {
     /// Claims expired runs for another process.
     pub async fn take_over(&self) -> Vec<storage::Claim> {
         self.storage.claim_expired(&terms(&Holder::new()), 10).await.unwrap()
+    }
+
+    /// Returns the first event of the claim's attempt, as the archive has it.
+    pub async fn archived_start(&self, claim: &storage::Claim) -> Event {
+        let before = EventId::new(claim.attempt, 0);
+        self.storage.read_archive(claim.run_id, before).await.unwrap().unwrap().events.remove(0)
     }
 
     /// Lets the run's lease expire, without a crash.

@@ -304,9 +304,7 @@ async fn the_first_event_of_an_attempt_is_archived_as_its_worker_sends_it(backen
     assert_eq!([&first, &second, &third].map(|claim| claim.reason), reasons);
     assert_eq!((third.checkpoint, crashes(&third)), (chunk.last, 1));
     for claim in [first, second, third] {
-        let before = EventId::new(claim.attempt, 0);
-        let archived = backends.storage.read_archive(claim.run_id, before).await.unwrap().unwrap().events.remove(0);
-        assert_eq!(archived.line(), claim.started.line());
+        assert_eq!(backends.archived_start(&claim).await.line(), claim.started.line());
     }
 }
 

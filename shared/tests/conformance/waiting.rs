@@ -369,6 +369,7 @@ async fn an_answer_takes_an_attempt_and_queues_the_run(backends: TestBackends) {
     assert_eq!((next.attempt, next.started.base), (3, Some(EventId::new(2, 1))));
     let payload: Value = serde_json::from_slice(next.started.payload()).unwrap();
     assert_eq!(payload["reason"], json!(AttemptReason::Resumed));
+    assert_eq!(backends.archived_start(&next).await.line(), next.started.line());
     let approved = &start(&backends, &next).await.approvals[0];
     assert_eq!(
         (approved.status, approved.edited_input.as_ref()),

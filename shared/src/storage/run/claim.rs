@@ -128,6 +128,13 @@ struct ClaimRow {
     document_id: Option<Uuid>,
 }
 
+/// The rows of a claim, the time of their attempts' start, and the moment of their arrival.
+struct TakenRows {
+    rows: Vec<ClaimRow>,
+    started_at: DateTime<Utc>,
+    received_at: Instant,
+}
+
 /// The message that opens a conversation, and the options of its run. The claim has them, so that such a run begins
 /// without a read. A long message, one with files and tools of the client come with BEGIN, because a worker claims many runs at once.
 #[derive(Debug, Clone)]
@@ -373,38 +380,40 @@ impl Storage {
         args: Vec<sql::Value>,
         max_crashes: usize,
     ) -> Result<Vec<Claim>, Error> {
-        let asked_at = SystemTime::now();
-        let started_at = Utc::now();
-        let pieces = line_pieces(started_at, max_crashes);
-        let rows: Vec<ClaimRow> = if self.database.is_postgres() {
-            let starts = Statement::new(INSERT_STARTS, pieces.to_vec());
-            self.database.write_fenced(doing, FencedWrites::new(Statement::new(sql, args), vec![starts])).await?
+        let (asked_at, max_crashes) = (SystemTime::now(), max_crashes as u32);
+        let taken = if self.database.is_postgres() {
+            let started_at = Utc::now();
+            let starts = Statement::new(INSERT_STARTS, line_pieces(started_at, max_crashes));
+            let take = FencedWrites::new(Statement::new(sql, args), vec![starts]);
+            let rows = self.database.write_fenced(doing, take).await?;
+            TakenRows { rows, started_at, received_at: Instant::now() }
         } else {
             let take = async |tx: &mut Tx| {
                 let rows = tx.fetch_all::<ClaimRow>(sql, args).await?;
-                if !rows.is_empty() {
-                    let ids = sql::Value::from(rows.iter().map(|row| row.id).collect::<Vec<_>>());
-                    tx.execute(INSERT_STARTS, pieces.into_iter().chain([ids]).collect()).await?;
+                let taken = TakenRows { rows, started_at: Utc::now(), received_at: Instant::now() };
+                if !taken.rows.is_empty() {
+                    let mut args = line_pieces(taken.started_at, max_crashes);
+                    args.push(taken.rows.iter().map(|row| row.id).collect::<Vec<_>>().into());
+                    tx.execute(INSERT_STARTS, args).await?;
                 }
-                Ok(Commit(rows))
+                Ok(Commit(taken))
             };
             self.database.transact(doing, take).await?
         };
-        let received_at = Instant::now();
+        let TakenRows { rows, started_at, received_at } = taken;
         let claim = |row: ClaimRow| {
             let clock = DatabaseClock::received(row.claimed_at, received_at);
-            row.claim(max_crashes as u32, started_at, asked_at, clock)
+            row.claim(max_crashes, started_at, asked_at, clock)
         };
         Ok(rows.into_iter().map(claim).collect())
     }
 }
 
-/// Returns the pieces of the line of `attempt.started` around the attempt, the attempt, the base, the reason and the crashes. So
-/// the statement that claims runs archives the event too.
-fn line_pieces(started_at: DateTime<Utc>, max_crashes: usize) -> [sql::Value; 5] {
+/// Returns the pieces of the line of `attempt.started`, between which a statement puts the values of each claimed run.
+fn line_pieces(started_at: DateTime<Utc>, max_crashes: u32) -> Vec<sql::Value> {
     let head = format!("-1 {} attempt.started {{\"attempt\":", started_at.timestamp_millis());
     let end = format!(",\"max_crashes\":{max_crashes}}}\n");
-    [head.as_str(), ",\"base\":\"", "\",\"reason\":\"", "\",\"crashes\":", &end].map(sql::Value::from)
+    args![head, ",\"base\":\"", "\",\"reason\":\"", "\",\"crashes\":", end]
 }
 
 fn reason(stored: Option<&str>) -> AttemptReason {

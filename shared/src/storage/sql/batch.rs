@@ -66,7 +66,8 @@ pub struct WriteOutcome<T> {
 }
 
 /// The fence, which returns the rows that it touches, and the writes after it. Each write is an insert from a `select`
-/// that uses `{fenced}` or `{fence:…}`. The writes have no order, and none sees another.
+/// that uses `{fenced}`, `{fence:…}` or, for PostgreSQL alone, the rows of `fence`. The writes have no order, and none sees
+/// another.
 pub struct FencedWrites {
     /// Statements before the fence, each with the name by which later ones read it; for PostgreSQL alone.
     before: Vec<(&'static str, Statement)>,

@@ -56,8 +56,10 @@ pub async fn migrate(database: &Database) -> Result<(), Error> {
             migrate_pgvector(&mut connection).await?;
         }
         Database::Sqlite { writer, .. } => {
-            // In one transaction, because each commit waits for the disk.
-            let mut tx = writer.pool().begin().await.map_err(Error::doing("begin the migration"))?;
+            // In one transaction, because each commit waits for the disk. It writes from its first statement on, so it waits
+            // for another program that writes.
+            let mut tx =
+                writer.pool().begin_with("begin immediate").await.map_err(Error::doing("begin the migration"))?;
             SQLITE.run(&mut *tx).await?;
             tx.commit().await.map_err(Error::doing("commit the migration"))?;
         }
