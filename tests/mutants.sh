@@ -57,7 +57,7 @@ mutant end-shown-before-it-is-committed "-p holdfast-shared --test conformance a
 mutant two-live-runs "-p holdfast-shared --test conformance only_the_first_run" \
   shared/src/storage/run/queued.rs 's/earlier.position < r.position/earlier.position < 0/'
 mutant another-line-in-the-archive "-p holdfast-shared --test conformance the_first_event_of_an_attempt" \
-  shared/src/storage/run/claim.rs 's/\|\| crashes \|\| cast/|| 0 || cast/'
+  shared/src/storage/run/attempt_start.rs 's/\|\| crashes \|\| cast/|| 0 || cast/'
 mutant no-intent "--test e2e a_call_that_may_have_been_made" \
   worker/src/executor/tools.rs 's/= \(ToolCallStatus::Called, tool.effect, input\)/= (ToolCallStatus::Requested, tool.effect, input)/'
 mutant intent-not-committed-before-the-call "--test e2e tools_with_effects_wait" \

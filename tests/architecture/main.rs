@@ -219,6 +219,7 @@ const PROTOCOL: &[&str] = &[
     "edit_plan",
     "holder",
     "clock",
+    "attempt_start",
     "claim",
     "queued",
     "lease",

@@ -11,7 +11,11 @@ use sqlx::{FromRow, types::Json};
 use tokio::sync::OwnedSemaphorePermit;
 use uuid::Uuid;
 
-use super::{clock::DatabaseClock, holder::Holder};
+use super::{
+    attempt_start::{insert_starts, reason},
+    clock::DatabaseClock,
+    holder::Holder,
+};
 use crate::storage::{
     Error, Storage,
     rows::traceparent,
@@ -181,7 +185,7 @@ impl ClaimRow {
         let attempt = self.attempt as u32;
         let reason = reason(self.attempt_reason.as_deref());
         let (base, crashes) = (self.checkpoint, self.crashes as u32);
-        let body = EventBody::AttemptStarted(AttemptStarted { attempt, base, reason, crashes, max_crashes });
+        let start = AttemptStarted { attempt, base, reason, crashes, max_crashes };
         Claim {
             run_id: self.id,
             owner_id: self.owner_id,
@@ -203,7 +207,7 @@ impl ClaimRow {
             traceparent: traceparent(self.traceparent),
             asked_at,
             clock,
-            started: Event::new(EventId::first_of(attempt), started_at, &body),
+            started: Event::new(EventId::first_of(attempt), started_at, &EventBody::AttemptStarted(start)),
             first_input,
             ingestion: self.ingests.then_some(Ingestion { document_id: self.document_id }),
             knowledge: self.knowledge.map(|knowledge| knowledge.0).unwrap_or_default(),
@@ -310,19 +314,6 @@ macro_rules! take {
 
 pub(in crate::storage) use take;
 
-/// The line of `attempt.started`: the values of a claimed run between the pieces of [`line_pieces`].
-macro_rules! start_line {
-    () => {
-        "{bytes:
-                attempt || cast($1 as text)
-                || attempt || cast($2 as text)
-                || (checkpoint / 4294967296) || '-' || (checkpoint % 4294967296) || cast($3 as text)
-                || coalesce(attempt_reason, 'claimed') || cast($4 as text)
-                || crashes || cast($5 as text)
-            }"
-    };
-}
-
 statements! {
     /// Claims runs of dead workers, without suspects.
     TAKE_EXPIRED = take!("
@@ -337,20 +328,6 @@ statements! {
           and r.needs <= 6
         order by r.lease_until
     "),
-    /// Archives the first event of each attempt. `$1` to `$5` are the pieces of its line.
-    INSERT_STARTS {
-        postgres = concat!("
-            insert into run_events (run_id, last_id, body)
-            select id, attempt * 4294967296 + 1, ", start_line!(), "
-            from fence
-        "),
-        sqlite = concat!("
-            insert into run_events (run_id, last_id, body)
-            select id, attempt * 4294967296 + 1, ", start_line!(), "
-            from agent_runs
-            where id {in:$6}
-        "),
-    },
 }
 
 impl Storage {
@@ -383,8 +360,8 @@ impl Storage {
         let (asked_at, max_crashes) = (SystemTime::now(), max_crashes as u32);
         let taken = if self.database.is_postgres() {
             let started_at = Utc::now();
-            let starts = Statement::new(INSERT_STARTS, line_pieces(started_at, max_crashes));
-            let take = FencedWrites::new(Statement::new(sql, args), vec![starts]);
+            let starts = vec![insert_starts(started_at, max_crashes, None)];
+            let take = FencedWrites::new(Statement::new(sql, args), starts);
             let rows = self.database.write_fenced(doing, take).await?;
             TakenRows { rows, started_at, received_at: Instant::now() }
         } else {
@@ -392,9 +369,9 @@ impl Storage {
                 let rows = tx.fetch_all::<ClaimRow>(sql, args).await?;
                 let taken = TakenRows { rows, started_at: Utc::now(), received_at: Instant::now() };
                 if !taken.rows.is_empty() {
-                    let mut args = line_pieces(taken.started_at, max_crashes);
-                    args.push(taken.rows.iter().map(|row| row.id).collect::<Vec<_>>().into());
-                    tx.execute(INSERT_STARTS, args).await?;
+                    let ids = taken.rows.iter().map(|row| row.id).collect();
+                    let (sql, args) = insert_starts(taken.started_at, max_crashes, Some(ids)).into_parts();
+                    tx.execute(sql, args).await?;
                 }
                 Ok(Commit(taken))
             };
@@ -406,21 +383,5 @@ impl Storage {
             row.claim(max_crashes, started_at, asked_at, clock)
         };
         Ok(rows.into_iter().map(claim).collect())
-    }
-}
-
-/// Returns the pieces of the line of `attempt.started`, between which a statement puts the values of each claimed run.
-fn line_pieces(started_at: DateTime<Utc>, max_crashes: u32) -> Vec<sql::Value> {
-    let head = format!("-1 {} attempt.started {{\"attempt\":", started_at.timestamp_millis());
-    let end = format!(",\"max_crashes\":{max_crashes}}}\n");
-    args![head, ",\"base\":\"", "\",\"reason\":\"", "\",\"crashes\":", end]
-}
-
-fn reason(stored: Option<&str>) -> AttemptReason {
-    match stored {
-        Some("drain") => AttemptReason::Drain,
-        Some("resumed") => AttemptReason::Resumed,
-        Some("lease_expired") => AttemptReason::LeaseExpired,
-        _ => AttemptReason::Claimed,
     }
 }

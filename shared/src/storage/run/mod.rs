@@ -2,7 +2,7 @@
 //! life of a run", and `tests/model` is its model.
 //!
 //! - SUBMIT: `submit`, `locked_conversation`, `accept`, `opening`, `supersede`; `ingestion` for documents. CLAIM: `claim`,
-//!   `queued`, `suspects`; `blocked` and `delayed` runs are no candidates.
+//!   `attempt_start`, `queued`, `suspects`; `blocked` and `delayed` runs are no candidates.
 //!   BEGIN: `begin`, `summary`. RENEW: `lease`.
 //! - The holder's writes: FLUSH in `flush`, FINISH in `finish` and `completion`, LEAVE in `release`.
 //! - Plans and roles: `planning`. Runs below a run: `children` starts them, `outcomes` answers their parent, `orphans` cancels them.
@@ -15,6 +15,7 @@ mod accept;
 mod ancestor;
 mod answer;
 mod attempt;
+mod attempt_start;
 mod begin;
 mod blocked;
 mod cancel;

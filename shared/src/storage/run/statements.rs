@@ -1,10 +1,10 @@
 //! The statements of the protocol, and the fenced writes that combine them.
 
 use super::{
-    accept, ancestor, answer, attempt, begin, blocked, cancel, children, chunk, claim, closing, completion, deaths,
-    delayed, durable, edit_plan, end, expire, flush, forwarded, ingestion, lease, locked_conversation, opening,
-    orphans, outcomes, planning, progress, queued, release, retire, steering, submit, summary, supersede, suspects,
-    sweep, unfinished,
+    accept, ancestor, answer, attempt, attempt_start, begin, blocked, cancel, children, chunk, claim, closing,
+    completion, deaths, delayed, durable, edit_plan, end, expire, flush, forwarded, ingestion, lease,
+    locked_conversation, opening, orphans, outcomes, planning, progress, queued, release, retire, steering, submit,
+    summary, supersede, suspects, sweep, unfinished,
 };
 use crate::storage::sql::{FencedTexts, Sql};
 
@@ -14,6 +14,7 @@ pub const STATEMENTS: &[&[Sql]] = &[
     ancestor::STATEMENTS,
     answer::STATEMENTS,
     attempt::STATEMENTS,
+    attempt_start::STATEMENTS,
     begin::STATEMENTS,
     blocked::STATEMENTS,
     cancel::STATEMENTS,
@@ -51,7 +52,7 @@ pub const STATEMENTS: &[&[Sql]] = &[
 ];
 
 /// The writes of a claim.
-const STARTS: &[Sql] = &[claim::INSERT_STARTS];
+const STARTS: &[Sql] = &[attempt_start::INSERT_STARTS];
 
 /// The writes of a chunk of events.
 const CHUNK: &[Sql] = &[
