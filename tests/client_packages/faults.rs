@@ -40,12 +40,7 @@ impl FaultyServer {
 
 /// Answers the request of a connection. A client may also open one without a request.
 async fn answer_with_next(mut connection: TcpStream, answers: Arc<Vec<String>>, cursors: Arc<Mutex<Vec<String>>>) {
-    let mut request = Vec::new();
-    while !request.ends_with(b"\r\n\r\n") {
-        let Ok(byte) = connection.read_u8().await else { return };
-        request.push(byte);
-    }
-    let head = String::from_utf8(request).unwrap().to_lowercase();
+    let Some(head) = request_of(&mut connection).await else { return };
     let cursor = head.lines().find_map(|line| line.strip_prefix("last-event-id: "));
     let number = {
         let mut cursors = cursors.lock().unwrap();
@@ -56,6 +51,15 @@ async fn answer_with_next(mut connection: TcpStream, answers: Arc<Vec<String>>, 
     // A client that has read enough may have hung up.
     let _ = connection.write_all(answer.as_bytes()).await;
     let _ = connection.shutdown().await;
+}
+
+/// Returns the head of the request in lower case; `None` for a connection without one.
+async fn request_of(connection: &mut TcpStream) -> Option<String> {
+    let mut request = Vec::new();
+    while !request.ends_with(b"\r\n\r\n") {
+        request.push(connection.read_u8().await.ok()?);
+    }
+    Some(String::from_utf8(request).unwrap().to_lowercase())
 }
 
 fn stream(frames: &[String]) -> String {
@@ -187,4 +191,28 @@ async fn an_answer_that_breaks_in_its_body_is_requested_again() {
     }
     let server = FaultyServer::start(vec![broken, format!("{head}\r\na file")]).await;
     assert_eq!(HoldfastClient::new(&server.base).download("f").await.unwrap(), "a file");
+}
+
+#[tokio::test]
+async fn a_refusal_without_the_end_of_its_body_is_known_by_its_status() {
+    let head = "HTTP/1.1 404 Not Found\r\ncontent-type: application/json\r\ncontent-length: 10000000\r\n\r\n";
+    let endless = "x".repeat(1 << 20);
+    for body in ["{\"code\":", &endless] {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let base = format!("http://{}", listener.local_addr().unwrap());
+        let answer = format!("{head}{body}");
+        // The connection stays open as long as the server.
+        let server = tokio::spawn(async move {
+            let mut open = Vec::new();
+            while let Ok((mut connection, _)) = listener.accept().await {
+                request_of(&mut connection).await.unwrap();
+                let _ = connection.write_all(answer.as_bytes()).await;
+                open.push(connection);
+            }
+        });
+        let client = HoldfastClient::new(&base);
+        let refused = client.events("r").try_for_each(async |_| Ok(())).await.unwrap_err();
+        assert!(matches!(refused, Error::Refused(problem) if problem.status == 404 && problem.code == "http_404"));
+        server.abort();
+    }
 }

@@ -339,8 +339,7 @@ impl Client {
 async fn exchange(request: RequestBuilder) -> Result<Bytes, Error> {
     let mut response = timeout(CALL_SILENCE, request.send()).await.map_err(|_| Error::Silent)??;
     if !response.status().is_success() {
-        let problem = timeout(CALL_SILENCE, Problem::of(response)).await.map_err(|_| Error::Silent)?;
-        return Err(Error::Refused(Box::new(problem)));
+        return Err(Error::Refused(Box::new(Problem::of(response).await)));
     }
     let mut body = BytesMut::new();
     while let Some(piece) = timeout(CALL_SILENCE, response.chunk()).await.map_err(|_| Error::Silent)?? {

@@ -3,8 +3,13 @@
 use std::{fmt, time::Duration};
 
 use serde_json::Value;
+use tokio::time::timeout;
 
 use crate::event::EventId;
+
+/// Longest time that the body of a refusal may take, and most of its bytes.
+const BODY_TIME: Duration = Duration::from_secs(5);
+const MOST_BYTES: usize = 64 << 10;
 
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -61,15 +66,31 @@ impl Problem {
         self.may_pass() && self.retry_after.unwrap_or_default() <= patience
     }
 
-    /// Reads the problem of a response, also of one that a proxy wrote.
+    /// Reads the problem of a response, also of one that a proxy wrote. A body that is long or does not come is left out,
+    /// because the status alone is a problem, too.
     pub(crate) async fn of(response: reqwest::Response) -> Self {
         let status = response.status().as_u16();
         let seconds = response.headers().get("retry-after").and_then(|value| value.to_str().ok()?.parse().ok());
-        let text = response.text().await.unwrap_or_default();
+        let text = start_of_body(response).await;
         let body: Value = serde_json::from_str(&text).unwrap_or_default();
         let field = |name: &str| body[name].as_str().map(str::to_owned);
         let code = field("code").unwrap_or_else(|| format!("http_{status}"));
         let detail = field("detail").unwrap_or_else(|| text.chars().take(200).collect());
         Self { status, code, detail, retry_after: seconds.map(Duration::from_secs), body }
     }
+}
+
+/// Returns the text that comes within some time, up to about `MOST_BYTES`.
+async fn start_of_body(mut response: reqwest::Response) -> String {
+    let mut body = Vec::new();
+    let read = async {
+        while body.len() < MOST_BYTES
+            && let Ok(Some(piece)) = response.chunk().await
+        {
+            body.extend_from_slice(&piece);
+        }
+    };
+    // After the time-out, `body` has what came until then.
+    let _ = timeout(BODY_TIME, read).await;
+    String::from_utf8_lossy(&body).into_owned()
 }
