@@ -66,7 +66,7 @@ impl Problem {
         self.may_pass() && self.retry_after.unwrap_or_default() <= patience
     }
 
-    /// Reads the problem of a response, also of one that a proxy wrote. A body that is long or does not come is left out,
+    /// Reads the problem of a response, also of one that a proxy wrote. A body that is long or does not end is cut,
     /// because the status alone is a problem, too.
     pub(crate) async fn of(response: reqwest::Response) -> Self {
         let status = response.status().as_u16();
