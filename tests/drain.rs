@@ -54,7 +54,9 @@ async fn a_worker_that_is_shut_down_finishes_short_runs_and_hands_over_the_rest(
     let run_id = long.run_id.clone();
     long_frames.extend(long.rest().await);
     assert!(worker.exit().success());
-    let handed = long_frames.iter().find(|frame| frame.data["attempt"] == 2).expect("it was handed over");
+    let handed = long_frames.iter().find(|frame| frame.data["attempt"] == 2);
+    let handed =
+        handed.unwrap_or_else(|| panic!("it was not handed over: {:?}, {}", long_frames.last(), worker.log_so_far()));
     assert_eq!((handed.data["reason"].as_str(), handed.data["crashes"].as_u64()), (Some("drain"), Some(0)));
     let run = client.run(&run_id).await;
     assert_eq!(

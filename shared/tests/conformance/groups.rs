@@ -1,5 +1,5 @@
 //! Groups of writes in PostgreSQL: messages that open conversations at one moment share a transaction, and so do runs that
-//! end. None delays or harms another.
+//! archive events, and runs that end. None delays or harms another.
 
 use std::time::Duration;
 
@@ -9,7 +9,10 @@ use holdfast_shared::{
     event_id::EventId,
     quotas::Quotas,
     run::RunStatus,
-    storage::{Answer, ArchiveChunk, Claim, FinishOutcome, NewCheckpoint, Progress, Storage, SubmitOutcome, Target},
+    storage::{
+        Answer, ArchiveChunk, Claim, FinishOutcome, FlushOutcome, NewCheckpoint, Progress, Release, Storage,
+        SubmitOutcome, Target,
+    },
     tool::ClientTool,
     trace::Node,
 };
@@ -25,6 +28,9 @@ use crate::{
 };
 
 const NEW: Target = Target::New { agent_id: None };
+
+/// A lease that is longer than that of a claim.
+const LEASE: Duration = Duration::from_secs(3600);
 
 /// More runs than fit into the first group, which has one member, and the second.
 const RUNS: usize = 100;
@@ -54,6 +60,18 @@ fn finishing(backends: &TestBackends, claim: &Claim) -> JoinHandle<FinishOutcome
     tokio::spawn(async move { finish(&storage, &claim, None).await })
 }
 
+async fn flush(storage: &Storage, claim: &Claim, chunk: &ArchiveChunk) -> FlushOutcome {
+    storage.flush(claim, chunk, LEASE).await.unwrap()
+}
+
+/// Returns whether the archive ends with this chunk, and the run's row says so.
+async fn has_archived(backends: &TestBackends, claim: &Claim, chunk: &ArchiveChunk) -> bool {
+    let archived = backends.storage.read_archive(claim.run_id, claim.started.id).await.unwrap();
+    archived.is_some_and(|archived| {
+        archived.position.archived_to == chunk.last && archived.events.last().map(|event| event.id) == Some(chunk.last)
+    })
+}
+
 async fn is_completed(backends: &TestBackends, claim: &Claim) -> bool {
     let run = backends.storage.run("ann", claim.run_id).await.unwrap().unwrap();
     let archived = backends.storage.read_archive(claim.run_id, EventId::ORIGIN).await.unwrap().unwrap();
@@ -72,6 +90,23 @@ async fn runs_that_end_at_one_moment_share_a_transaction() {
     }
     let mut connection = connection(&backends).await;
     let sql = "select count(distinct cast(xmin as text)) from agent_runs where status = 'completed'";
+    let transactions: i64 = sqlx::query_scalar(sql).fetch_one(&mut connection).await.unwrap();
+    assert!(transactions < RUNS as i64 / 2, "{transactions} transactions");
+    connection.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn runs_that_archive_events_at_one_moment_share_a_transaction() {
+    let backends = TestBackends::scaled_out().await;
+    let claims = claims(&backends, RUNS).await;
+    let chunks: Vec<_> = claims.iter().map(|claim| deltas(claim, 2, 3)).collect();
+    let flushes = claims.iter().zip(&chunks).map(|(claim, chunk)| flush(&backends.storage, claim, chunk));
+    assert!(join_all(flushes).await.into_iter().all(|outcome| outcome == FlushOutcome::Durable));
+    for (claim, chunk) in claims.iter().zip(&chunks) {
+        assert!(has_archived(&backends, claim, chunk).await);
+    }
+    let mut connection = connection(&backends).await;
+    let sql = "select count(distinct cast(xmin as text)) from agent_runs";
     let transactions: i64 = sqlx::query_scalar(sql).fetch_one(&mut connection).await.unwrap();
     assert!(transactions < RUNS as i64 / 2, "{transactions} transactions");
     connection.close().await.unwrap();
@@ -205,6 +240,70 @@ async fn a_fenced_member_of_a_group_writes_nothing_and_the_others_end() {
     }
     let run = backends.storage.run("ann", stale.run_id).await.unwrap().unwrap();
     assert_eq!((run.status, run.output_message.is_some()), (RunStatus::Cancelled, false));
+}
+
+#[tokio::test]
+async fn a_fenced_member_of_a_group_archives_nothing_and_the_others_do() {
+    let backends = TestBackends::scaled_out().await;
+    let claims = claims(&backends, RUNS).await;
+    let (ended, outdated) = (claims[RUNS / 2].run_id, claims[RUNS / 3].run_id);
+    backends.storage.end_run(ended, &Ending::Cancelled).await.unwrap();
+    backends.storage.release(&claims[RUNS / 3], None, EventId::new(1, 1), Release::Queued).await.unwrap();
+    assert_eq!(backends.claim(1).await[0].run_id, outdated);
+    let chunks: Vec<_> = claims.iter().map(|claim| deltas(claim, 2, 3)).collect();
+    let flushes = claims.iter().zip(&chunks).map(|(claim, chunk)| flush(&backends.storage, claim, chunk));
+    let outcomes = join_all(flushes).await;
+    for ((claim, chunk), outcome) in claims.iter().zip(&chunks).zip(outcomes) {
+        let is_fenced = [ended, outdated].contains(&claim.run_id);
+        assert_eq!(outcome == FlushOutcome::Fenced, is_fenced);
+        assert_eq!(has_archived(&backends, claim, chunk).await, !is_fenced);
+    }
+}
+
+#[tokio::test]
+async fn a_locked_run_delays_no_other_flush() {
+    let backends = TestBackends::scaled_out().await;
+    let claims = claims(&backends, 3).await;
+    let mut blocker = connection(&backends).await;
+    let lock = format!("begin; select id from agent_runs where id = '{}' for update", claims[1].run_id);
+    sqlx::raw_sql(AssertSqlSafe(lock)).execute(&mut blocker).await.unwrap();
+    let mut flushes: Vec<_> = claims
+        .iter()
+        .map(|claim| {
+            let (storage, claim, chunk) = (backends.storage.clone(), claim.clone(), deltas(claim, 2, 3));
+            tokio::spawn(async move { flush(&storage, &claim, &chunk).await })
+        })
+        .collect();
+    let blocked = flushes.remove(1);
+    for free in flushes {
+        assert_eq!(free.await.unwrap(), FlushOutcome::Durable);
+    }
+    assert!(!blocked.is_finished());
+    sqlx::raw_sql("commit").execute(&mut blocker).await.unwrap();
+    assert_eq!(blocked.await.unwrap(), FlushOutcome::Durable);
+}
+
+#[tokio::test]
+async fn a_flush_leaves_the_same_run_alone_and_in_a_group() {
+    let backends = TestBackends::scaled_out().await;
+    let claims = claims(&backends, 2).await;
+    let flush_named = async |claim: &Claim| {
+        let progress = Progress { model: Some("provider/model".into()), ..Progress::default() };
+        flush(&backends.storage, claim, &ArchiveChunk { progress, ..deltas(claim, 2, 3) }).await
+    };
+    // The first write is under way when the second run's events come, which therefore join a group.
+    let outcomes = tokio::join!(flush_named(&claims[0]), flush_named(&claims[1]));
+    assert_eq!(outcomes, (FlushOutcome::Durable, FlushOutcome::Durable));
+    let mut connection = connection(&backends).await;
+    let sql = "
+        select concat_ws(' ', to_jsonb(r) - array['id', 'conversation_id', 'input_message_id', 'output_message_id',
+                'created_at', 'queue_round', 'started_at', 'lease_until'],
+            lease_until - now() > interval '59 minutes')
+        from agent_runs r";
+    let rows: Vec<String> = sqlx::query_scalar(sql).fetch_all(&mut connection).await.unwrap();
+    assert_eq!((rows.len(), &rows[0]), (2, &rows[1]));
+    assert!(rows[0].contains("provider/model") && rows[0].ends_with(" t"), "{}", rows[0]);
+    connection.close().await.unwrap();
 }
 
 /// The columns of a run and its message that its submission decides, without ids, times and the turn of its owner.

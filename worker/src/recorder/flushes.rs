@@ -3,7 +3,7 @@
 //! A flush that fails is repeated unchanged, because its answer may have been lost after the commit. Later events wait
 //! for the next flush.
 
-use std::{error::Error as _, pin::Pin, time::Duration};
+use std::{error::Error as _, pin::Pin, sync::LazyLock, time::Duration};
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
@@ -70,6 +70,19 @@ pub enum FlushStep {
     Failed,
 }
 
+/// Moments in an interval at which a process flushes its runs. Runs that flush at the same moment share a write.
+const DEPARTURES: u32 = 16;
+
+/// The moment that all others are counted from.
+static FIRST_DEPARTURE: LazyLock<Instant> = LazyLock::new(Instant::now);
+
+/// Returns the last moment for flushes that is not after `latest`.
+fn departure_before(latest: Instant, interval: Duration) -> Instant {
+    let apart = (interval / DEPARTURES).as_nanos().max(1);
+    let late = latest.duration_since(*FIRST_DEPARTURE).as_nanos() % apart;
+    latest - Duration::from_nanos(late as u64)
+}
+
 impl Flushes {
     pub fn new(worker: &Worker, claim: Claim, spans: Spans) -> Self {
         let config = &worker.config;
@@ -105,7 +118,7 @@ impl Flushes {
         if self.tail.len() >= self.flush_bytes {
             self.demand();
         } else if self.due_at.is_none() {
-            self.due_at = Some(Instant::now() + self.interval);
+            self.due_at = Some(departure_before(Instant::now() + self.interval, self.interval));
         }
     }
 

@@ -44,6 +44,17 @@ statements! {
         select $1, $2, $3
         where {fenced}
     ",
+    /// Archives events of all runs of a group.
+    INSERT_CHUNKS {
+        postgres = "
+            insert into run_events (run_id, last_id, body)
+            select e.run_id, e.last_id, e.body
+            from unnest({array uuid:$1}, {array bigint:$2}, {array bytea:$3}) as e (
+                run_id, last_id, body
+            )
+            where {fenced:e.run_id}
+        ",
+    },
 }
 
 /// Returns the writes for a chunk and its rows.
@@ -53,8 +64,21 @@ pub fn writes_of(run_id: Uuid, chunk: &ArchiveChunk) -> Vec<Statement> {
     events.chain(rows_of(&[(run_id, &chunk.progress)])).collect()
 }
 
+/// Returns the insert of all chunks, in rows of the usual size.
+pub fn insert_chunks(chunks: &[(Uuid, &ArchiveChunk)]) -> Statement {
+    let (mut run_ids, mut last_ids, mut bodies) = (Vec::new(), Vec::new(), Vec::new());
+    for (run_id, chunk) in chunks {
+        for (last, body) in event_rows(chunk) {
+            run_ids.push(*run_id);
+            last_ids.push(last.packed());
+            bodies.push(body.to_vec());
+        }
+    }
+    Statement::new(INSERT_CHUNKS, args![run_ids, last_ids, bodies])
+}
+
 /// Returns a chunk's events in rows of about `ROW_BYTES`, each with its last id, so a reader holds little at a time.
-pub fn event_rows(chunk: &ArchiveChunk) -> impl Iterator<Item = (EventId, Bytes)> {
+fn event_rows(chunk: &ArchiveChunk) -> impl Iterator<Item = (EventId, Bytes)> {
     let (mut rest, newest) = (chunk.body.clone(), chunk.last);
     std::iter::from_fn(move || {
         if rest.is_empty() {

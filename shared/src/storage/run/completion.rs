@@ -12,14 +12,11 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::{
-    ArchiveChunk, Claim, attempt::status, chunk::event_rows, closing::RunEnd, group::Group, progress::rows_of,
+    ArchiveChunk, Claim, attempt::status, chunk::insert_chunks, closing::RunEnd, group::Group, progress::rows_of,
 };
-use crate::{
-    event_id::EventId,
-    storage::{
-        quota::trace_bytes,
-        sql::{Database, FencedWrites, Statement, args, statements},
-    },
+use crate::storage::{
+    quota::trace_bytes,
+    sql::{Database, FencedWrites, Statement, args, statements},
 };
 
 /// A completed run before the write of its end.
@@ -153,17 +150,6 @@ statements! {
             join fence f on f.id = e.run_id
         ",
     },
-    /// Archives the last events of all runs.
-    INSERT_CHUNKS {
-        postgres = "
-            insert into run_events (run_id, last_id, body)
-            select e.run_id, e.last_id, e.body
-            from unnest({array uuid:$1}, {array bigint:$2}, {array bytea:$3}) as e (
-                run_id, last_id, body
-            )
-            where {fenced:e.run_id}
-        ",
-    },
 }
 
 /// Starts the group of this process's completions. Its statements run on a connection of their own.
@@ -183,7 +169,7 @@ fn statement(completions: &[Completion]) -> FencedWrites {
     let ending = Statement::new(ENDING, columns(completions));
     let chunks: Vec<_> = completions.iter().map(|completion| (completion.run_id, &completion.chunk)).collect();
     let rows = chunks.iter().map(|(run_id, chunk)| (*run_id, &chunk.progress)).collect::<Vec<_>>();
-    let mut writes = vec![Statement::new(INSERT_ANSWERS, args![]), events(&chunks)];
+    let mut writes = vec![Statement::new(INSERT_ANSWERS, args![]), insert_chunks(&chunks)];
     writes.extend(rows_of(&rows));
     FencedWrites::new(Statement::new(COMPLETE, args![]), writes)
         .after("ending", ending)
@@ -211,17 +197,4 @@ fn columns(completions: &[Completion]) -> Vec<crate::storage::sql::Value> {
         column(completions, |run| run.chunk.last.packed()),
         column(completions, |run| run.chunk.progress.model.clone())
     ]
-}
-
-/// Returns the insert of all chunks, in rows of the usual size.
-fn events(chunks: &[(Uuid, &ArchiveChunk)]) -> Statement {
-    let (mut run_ids, mut last_ids, mut bodies) = (Vec::new(), Vec::new(), Vec::new());
-    for (run_id, chunk) in chunks {
-        for (last, body) in event_rows(chunk) {
-            run_ids.push(*run_id);
-            last_ids.push(EventId::packed(last));
-            bodies.push(body.to_vec());
-        }
-    }
-    Statement::new(INSERT_CHUNKS, args![run_ids, last_ids, bodies])
 }

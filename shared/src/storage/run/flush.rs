@@ -8,7 +8,7 @@ use std::time::Duration;
 use sqlx::FromRow;
 use uuid::Uuid;
 
-use super::{ArchiveChunk, Claim, attempt::held, chunk::writes_of};
+use super::{ArchiveChunk, Claim, attempt::held, chunk::writes_of, plain_flush::PlainFlush};
 use crate::{
     event_id::EventId,
     run::RunStatus,
@@ -65,8 +65,20 @@ statements! {
 }
 
 impl Storage {
-    /// Archives the next events of the run and extends its lease.
+    /// Archives the next events of the run and extends its lease: with other runs that are flushed at this moment, or alone.
     pub async fn flush(&self, claim: &Claim, chunk: &ArchiveChunk, lease: Duration) -> Result<FlushOutcome, Error> {
+        let grouped = self.groups.as_ref().zip(PlainFlush::new(claim, chunk, lease));
+        let Some((groups, flush)) = grouped else { return self.flush_alone(claim, chunk, lease).await };
+        let Some(_write) = groups.flushes.begin_alone() else {
+            return match groups.flushes.write(flush).await? {
+                Some(()) => Ok(FlushOutcome::Durable),
+                None => self.flush_alone(claim, chunk, lease).await,
+            };
+        };
+        self.flush_alone(claim, chunk, lease).await
+    }
+
+    async fn flush_alone(&self, claim: &Claim, chunk: &ArchiveChunk, lease: Duration) -> Result<FlushOutcome, Error> {
         const DOING: &str = "archive events of a run";
         let (progress, resume_at) = (&chunk.progress, chunk.progress.resume_at.map(EventId::packed));
         let fenced = || {

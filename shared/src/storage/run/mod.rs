@@ -4,7 +4,7 @@
 //! - SUBMIT: `submit`, `locked_conversation`, `accept`, `opening`, `supersede`; `ingestion` for documents. CLAIM: `claim`,
 //!   `attempt_start`, `queued`, `suspects`; `blocked` and `delayed` runs are no candidates.
 //!   BEGIN: `begin`, `summary`. RENEW: `lease`.
-//! - The holder's writes: FLUSH in `flush`, FINISH in `finish` and `completion`, LEAVE in `release`.
+//! - The holder's writes: FLUSH in `flush` and `plain_flush`, FINISH in `finish` and `completion`, LEAVE in `release`.
 //! - Plans and roles: `planning`. Runs below a run: `children` starts them, `outcomes` answers their parent, `orphans` cancels them.
 //! - Writers without a claim: ANSWER in `answer` and `expire`, CANCEL in `cancel`, `end`, `sweep`, `deaths`, `retire`.
 //!   `attempt` has their rule, and the fence of every write.
@@ -45,6 +45,7 @@ mod new_run;
 mod opening;
 mod orphans;
 mod outcomes;
+mod plain_flush;
 mod planning;
 mod progress;
 mod queued;
@@ -96,7 +97,7 @@ pub(in crate::storage) use self::attempt::status;
 
 use chrono::{DateTime, Utc};
 
-use self::{completion::Completion, group::Group, opening::Opening};
+use self::{completion::Completion, group::Group, opening::Opening, plain_flush::PlainFlush};
 use super::sql::Database;
 
 /// The groups of this process's writes.
@@ -106,11 +107,17 @@ pub struct Groups {
     database: Database,
     openings: Group<Opening, DateTime<Utc>>,
     completions: Group<Completion, ()>,
+    flushes: Group<PlainFlush, ()>,
 }
 
 impl Groups {
     /// Starts the groups, whose statements run in this database.
     pub fn start(database: Database) -> Self {
-        Self { openings: opening::start(database.clone()), completions: completion::start(database.clone()), database }
+        Self {
+            openings: opening::start(database.clone()),
+            completions: completion::start(database.clone()),
+            flushes: plain_flush::start(database.clone()),
+            database,
+        }
     }
 }

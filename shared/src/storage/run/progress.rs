@@ -64,6 +64,41 @@ impl Progress {
             && self.finish_reason.is_none()
     }
 
+    /// Returns whether there is nothing to write but the model's name.
+    pub fn is_plain(&self) -> bool {
+        let Self {
+            messages,
+            calls,
+            approvals,
+            passages,
+            children,
+            steering,
+            plans,
+            plan_steps,
+            taken_edits,
+            roles,
+            checkpoints,
+            resume_at,
+            step_completed,
+            usage,
+            finish_reason,
+            model: _,
+        } = self;
+        let has_rows = !(messages.is_empty()
+            && calls.is_empty()
+            && approvals.is_empty()
+            && passages.is_empty()
+            && children.is_empty()
+            && steering.is_empty()
+            && plans.is_empty()
+            && plan_steps.is_empty()
+            && taken_edits.is_empty()
+            && roles.is_empty()
+            && checkpoints.is_empty());
+        let changes_run = *step_completed || resume_at.is_some() || usage.is_some() || finish_reason.is_some();
+        !has_rows && !changes_run
+    }
+
     /// Returns whether a tool has returned files. A worker of a version without files would continue without them.
     pub fn has_files(&self) -> bool {
         self.calls.iter().any(|call| !call.files.is_empty())

@@ -3,8 +3,8 @@
 use super::{
     accept, ancestor, answer, attempt, attempt_start, begin, blocked, cancel, children, chunk, claim, closing,
     completion, deaths, delayed, durable, edit_plan, end, expire, flush, forwarded, ingestion, lease,
-    locked_conversation, opening, orphans, outcomes, planning, progress, queued, release, retire, steering, submit,
-    summary, supersede, suspects, sweep, unfinished,
+    locked_conversation, opening, orphans, outcomes, plain_flush, planning, progress, queued, release, retire,
+    steering, submit, summary, supersede, suspects, sweep, unfinished,
 };
 use crate::storage::sql::{FencedTexts, Sql};
 
@@ -37,6 +37,7 @@ pub const STATEMENTS: &[&[Sql]] = &[
     opening::STATEMENTS,
     orphans::STATEMENTS,
     outcomes::STATEMENTS,
+    plain_flush::STATEMENTS,
     planning::STATEMENTS,
     progress::STATEMENTS,
     queued::STATEMENTS,
@@ -99,6 +100,11 @@ pub const FENCED: &[FencedTexts] = &[
     FencedTexts { before: &[], fence: queued::TAKE_QUEUED, writes: STARTS },
     FencedTexts { before: &[], fence: suspects::TAKE_SUSPECTS, writes: STARTS },
     FencedTexts { before: &[], fence: flush::EXTEND, writes: CHUNK },
+    FencedTexts {
+        before: &[("flushed", plain_flush::FLUSHED)],
+        fence: plain_flush::EXTEND_ALL,
+        writes: &[chunk::INSERT_CHUNKS],
+    },
     FencedTexts { before: &[], fence: release::RELEASE, writes: CHUNK },
     FencedTexts { before: &[], fence: closing::END, writes: CHUNK },
     FencedTexts {
@@ -106,7 +112,7 @@ pub const FENCED: &[FencedTexts] = &[
         fence: completion::COMPLETE,
         writes: &[
             completion::INSERT_ANSWERS,
-            completion::INSERT_CHUNKS,
+            chunk::INSERT_CHUNKS,
             progress::INSERT_MESSAGES,
             progress::UPSERT_CALLS,
             progress::USE_FILES,
