@@ -2,7 +2,10 @@
 
 use std::{collections::HashSet, time::Duration};
 
-use sqlx::{Row as _, migrate::Migrator};
+use sqlx::{
+    Row as _,
+    migrate::{Migrate as _, Migrator},
+};
 
 use super::{Database, Error, pgvector::migrate_pgvector, pool::PooledConnection, statement::statements};
 
@@ -17,6 +20,10 @@ const ANOTHER_TRY: Duration = Duration::from_millis(200);
 
 static POSTGRES: Migrator = sqlx::migrate!("../migrations/postgres");
 static SQLITE: Migrator = sqlx::migrate!("../migrations/sqlite");
+
+/// The schema after all migrations of SQLite, for a new file. SQLite reads its whole schema again at each `alter table`, so
+/// the migrations one after the other would take most of the time until a new server is ready.
+const SQLITE_SCHEMA: &str = include_str!("../../../../migrations/sqlite.sql");
 
 statements! {
     /// Returns the versions of the applied migrations.
@@ -60,7 +67,14 @@ pub async fn migrate(database: &Database) -> Result<(), Error> {
             // for another program that writes.
             let mut tx =
                 writer.pool().begin_with("begin immediate").await.map_err(Error::doing("begin the migration"))?;
-            SQLITE.run(&mut *tx).await?;
+            tx.ensure_migrations_table(&SQLITE.table_name).await?;
+            if tx.list_applied_migrations(&SQLITE.table_name).await?.is_empty() {
+                let created = sqlx::raw_sql(SQLITE_SCHEMA).execute(&mut *tx).await;
+                created.map_err(Error::doing("create the schema"))?;
+                SQLITE.skip(&mut *tx, None).await?;
+            } else {
+                SQLITE.run(&mut *tx).await?;
+            }
             tx.commit().await.map_err(Error::doing("commit the migration"))?;
         }
     }
@@ -96,4 +110,54 @@ pub async fn check(database: &Database) -> Result<(), Error> {
 pub async fn is_empty(database: &Database) -> Result<bool, Error> {
     let tables = database.fetch_all::<(String,)>("look for the schema", MIGRATIONS_TABLE, vec![]).await?;
     Ok(tables.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use sqlx::{Connection as _, SqliteConnection};
+
+    use super::{SQLITE, SQLITE_SCHEMA};
+
+    const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../migrations/sqlite.sql");
+
+    /// The statements that made the schema, without those that SQLite makes itself.
+    const OBJECTS: &str = "
+        select sql || ';'
+        from sqlite_schema
+        where sql is not null
+          and name not like 'sqlite_%'
+          and name not like 'passage_words_%'
+          and name <> '_sqlx_migrations'
+        order by rowid
+    ";
+
+    /// The settings of the full-text index. A statement makes them, and the schema does not show it.
+    const SETTINGS: &str = "select group_concat(k || '=' || v) from passage_words_config";
+    const MAKE_SETTINGS: &str = "insert into passage_words (passage_words, rank) values ('secure-delete', 1);";
+
+    async fn file() -> SqliteConnection {
+        SqliteConnection::connect("sqlite::memory:").await.unwrap()
+    }
+
+    async fn texts(file: &mut SqliteConnection, sql: &'static str) -> Vec<String> {
+        sqlx::query_scalar(sql).fetch_all(file).await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn the_schema_of_a_new_file_is_that_of_all_migrations() {
+        let mut migrated = file().await;
+        SQLITE.run(&mut migrated).await.unwrap();
+        let objects = texts(&mut migrated, OBJECTS).await;
+        if std::env::var_os("HOLDFAST_UPDATE_SCHEMA").is_some() {
+            let head = "-- The schema of a new file: all migrations of migrations/sqlite in one. A test writes it.";
+            let text = [&[head.to_owned()], objects.as_slice(), &[MAKE_SETTINGS.to_owned()]].concat().join("\n");
+            std::fs::write(FILE, text + "\n").unwrap();
+            return;
+        }
+        let mut new = file().await;
+        sqlx::raw_sql(SQLITE_SCHEMA).execute(&mut new).await.unwrap();
+        let advice = "set HOLDFAST_UPDATE_SCHEMA to write migrations/sqlite.sql";
+        assert_eq!(texts(&mut new, OBJECTS).await, objects, "{advice}");
+        assert_eq!(texts(&mut new, SETTINGS).await, texts(&mut migrated, SETTINGS).await, "{advice}");
+    }
 }
