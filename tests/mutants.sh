@@ -41,9 +41,12 @@ mutant no-fence-anywhere "--test e2e a_stopped_owner_that_wakes_up" \
   shared/src/storage/run/attempt.rs 's/id = \$1 and attempt = \$2 and/id = $1 and $2 > 0 and/' \
   shared/src/storage/run/flush.rs 's/self.attempt == i64::from\(claim.attempt\) &&/claim.attempt > 0 \&\&/' \
   shared/src/storage/run/completion.rs 's/r.attempt = e.attempt/r.attempt > 0/' \
+  shared/src/storage/run/plain_flush.rs 's/h.attempt = f.attempt/h.attempt > 0/' \
   worker/src/lease.rs 's/_ => shared.leases.signal\(\*run_id, Signal::Fenced\),/_ => {}/'
 mutant no-fence-in-the-database "-p holdfast-shared --test conformance a_stale_claim_writes_nothing" \
   shared/src/storage/run/flush.rs 's/self.attempt == i64::from\(claim.attempt\) &&/claim.attempt > 0 \&\&/'
+mutant no-fence-in-a-group-of-flushes "-p holdfast-shared --test conformance a_fenced_member_of_a_group_archives_nothing" \
+  shared/src/storage/run/plain_flush.rs 's/h.attempt = f.attempt/h.attempt > 0/'
 mutant no-fence-in-the-log "-p holdfast-shared --test conformance scaled_out::appends_are_stored" \
   shared/src/run_log/append.lua "/a > attempt then return 'fenced'/d"
 mutant gaps-in-the-log "-p holdfast-shared --test conformance scaled_out::appends_are_stored" \

@@ -112,6 +112,9 @@ enum ClaimsState {
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
+/// Pause after a claim of several runs, because more will follow. A single run is claimed at once.
+const LINGER: Duration = Duration::from_millis(2);
+
 /// Time-out of a claim in flight at a shutdown.
 const LAST_CLAIM: Duration = Duration::from_secs(2);
 
@@ -123,13 +126,17 @@ impl Claims {
         Self { storage, queue, settings, ready: VecDeque::new(), state, swept: None, room: Room::default(), make_room }
     }
 
-    fn wait(&self) -> ClaimsState {
+    /// Waits for a reason to claim, after a claim of this many runs.
+    fn wait(&self, claimed: usize) -> ClaimsState {
         let (queue, poll) = (self.queue.clone(), self.settings.poll);
         if self.room.is_reserved() {
             // A wake-up is for a worker that may claim, so this one leaves it to the others.
             return ClaimsState::Waiting(tokio::time::sleep(poll).boxed());
         }
         let wait = async move {
+            if claimed > 1 {
+                tokio::time::sleep(LINGER).await;
+            }
             if let Err(error) = queue.wait_for_wake_up(poll).await {
                 tracing::debug!(
                     error = &error as &dyn std::error::Error,
@@ -265,16 +272,17 @@ impl Backend for Claims {
                         Room::Alone if executing > 0 => 0,
                         _ => self.settings.slots.saturating_sub(executing),
                     };
-                    self.state = if free > 0 { self.claim(free) } else { self.wait() };
+                    self.state = if free > 0 { self.claim(free) } else { self.wait(0) };
                 }
                 ClaimsState::Claiming(claiming) => {
                     let found = ready!(claiming.poll_unpin(cx));
+                    let claimed = found.claims.len();
                     self.ready.extend(found.claims.into_iter().map(|claim| self.settings.places.take(claim)));
                     if let Some(room) = found.room {
                         self.room = room;
                         (self.make_room)(room);
                     }
-                    self.state = self.wait();
+                    self.state = self.wait(claimed);
                 }
                 ClaimsState::Closing(_) => return Poll::Ready(None),
             }

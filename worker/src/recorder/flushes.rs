@@ -70,8 +70,9 @@ pub enum FlushStep {
     Failed,
 }
 
-/// Moments in an interval at which a process flushes its runs. Runs that flush at the same moment share a write.
-const DEPARTURES: u32 = 16;
+/// Moments in an interval at which a process flushes its runs; the runs of one moment share a write. With fewer, the writes of
+/// so many runs at once would delay tokens.
+const DEPARTURES: u32 = 64;
 
 /// The moment that all others are counted from.
 static FIRST_DEPARTURE: LazyLock<Instant> = LazyLock::new(Instant::now);
@@ -250,5 +251,33 @@ impl Flushes {
                 Ok(FlushStep::Failed)
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{collections::BTreeSet, time::Duration};
+
+    use tokio::time::Instant;
+
+    use super::{DEPARTURES, departure_before};
+
+    #[test]
+    fn runs_of_one_moment_depart_together_and_none_departs_late() {
+        let (interval, first) = (Duration::from_millis(6_400), Instant::now());
+        let mut departures = BTreeSet::new();
+        for ms in 0..6_400 {
+            let latest = first + interval + Duration::from_millis(ms);
+            let departure = departure_before(latest, interval);
+            assert!(departure <= latest && latest - departure < interval / DEPARTURES);
+            departures.insert(departure);
+        }
+        assert!([DEPARTURES, DEPARTURES + 1].contains(&(departures.len() as u32)), "{}", departures.len());
+    }
+
+    #[test]
+    fn without_an_interval_a_run_departs_at_once() {
+        let latest = Instant::now();
+        assert_eq!(departure_before(latest, Duration::ZERO), latest);
     }
 }
