@@ -112,7 +112,7 @@ enum ClaimsState {
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
-/// Pause after a claim of several runs, because more will follow. A single run is claimed at once.
+/// Pause after a claim of several runs, so that the next claim finds more. After a claim of one run there is none.
 const LINGER: Duration = Duration::from_millis(2);
 
 /// Time-out of a claim in flight at a shutdown.

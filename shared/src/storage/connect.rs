@@ -182,7 +182,8 @@ const BEGIN_GROUP: &str = "begin; set local jit = off; set local plan_cache_mode
      set local enable_hashjoin = off; set local enable_mergejoin = off";
 const BEGIN: &str = "begin";
 
-/// Connections for groups: an API has a group of opening messages and a lone one, a worker a group of ends.
+/// Connections for groups: an API has a group of opening messages and a lone one, a worker a group of ends and one of
+/// flushes. A process with both roles shares them.
 const GROUP_POOL: usize = 2;
 
 /// Returns the servers, with the settings of each connection. Fails if the server refuses a connection.

@@ -248,8 +248,11 @@ async fn a_fenced_member_of_a_group_archives_nothing_and_the_others_do() {
     let claims = claims(&backends, RUNS).await;
     let (ended, outdated) = (claims[RUNS / 2].run_id, claims[RUNS / 3].run_id);
     backends.storage.end_run(ended, &Ending::Cancelled).await.unwrap();
-    backends.storage.release(&claims[RUNS / 3], None, EventId::new(1, 1), Release::Queued).await.unwrap();
-    assert_eq!(backends.claim(1).await[0].run_id, outdated);
+    // Another attempt, in a row that is as the older one left it.
+    let mut connection = connection(&backends).await;
+    let sql = format!("update agent_runs set attempt = attempt + 1 where id = '{outdated}'");
+    sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut connection).await.unwrap();
+    connection.close().await.unwrap();
     let chunks: Vec<_> = claims.iter().map(|claim| deltas(claim, 2, 3)).collect();
     let flushes = claims.iter().zip(&chunks).map(|(claim, chunk)| flush(&backends.storage, claim, chunk));
     let outcomes = join_all(flushes).await;
@@ -258,6 +261,28 @@ async fn a_fenced_member_of_a_group_archives_nothing_and_the_others_do() {
         assert_eq!(outcome == FlushOutcome::Fenced, is_fenced);
         assert_eq!(has_archived(&backends, claim, chunk).await, !is_fenced);
     }
+}
+
+#[tokio::test]
+async fn an_older_attempt_does_not_pass_the_fence_of_a_newer_one_in_its_group() {
+    let backends = TestBackends::scaled_out().await;
+    let [first, older] = claims(&backends, 2).await.try_into().unwrap();
+    backends.storage.release(&older, None, older.started.id, Release::Queued).await.unwrap();
+    let newer = backends.claim(1).await.remove(0);
+    assert_eq!((newer.run_id, newer.attempt), (older.run_id, 2));
+    let chunks = [deltas(&first, 2, 3), deltas(&older, 2, 3), deltas(&newer, 2, 3)];
+    // The first is written alone, and the others gather meanwhile.
+    let outcomes = tokio::join!(
+        flush(&backends.storage, &first, &chunks[0]),
+        flush(&backends.storage, &older, &chunks[1]),
+        flush(&backends.storage, &newer, &chunks[2]),
+    );
+    assert_eq!(outcomes, (FlushOutcome::Durable, FlushOutcome::Fenced, FlushOutcome::Durable));
+    let mut connection = connection(&backends).await;
+    let sql = format!("select last_id from run_events where run_id = '{}' order by last_id", older.run_id);
+    let archived: Vec<i64> = sqlx::query_scalar(AssertSqlSafe(sql)).fetch_all(&mut connection).await.unwrap();
+    assert!(!archived.contains(&chunks[1].last.packed()), "{archived:?}");
+    connection.close().await.unwrap();
 }
 
 #[tokio::test]

@@ -8,15 +8,17 @@ const axe = await readFile(new URL("node_modules/axe-core/axe.min.js", import.me
 export async function isAccessible(tab, what) {
   await tab.page.evaluate(axe);
   const { violations } = await tab.page.evaluate(async () => {
-    // An element in a transition has no final colours, and one may begin while axe looks.
+    // An element in a transition has no final colours, and a transition may begin while axe looks.
     const still = new CSSStyleSheet();
     still.replaceSync("*, ::before, ::after { transition: none !important }");
     document.adoptedStyleSheets.push(still);
     const animations = document.getAnimations().filter(({ effect }) => effect.getComputedTiming().iterations !== Infinity);
     await Promise.all(animations.map(({ finished }) => finished.catch(() => {})));
-    const results = await axe.run(document);
-    document.adoptedStyleSheets.pop();
-    return results;
+    try {
+      return await axe.run(document);
+    } finally {
+      document.adoptedStyleSheets.pop();
+    }
   });
   const found = violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html, failureSummary }) => `${html} ${failureSummary}`).join("\n")}`);
   assert.deepEqual(found, [], what);

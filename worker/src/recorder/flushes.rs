@@ -70,17 +70,17 @@ pub enum FlushStep {
     Failed,
 }
 
-/// Moments in an interval at which a process flushes its runs; the runs of one moment share a write. With fewer, the writes of
-/// so many runs at once would delay tokens.
-const DEPARTURES: u32 = 64;
+/// Ticks in an interval, at which a process flushes its runs; the runs of one tick share writes. Fewer ticks make larger
+/// writes, which delay tokens.
+const FLUSH_TICKS: u32 = 64;
 
-/// The moment that all others are counted from.
-static FIRST_DEPARTURE: LazyLock<Instant> = LazyLock::new(Instant::now);
+/// The tick that all others are counted from.
+static FIRST_TICK: LazyLock<Instant> = LazyLock::new(Instant::now);
 
-/// Returns the last moment for flushes that is not after `latest`.
-fn departure_before(latest: Instant, interval: Duration) -> Instant {
-    let apart = (interval / DEPARTURES).as_nanos().max(1);
-    let late = latest.duration_since(*FIRST_DEPARTURE).as_nanos() % apart;
+/// Returns the last tick that is not after `latest`.
+fn tick_before(latest: Instant, interval: Duration) -> Instant {
+    let apart = (interval / FLUSH_TICKS).as_nanos().max(1);
+    let late = latest.duration_since(*FIRST_TICK).as_nanos() % apart;
     latest - Duration::from_nanos(late as u64)
 }
 
@@ -119,7 +119,7 @@ impl Flushes {
         if self.tail.len() >= self.flush_bytes {
             self.demand();
         } else if self.due_at.is_none() {
-            self.due_at = Some(departure_before(Instant::now() + self.interval, self.interval));
+            self.due_at = Some(tick_before(Instant::now() + self.interval, self.interval));
         }
     }
 
@@ -260,24 +260,24 @@ mod tests {
 
     use tokio::time::Instant;
 
-    use super::{DEPARTURES, departure_before};
+    use super::{FLUSH_TICKS, tick_before};
 
     #[test]
-    fn runs_of_one_moment_depart_together_and_none_departs_late() {
+    fn runs_flush_at_shared_ticks_and_none_flushes_late() {
         let (interval, first) = (Duration::from_millis(6_400), Instant::now());
-        let mut departures = BTreeSet::new();
+        let mut ticks = BTreeSet::new();
         for ms in 0..6_400 {
             let latest = first + interval + Duration::from_millis(ms);
-            let departure = departure_before(latest, interval);
-            assert!(departure <= latest && latest - departure < interval / DEPARTURES);
-            departures.insert(departure);
+            let tick = tick_before(latest, interval);
+            assert!(tick <= latest && latest - tick < interval / FLUSH_TICKS);
+            ticks.insert(tick);
         }
-        assert!([DEPARTURES, DEPARTURES + 1].contains(&(departures.len() as u32)), "{}", departures.len());
+        assert!([FLUSH_TICKS, FLUSH_TICKS + 1].contains(&(ticks.len() as u32)), "{}", ticks.len());
     }
 
     #[test]
-    fn without_an_interval_a_run_departs_at_once() {
+    fn without_an_interval_a_run_flushes_at_once() {
         let latest = Instant::now();
-        assert_eq!(departure_before(latest, Duration::ZERO), latest);
+        assert_eq!(tick_before(latest, Duration::ZERO), latest);
     }
 }

@@ -1,7 +1,7 @@
 //! The fence of every write, and the write rule.
 //!
 //! Invariant: the holder of an attempt writes a run only where `held!` is true; in a group, where that holds for the member
-//! (`completion`). A writer without a claim takes an attempt
+//! (`completion`, `plain_flush`). A writer without a claim takes an attempt
 //! in its transaction, under the locks of the conversation and the run; after that, the old holder matches no row.
 
 use sqlx::{FromRow, types::Json};

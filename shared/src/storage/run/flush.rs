@@ -18,6 +18,9 @@ use crate::{
     },
 };
 
+/// Longest wait for a group. One slow connection must not delay the flushes of all runs.
+const GROUP_WAIT: Duration = Duration::from_secs(2);
+
 /// The outcome of a flush.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FlushOutcome {
@@ -70,9 +73,10 @@ impl Storage {
         let grouped = self.groups.as_ref().zip(PlainFlush::new(claim, chunk, lease));
         let Some((groups, flush)) = grouped else { return self.flush_alone(claim, chunk, lease).await };
         let Some(_write) = groups.flushes.begin_alone() else {
-            return match groups.flushes.write(flush).await? {
-                Some(()) => Ok(FlushOutcome::Durable),
-                None => self.flush_alone(claim, chunk, lease).await,
+            return match tokio::time::timeout(GROUP_WAIT, groups.flushes.write(flush)).await {
+                Ok(Ok(Some(()))) => Ok(FlushOutcome::Durable),
+                Ok(Err(error)) => Err(error),
+                Ok(Ok(None)) | Err(_) => self.flush_alone(claim, chunk, lease).await,
             };
         };
         self.flush_alone(claim, chunk, lease).await

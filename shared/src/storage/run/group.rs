@@ -25,7 +25,7 @@ pub const MAX_BYTES: usize = 128 * 1024;
 
 /// A writer that groups its members; cheap to clone.
 pub struct Group<T, R> {
-    /// Each waiting caller has one member here, and requests are limited before they write.
+    /// Each waiting caller has one member here, until the next group takes it; and requests are limited before they write.
     pending: mpsc::UnboundedSender<Member<T, R>>,
     under_way: WritesUnderWay,
 }
@@ -101,6 +101,11 @@ async fn write_groups<T, R, F>(
 {
     let mut gathered = Vec::new();
     while members.recv_many(&mut gathered, MAX_MEMBERS).await > 0 {
+        // A caller that has given up has its write again, or its run is another worker's.
+        gathered.retain(|(_, caller)| !caller.is_closed());
+        if gathered.is_empty() {
+            continue;
+        }
         let _write = under_way.begin();
         let (group, mut callers): (Vec<_>, Vec<_>) = gathered.drain(..).unzip();
         // A caller that has given up needs no result, so a failed send is none.

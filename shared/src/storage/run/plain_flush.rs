@@ -1,9 +1,12 @@
 //! FLUSH of events without other rows, which are most flushes of a long answer: one statement for all runs of a group.
 //!
-//! Workers flush their runs at the same moments, so that groups have many members. Only PostgreSQL has this statement. A
+//! A worker flushes its runs at shared moments, so that groups have many members. Only PostgreSQL has this statement. A
 //! member whose run it does not find is flushed alone, which tells whether the run is still held.
 
-use std::{collections::HashSet, time::Duration};
+use std::{
+    collections::{HashMap, HashSet},
+    time::Duration,
+};
 
 use uuid::Uuid;
 
@@ -74,15 +77,31 @@ pub fn start(database: Database) -> Group<PlainFlush, ()> {
     Group::start(move |flushes: Vec<PlainFlush>| {
         let database = database.clone();
         async move {
-            let extended: Vec<(Uuid,)> = database.write_fenced("archive events of runs", statement(&flushes)).await?;
+            let newest = newest(&flushes);
+            let members: Vec<&PlainFlush> = newest.values().copied().collect();
+            let extended: Vec<(Uuid,)> = database.write_fenced("archive events of runs", statement(&members)).await?;
             let extended: HashSet<Uuid> = extended.into_iter().map(|(id,)| id).collect();
-            Ok(flushes.iter().map(|flush| extended.contains(&flush.run_id).then_some(())).collect())
+            let is_written =
+                |flush: &PlainFlush| extended.contains(&flush.run_id) && std::ptr::eq(newest[&flush.run_id], flush);
+            Ok(flushes.iter().map(|flush| is_written(flush).then_some(())).collect())
         }
     })
 }
 
+/// Returns the newest flush of each run. The fence is of a run, so an earlier attempt of the run would pass with a later one.
+fn newest(flushes: &[PlainFlush]) -> HashMap<Uuid, &PlainFlush> {
+    let mut newest: HashMap<Uuid, &PlainFlush> = HashMap::with_capacity(flushes.len());
+    for flush in flushes {
+        let kept = newest.entry(flush.run_id).or_insert(flush);
+        if (flush.attempt, flush.chunk.last) > (kept.attempt, kept.chunk.last) {
+            *kept = flush;
+        }
+    }
+    newest
+}
+
 /// Returns the statement, whose fence returns the ids of the runs that are still held.
-fn statement(flushes: &[PlainFlush]) -> FencedWrites {
+fn statement(flushes: &[&PlainFlush]) -> FencedWrites {
     let run_ids: Vec<Uuid> = flushes.iter().map(|flush| flush.run_id).collect();
     let attempts: Vec<i64> = flushes.iter().map(|flush| i64::from(flush.attempt)).collect();
     let last_ids: Vec<i64> = flushes.iter().map(|flush| flush.chunk.last.packed()).collect();
