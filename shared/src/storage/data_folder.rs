@@ -20,6 +20,9 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// Prefix of each file that this program keeps in the folder.
 const OURS: &str = "holdfast.";
 
+/// The folder in it that the file store keeps.
+const FILES: &str = "files";
+
 /// Creates the folder if it is absent, makes it private, and locks it until the result is dropped. It also creates the
 /// database file, because SQLite copies that file's permissions to its other files. Fails if another process has the
 /// lock.
@@ -59,8 +62,11 @@ fn make_private(folder: &Path) -> io::Result<()> {
     let mut is_ours_alone = true;
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
-        if entry.file_name().to_string_lossy().starts_with(OURS) && entry.file_type()?.is_file() {
+        let (name, kind) = (entry.file_name(), entry.file_type()?);
+        if name.to_string_lossy().starts_with(OURS) && kind.is_file() {
             restrict(&entry.path(), PRIVATE_FILE)?
+        } else if name == FILES && kind.is_dir() {
+            restrict(&entry.path(), PRIVATE_FOLDER)?
         } else {
             is_ours_alone = false
         }
@@ -111,6 +117,9 @@ mod tests {
             let folder = above.path().join("data");
             fs::create_dir(&folder).unwrap();
             set(&folder, 0o755);
+            let stored = folder.join("files");
+            fs::create_dir(&stored).unwrap();
+            set(&stored, 0o755);
             let files = ["holdfast.db", "holdfast.db-wal", "holdfast.lock"].map(|name| folder.join(name));
             for file in files.iter().chain(&other.map(|name| folder.join(name))) {
                 fs::write(file, "").unwrap();
@@ -118,7 +127,7 @@ mod tests {
             }
             let _lock = take(&folder, &files[0]).unwrap();
             assert!(files.iter().all(|file| mode(file) == 0o600));
-            assert_eq!(mode(&folder), expected);
+            assert_eq!((mode(&folder), mode(&stored)), (expected, 0o700));
             assert!(other.is_none_or(|name| mode(&folder.join(name)) == 0o644));
         }
     }
