@@ -1,9 +1,9 @@
 //! Groups of writes in PostgreSQL: messages that open conversations at one moment share a transaction, and so do runs that
 //! archive events, and runs that end. None delays or harms another.
 
-use std::time::Duration;
+use std::{pin::pin, process::Command, time::Duration};
 
-use futures::future::join_all;
+use futures::{future::join_all, poll};
 use holdfast_shared::{
     ending::Ending,
     event_id::EventId,
@@ -31,6 +31,9 @@ const NEW: Target = Target::New { agent_id: None };
 
 /// A lease that is longer than that of a claim.
 const LEASE: Duration = Duration::from_secs(3600);
+
+/// Less than the time-out of a statement, after which a group gives up by itself.
+const MOMENT: Duration = Duration::from_secs(8);
 
 /// More runs than fit into the first group, which has one member, and the second.
 const RUNS: usize = 100;
@@ -62,6 +65,19 @@ fn finishing(backends: &TestBackends, claim: &Claim) -> JoinHandle<FinishOutcome
 
 async fn flush(storage: &Storage, claim: &Claim, chunk: &ArchiveChunk) -> FlushOutcome {
     storage.flush(claim, chunk, LEASE).await.unwrap()
+}
+
+/// Locks a run. A lone flush of it waits until `unlock`, and other flushes join groups meanwhile.
+async fn lock_run(backends: &TestBackends, claim: &Claim) -> PgConnection {
+    let mut connection = connection(backends).await;
+    let lock = format!("begin; select id from agent_runs where id = '{}' for update", claim.run_id);
+    sqlx::raw_sql(AssertSqlSafe(lock)).execute(&mut connection).await.unwrap();
+    connection
+}
+
+async fn unlock(mut lock: PgConnection) {
+    sqlx::raw_sql("commit").execute(&mut lock).await.unwrap();
+    lock.close().await.unwrap();
 }
 
 /// Returns whether the archive ends with this chunk, and the run's row says so.
@@ -271,13 +287,14 @@ async fn an_older_attempt_does_not_pass_the_fence_of_a_newer_one_in_its_group() 
     let newer = backends.claim(1).await.remove(0);
     assert_eq!((newer.run_id, newer.attempt), (older.run_id, 2));
     let chunks = [deltas(&first, 2, 3), deltas(&older, 2, 3), deltas(&newer, 2, 3)];
-    // The first is written alone, and the others gather meanwhile.
-    let outcomes = tokio::join!(
-        flush(&backends.storage, &first, &chunks[0]),
-        flush(&backends.storage, &older, &chunks[1]),
-        flush(&backends.storage, &newer, &chunks[2]),
-    );
-    assert_eq!(outcomes, (FlushOutcome::Durable, FlushOutcome::Fenced, FlushOutcome::Durable));
+    let lock = lock_run(&backends, &first).await;
+    let mut alone = pin!(flush(&backends.storage, &first, &chunks[0]));
+    assert!(poll!(alone.as_mut()).is_pending());
+    let outcomes =
+        tokio::join!(flush(&backends.storage, &older, &chunks[1]), flush(&backends.storage, &newer, &chunks[2]));
+    assert_eq!(outcomes, (FlushOutcome::Fenced, FlushOutcome::Durable));
+    unlock(lock).await;
+    assert_eq!(alone.await, FlushOutcome::Durable);
     let mut connection = connection(&backends).await;
     let sql = format!("select last_id from run_events where run_id = '{}' order by last_id", older.run_id);
     let archived: Vec<i64> = sqlx::query_scalar(AssertSqlSafe(sql)).fetch_all(&mut connection).await.unwrap();
@@ -289,9 +306,7 @@ async fn an_older_attempt_does_not_pass_the_fence_of_a_newer_one_in_its_group() 
 async fn a_locked_run_delays_no_other_flush() {
     let backends = TestBackends::scaled_out().await;
     let claims = claims(&backends, 3).await;
-    let mut blocker = connection(&backends).await;
-    let lock = format!("begin; select id from agent_runs where id = '{}' for update", claims[1].run_id);
-    sqlx::raw_sql(AssertSqlSafe(lock)).execute(&mut blocker).await.unwrap();
+    let lock = lock_run(&backends, &claims[1]).await;
     let mut flushes: Vec<_> = claims
         .iter()
         .map(|claim| {
@@ -304,8 +319,34 @@ async fn a_locked_run_delays_no_other_flush() {
         assert_eq!(free.await.unwrap(), FlushOutcome::Durable);
     }
     assert!(!blocked.is_finished());
-    sqlx::raw_sql("commit").execute(&mut blocker).await.unwrap();
+    unlock(lock).await;
     assert_eq!(blocked.await.unwrap(), FlushOutcome::Durable);
+}
+
+#[tokio::test]
+async fn a_connection_that_stands_still_delays_a_flush_for_a_moment_only() {
+    let backends = TestBackends::scaled_out().await;
+    let claims = claims(&backends, 3).await;
+    let lock = lock_run(&backends, &claims[0]).await;
+    let chunk = deltas(&claims[0], 2, 3);
+    let mut alone = pin!(flush(&backends.storage, &claims[0], &chunk));
+    assert!(poll!(alone.as_mut()).is_pending());
+    let flush_others = async |first, last| {
+        let chunks: Vec<_> = claims[1..].iter().map(|claim| deltas(claim, first, last)).collect();
+        join_all(claims[1..].iter().zip(&chunks).map(|(claim, chunk)| flush(&backends.storage, claim, chunk))).await
+    };
+    assert_eq!(flush_others(2, 3).await, [FlushOutcome::Durable; 2]);
+    let mut connection = connection(&backends).await;
+    let sql = "select pid from pg_stat_activity where query like '%unnest%flushed%' and pid <> pg_backend_pid()";
+    let server: i32 = sqlx::query_scalar(sql).fetch_one(&mut connection).await.unwrap();
+    let signal = |name: &str| Command::new("kill").args([name, &server.to_string()]).status().unwrap();
+    assert!(signal("-STOP").success());
+    let outcomes = tokio::time::timeout(MOMENT, flush_others(4, 5)).await;
+    assert!(signal("-CONT").success());
+    assert_eq!(outcomes.expect("the flushes waited for the connection"), [FlushOutcome::Durable; 2]);
+    unlock(lock).await;
+    assert_eq!(alone.await, FlushOutcome::Durable);
+    connection.close().await.unwrap();
 }
 
 #[tokio::test]
@@ -316,9 +357,12 @@ async fn a_flush_leaves_the_same_run_alone_and_in_a_group() {
         let progress = Progress { model: Some("provider/model".into()), ..Progress::default() };
         flush(&backends.storage, claim, &ArchiveChunk { progress, ..deltas(claim, 2, 3) }).await
     };
-    // The first write is under way when the second run's events come, which therefore join a group.
-    let outcomes = tokio::join!(flush_named(&claims[0]), flush_named(&claims[1]));
-    assert_eq!(outcomes, (FlushOutcome::Durable, FlushOutcome::Durable));
+    let lock = lock_run(&backends, &claims[0]).await;
+    let mut alone = pin!(flush_named(&claims[0]));
+    assert!(poll!(alone.as_mut()).is_pending());
+    assert_eq!(flush_named(&claims[1]).await, FlushOutcome::Durable);
+    unlock(lock).await;
+    assert_eq!(alone.await, FlushOutcome::Durable);
     let mut connection = connection(&backends).await;
     let sql = "
         select concat_ws(' ', to_jsonb(r) - array['id', 'conversation_id', 'input_message_id', 'output_message_id',

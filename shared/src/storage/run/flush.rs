@@ -73,11 +73,11 @@ impl Storage {
         let grouped = self.groups.as_ref().zip(PlainFlush::new(claim, chunk, lease));
         let Some((groups, flush)) = grouped else { return self.flush_alone(claim, chunk, lease).await };
         let Some(_write) = groups.flushes.begin_alone() else {
-            return match tokio::time::timeout(GROUP_WAIT, groups.flushes.write(flush)).await {
-                Ok(Ok(Some(()))) => Ok(FlushOutcome::Durable),
-                Ok(Err(error)) => Err(error),
-                Ok(Ok(None)) | Err(_) => self.flush_alone(claim, chunk, lease).await,
-            };
+            if let Ok(Ok(Some(()))) = tokio::time::timeout(GROUP_WAIT, groups.flushes.write(flush)).await {
+                return Ok(FlushOutcome::Durable);
+            }
+            // Fenced, locked, refused, late or lost: the run's own write finds out, and costs no other run.
+            return self.flush_alone(claim, chunk, lease).await;
         };
         self.flush_alone(claim, chunk, lease).await
     }

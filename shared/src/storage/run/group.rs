@@ -25,7 +25,8 @@ pub const MAX_BYTES: usize = 128 * 1024;
 
 /// A writer that groups its members; cheap to clone.
 pub struct Group<T, R> {
-    /// Each waiting caller has one member here, until the next group takes it; and requests are limited before they write.
+    /// Each waiting caller has one member here, and requests are limited before they write. A caller that gives up leaves its
+    /// member until the next group.
     pending: mpsc::UnboundedSender<Member<T, R>>,
     under_way: WritesUnderWay,
 }
@@ -101,7 +102,7 @@ async fn write_groups<T, R, F>(
 {
     let mut gathered = Vec::new();
     while members.recv_many(&mut gathered, MAX_MEMBERS).await > 0 {
-        // A caller that has given up has its write again, or its run is another worker's.
+        // A caller that has given up writes alone, or has lost its run.
         gathered.retain(|(_, caller)| !caller.is_closed());
         if gathered.is_empty() {
             continue;
@@ -212,6 +213,22 @@ mod tests {
         group.commit.notify_one();
         assert_eq!(member.await.unwrap().unwrap(), Some(0));
         until(|| group.group.begin_alone().is_some()).await;
+    }
+
+    #[tokio::test]
+    async fn a_caller_that_gives_up_is_no_member_of_the_next_group() {
+        let group = TestGroup::start(|members| Ok(members.iter().map(|one| Some(*one)).collect()));
+        let first = group.write(0);
+        until(|| !group.groups().is_empty()).await;
+        let (gone, second) = (group.write(1), group.write(2));
+        tokio::task::yield_now().await;
+        gone.abort();
+        assert!(gone.await.unwrap_err().is_cancelled());
+        group.commit.notify_one();
+        until(|| group.groups().len() == 2).await;
+        group.commit.notify_one();
+        assert_eq!((first.await.unwrap().unwrap(), second.await.unwrap().unwrap()), (Some(0), Some(2)));
+        assert_eq!(group.groups(), [[0], [2]]);
     }
 
     #[tokio::test]
