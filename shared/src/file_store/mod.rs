@@ -64,7 +64,7 @@ pub fn connect(stores: &Stores, config: &FilesConfig, storage: &storage::Storage
         (Some(url), _) => FileBackend::Objects(Arc::new(objects::Objects::at(url)?)),
         // A process that cannot use its folder keeps everything in memory.
         (None, Stores::Embedded { data_dir }) if storage.back_end() != BackEnd::Memory => {
-            FileBackend::Objects(Arc::new(objects::Objects::in_folder(&data_dir.join("files"))?))
+            FileBackend::Objects(Arc::new(objects::Objects::in_folder(&storage::files_in(data_dir))?))
         }
         (None, _) => database(),
     };

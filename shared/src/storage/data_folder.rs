@@ -3,7 +3,7 @@
 use std::{
     fs, io,
     os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt},
-    path::Path,
+    path::{Path, PathBuf},
     thread,
     time::{Duration, Instant},
 };
@@ -22,6 +22,13 @@ const OURS: &str = "holdfast.";
 
 /// The folder in it that the file store keeps.
 const FILES: &str = "files";
+
+/// Returns the folder of the file store, and creates it if it is absent. The file store reports a folder that cannot be created.
+pub fn files_in(data_dir: &Path) -> PathBuf {
+    let folder = data_dir.join(FILES);
+    let _ = fs::DirBuilder::new().mode(PRIVATE_FOLDER).create(&folder);
+    folder
+}
 
 /// Creates the folder if it is absent, makes it private, and locks it until the result is dropped. It also creates the
 /// database file, because SQLite copies that file's permissions to its other files. Fails if another process has the
@@ -106,6 +113,7 @@ mod tests {
         let folder = above.path().join("a/data");
         let lock = take(&folder, &folder.join("holdfast.db")).unwrap();
         assert_eq!((mode(&folder), mode(&folder.join("holdfast.db"))), (0o700, 0o600));
+        assert_eq!(mode(&files_in(&folder)), 0o700);
         assert!(matches!(take(&folder, &folder.join("holdfast.db")), Err(Error::FolderInUse { .. })));
         drop(lock);
     }

@@ -58,6 +58,7 @@ pub use briefings::{NewBriefing, StoredBriefing};
 pub use caution::Caution;
 pub use chats::ChatFilter;
 pub use connect::{SchemaState, connect, connect_worker, inspect, migrate};
+pub use data_folder::files_in;
 pub use file_removals::Removal;
 pub use files::{NewFile, UploadOutcome, UploadedContents};
 pub use history::{HistoryMessage, StoredAnswer, StoredCall};
