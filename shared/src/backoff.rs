@@ -7,31 +7,32 @@ use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
 /// The pauses of one caller. A success resets them.
 #[derive(Debug)]
 pub struct Backoff {
-    builder: ExponentialBuilder,
-    pauses: ExponentialBackoff,
-    /// Whether the last try succeeded, or there was none.
-    is_fresh: bool,
+    first: Duration,
+    longest: Duration,
+    has_jitter: bool,
+    /// The pauses since the last success, if a try has failed since. Boxed, because most callers never need them.
+    pauses: Option<Box<ExponentialBackoff>>,
 }
 
 impl Backoff {
     /// Returns pauses without an end.
     pub fn new(first: Duration, longest: Duration) -> Self {
-        Self::of(ExponentialBuilder::new().with_min_delay(first).with_max_delay(longest).without_max_times())
+        Self { first, longest, has_jitter: false, pauses: None }
     }
 
     /// Adds up to as much again to each pause, at random, so that many clients do not return at the same moment.
     pub fn with_jitter(self) -> Self {
-        Self::of(self.builder.with_jitter())
-    }
-
-    fn of(builder: ExponentialBuilder) -> Self {
-        Self { builder, pauses: builder.build(), is_fresh: true }
+        Self { has_jitter: true, ..self }
     }
 
     /// Returns the next pause, after a failure.
     pub fn next_pause(&mut self) -> Duration {
-        self.is_fresh = false;
-        self.pauses.next().expect("the pauses have no end")
+        let begin = || {
+            let pauses = ExponentialBuilder::new().with_min_delay(self.first).with_max_delay(self.longest);
+            let pauses = pauses.without_max_times();
+            Box::new(if self.has_jitter { pauses.with_jitter() } else { pauses }.build())
+        };
+        self.pauses.get_or_insert_with(begin).next().expect("the pauses have no end")
     }
 
     /// Waits for the next pause, after a failure.
@@ -41,14 +42,12 @@ impl Backoff {
 
     /// Begins again with the first pause, after a success.
     pub fn reset(&mut self) {
-        if !self.is_fresh {
-            *self = Self::of(self.builder);
-        }
+        self.pauses = None;
     }
 
     /// Whether no try has failed since the last success.
     pub const fn is_fresh(&self) -> bool {
-        self.is_fresh
+        self.pauses.is_none()
     }
 }
 

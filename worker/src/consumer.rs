@@ -111,7 +111,7 @@ fn report(result: Result<(), WorkerError>) {
 }
 
 /// Executes one claim in its own task, so that neither a panic nor the end of apalis interrupts its writes.
-async fn execute(claim: Claim, context: Data<Context>) {
+async fn execute(claim: Arc<Claim>, context: Data<Context>) {
     let shared = Arc::clone(&context.shared);
     let run_id = claim.run_id;
     // Order matters: the lease is registered before the claim's task starts.

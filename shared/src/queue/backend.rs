@@ -247,7 +247,7 @@ async fn give_back(storage: Storage, queue: Queue, claims: Vec<Claim>) {
 }
 
 impl Backend for Claims {
-    type Task = Task<Claim>;
+    type Task = Task<Arc<Claim>>;
     type Error = Infallible;
 
     fn poll_ready(&mut self, _: &mut Context<'_>, _: &WorkerContext) -> Poll<Result<(), Infallible>> {
@@ -262,7 +262,7 @@ impl Backend for Claims {
         loop {
             if let Some(claim) = self.ready.pop_front() {
                 let id = format!("{}-{}", claim.run_id.simple(), claim.attempt);
-                return Poll::Ready(Some(Ok(TaskBuilder::new(claim).task_id(TaskId::String(id)).build())));
+                return Poll::Ready(Some(Ok(TaskBuilder::new(Arc::new(claim)).task_id(TaskId::String(id)).build())));
             }
             match &mut self.state {
                 ClaimsState::Waiting(wait) => {
@@ -326,7 +326,7 @@ impl Backend for Claims {
 }
 
 impl BackendConfig for Claims {
-    type Args = Claim;
+    type Args = Arc<Claim>;
     type Id = String;
     type Kind = Ephemeral;
     type Config = ();

@@ -24,9 +24,9 @@ pub enum SpanKind {
     Internal,
 }
 
-/// A span of current work. Dropping it ends it.
+/// A span of current work. Dropping it ends it. Boxed, because most runs and requests are not recorded.
 #[derive(Default)]
-pub struct Span(Option<SdkSpan>);
+pub struct Span(Option<Box<SdkSpan>>);
 
 impl Span {
     /// Begins a span under `parent`. The span is empty if the parent is not recorded.
@@ -67,7 +67,7 @@ impl Span {
             Some(parent) => Context::new().with_remote_span_context(parent.into()),
             None => Context::new(),
         };
-        Self(Some(tracer.build_with_context(builder, &within)))
+        Self(Some(Box::new(tracer.build_with_context(builder, &within))))
     }
 
     /// Returns the parent for other spans, in this process or another.
@@ -77,7 +77,7 @@ impl Span {
 
     /// Returns whether the span will be exported.
     pub fn is_recorded(&self) -> bool {
-        self.0.as_ref().is_some_and(SdkSpan::is_recording)
+        self.0.as_deref().is_some_and(SdkSpan::is_recording)
     }
 
     /// Sets an attribute.

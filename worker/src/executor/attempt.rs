@@ -48,7 +48,7 @@ pub struct Attempt<'a> {
     pub chosen_model: ChosenModel,
     pub toolbox: Toolbox,
     /// The part of a planner, or of a child that works for one.
-    pub planner: Option<Planner>,
+    pub planner: Option<Box<Planner>>,
     pub limits: RunLimits,
     pub memory: Memory,
     /// The project that a call of this step has led to; the next step has its tools.

@@ -37,7 +37,7 @@ pub struct Memory {
     /// The calls of the newest step, in the order of the model's requests.
     pub calls: Vec<StepCall>,
     /// The newest plan of the run.
-    pub plan: Option<Plan>,
+    pub plan: Option<Box<Plan>>,
     /// Calls that plans have made for their executors and reviewers.
     pub plan_calls: Vec<CallState>,
     /// Number of children that all steps have started.
@@ -141,7 +141,7 @@ impl Memory {
             earlier,
             input: history.input,
             calls: calls.collect(),
-            plan,
+            plan: plan.map(Box::new),
             plan_calls: of_plans.into_iter().enumerate().map(|(position, call)| state_of(call, position)).collect(),
             trace,
             children,

@@ -79,7 +79,7 @@ impl From<Signal> for Stop {
 }
 
 /// Executes a claim until its run has ended or is released, or until the lease is lost.
-pub async fn execute(shared: Arc<WorkerState>, mut claim: Claim, mut lease: Lease) {
+pub async fn execute(shared: Arc<WorkerState>, claim: Arc<Claim>, mut lease: Lease) {
     let spans = Spans::of(&claim);
     let mut span = spans.attempt(&claim);
     let spans = spans.under(&span);
@@ -97,22 +97,23 @@ pub async fn execute(shared: Arc<WorkerState>, mut claim: Claim, mut lease: Leas
             AttemptReason::Drain | AttemptReason::Resumed => {}
         }
         let executing = ExecutingGuard::begin();
-        let mut recorder = Recorder::start(worker, claim.clone(), spans);
+        let mut recorder = Recorder::start(&shared, Arc::clone(&claim), spans);
         let outcome = work(&shared, &claim, &mut lease, &mut recorder, (&mut span, spans)).await;
         let recorder_outcome = Box::pin(end(recorder, outcome, &mut span)).await;
         drop(executing);
         spans::set_end(&mut span, &recorder_outcome);
         match recorder_outcome {
             RecorderOutcome::Finished { status, closed } => {
-                // Another document may wait for the place of this one.
-                let leaves_place = claim.place.take().is_some();
+                let (run_id, duration, leaves_place) = (claim.run_id, age(&claim), claim.place.is_some());
+                // Another document may wait for the place of this one, which the claim has.
+                drop(claim);
                 if closed.next_waits || leaves_place {
                     let _ = worker.queue.wake().await;
                 }
-                Box::pin(family::follow_up(&shared, claim.run_id, &closed)).await;
+                Box::pin(family::follow_up(&shared, run_id, &closed)).await;
                 metrics::counter!("holdfast_runs_ended_total", "status" => status.as_str()).increment(1);
-                metrics::histogram!("holdfast_run_seconds").record(age(&claim).as_secs_f64());
-                tracing::info!(status = status.as_str(), duration_ms = age(&claim).as_millis() as u64, "run ended");
+                metrics::histogram!("holdfast_run_seconds").record(duration.as_secs_f64());
+                tracing::info!(status = status.as_str(), duration_ms = duration.as_millis() as u64, "run ended");
             }
             RecorderOutcome::Released { release, asked } => {
                 if let Some(top) = asked {

@@ -98,7 +98,7 @@ pub async fn process(attempt: &mut Attempt<'_>) -> Result<NextNode, Stop> {
     let mut request = context::request(definition, memory, passages, briefing, tools, limit.as_deref());
     request.form = attempt.answer_form();
     let mut step_answer = StepAnswer::default();
-    if let Err(stop) = ask_model(attempt, request, &mut step_answer).await {
+    if let Err(stop) = ask_model(attempt, Box::new(request), &mut step_answer).await {
         return give_step_up(attempt, stop, step_answer);
     }
     attempt.memory.usage += step_answer.usage;
@@ -156,9 +156,10 @@ fn give_step_up(attempt: &mut Attempt<'_>, stop: Stop, step_answer: StepAnswer) 
     Ok(NextNode::Plan)
 }
 
+/// Asks the model and reads its answer. The request is boxed, because each of these futures would have room for it.
 async fn ask_model(
     attempt: &mut Attempt<'_>,
-    request: model::Request,
+    request: Box<model::Request>,
     step_answer: &mut StepAnswer,
 ) -> Result<(), Stop> {
     let spans = attempt.spans_of_step();
@@ -175,7 +176,7 @@ async fn ask_model(
 /// Reads the answer to its end. After a failure, `step_answer` has what came before.
 async fn read_answer(
     attempt: &mut Attempt<'_>,
-    request: model::Request,
+    request: Box<model::Request>,
     step_answer: &mut StepAnswer,
     span: &mut Span,
 ) -> Result<(), Stop> {
@@ -193,12 +194,12 @@ async fn read_answer(
 /// Reads the answer, and adds its text. `has_text` tells whether an earlier step has written any.
 async fn read_deltas(
     attempt: &mut Attempt<'_>,
-    request: model::Request,
+    request: Box<model::Request>,
     step_answer: &mut StepAnswer,
     has_text: bool,
     span: &mut Span,
 ) -> Result<(), Stop> {
-    let call = attempt.model_of_step().ask(request);
+    let call = attempt.model_of_step().ask(*request);
     let ModelAnswer { by, deltas: mut answer } = attempt.alongside(call).await?.map_err(stop_for)?;
     spans::set_answered_by(span, &by);
     step_answer.model = by.path();

@@ -104,7 +104,7 @@ pub async fn call_tools(attempt: &mut Attempt<'_>) -> Result<NextNode, Stop> {
 /// Completes the calls that ask the user, and returns their questions. Order matters: they come last, because a step that
 /// waits for something else asks only afterwards.
 fn complete_questions(attempt: &mut Attempt<'_>, calls: Vec<(usize, Vec<String>)>) -> Vec<String> {
-    let executes = attempt.memory.plan.as_ref().is_some_and(|plan| plan.status == PlanStatus::Executing);
+    let executes = attempt.memory.plan.as_deref().is_some_and(|plan| plan.status == PlanStatus::Executing);
     let mut questions = Vec::new();
     for (index, asked) in calls {
         let outcome = if executes {

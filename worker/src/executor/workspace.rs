@@ -32,7 +32,7 @@ pub async fn add_workspace_tools(attempt: &mut Attempt<'_>) -> Result<(), Stop> 
     let Some(planner) = &attempt.planner else { return Ok(()) };
     let context = AgentContext::of(&attempt.memory.metadata);
     let is_executor = planner.tools.is_some();
-    let executes = attempt.memory.plan.as_ref().is_some_and(Plan::is_open);
+    let executes = attempt.memory.plan.as_deref().is_some_and(Plan::is_open);
     let scope = match &context {
         _ if is_executor => Some(ToolScope::All),
         // Steps of a plan name tools of the context in which it was made, perhaps by an earlier attempt.
@@ -78,7 +78,7 @@ fn add_tools(attempt: &mut Attempt<'_>, scope: ToolScope, project: Option<Uuid>)
         usage: Mutex::default(),
     };
     // Steps of a plan name tools of the context in which it was made.
-    let keeps = attempt.memory.plan.as_ref().is_some_and(Plan::is_open);
+    let keeps = attempt.memory.plan.as_deref().is_some_and(Plan::is_open);
     attempt.toolbox.add_workspace_tools(scope, of_run, keeps);
 }
 

@@ -7,7 +7,8 @@ use crate::spans::{AppendStats, Spans};
 
 pub struct AppendSpans {
     spans: Spans,
-    open: Option<AppendStats>,
+    /// Boxed, because most runs are not traced.
+    open: Option<Box<AppendStats>>,
 }
 
 impl AppendSpans {
@@ -25,7 +26,7 @@ impl AppendSpans {
         let Some(since) = started_at else { return };
         let until = SystemTime::now();
         let empty = AppendStats { since, until, appends: 0, events: 0, failed: 0, longest: Duration::ZERO };
-        let stats = self.open.get_or_insert(empty);
+        let stats = self.open.get_or_insert_with(|| Box::new(empty));
         stats.until = until;
         stats.appends += 1;
         stats.longest = stats.longest.max(until.duration_since(since).unwrap_or_default());
@@ -38,7 +39,7 @@ impl AppendSpans {
     /// Ends the span; later appends belong to the next one.
     pub fn close(&mut self) {
         if let Some(stats) = self.open.take() {
-            self.spans.append(stats);
+            self.spans.append(*stats);
         }
     }
 }

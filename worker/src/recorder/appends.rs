@@ -1,18 +1,22 @@
 //! The way to the run log: one append in flight; later events go with the next append.
 
-use std::time::{Duration, SystemTime};
+use std::{
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use holdfast_shared::{
     backoff::Backoff,
     event_id::EventId,
-    run_log::{AppendOutcome, Error, EventBatch, Gap, Mark, RunLog},
+    run_log::{AppendOutcome, Error, EventBatch, Gap, Mark},
 };
 use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::{LeaseLost, append_spans::AppendSpans};
+use crate::WorkerState;
 
 /// Under load, the shortest time between two appends; it enlarges the batches.
 const LINGER: Duration = Duration::from_millis(2);
@@ -34,7 +38,7 @@ const WAITING_BYTES: usize = 8 << 20;
 type AppendResult = (Result<AppendOutcome, Error>, Option<Mark>, EventBatch);
 
 pub struct Appends {
-    run_log: RunLog,
+    shared: Arc<WorkerState>,
     run_id: Uuid,
     attempt: u32,
     /// Lines that are in no append yet, and the number of the first one.
@@ -88,9 +92,9 @@ impl AppendStep {
 }
 
 impl Appends {
-    pub fn new(run_log: RunLog, run_id: Uuid, attempt: u32, spans: AppendSpans) -> Self {
+    pub fn new(shared: Arc<WorkerState>, run_id: Uuid, attempt: u32, spans: AppendSpans) -> Self {
         Self {
-            run_log,
+            shared,
             run_id,
             attempt,
             waiting: Vec::new(),
@@ -187,10 +191,10 @@ impl Appends {
         self.rapid = if rapid { self.rapid + 1 } else { 0 };
         let started_at = self.spans.begin();
         let batch = self.next_batch();
-        let (run_log, run_id, gap) = (self.run_log.clone(), self.run_id, self.gap);
+        let (shared, run_id, gap) = (Arc::clone(&self.shared), self.run_id, self.gap);
         let mut mark = self.mark.take();
         let append = async move {
-            let appended = run_log.append_next(run_id, &batch, gap, &mut mark).await;
+            let appended = shared.worker.run_log.append_next(run_id, &batch, gap, &mut mark).await;
             (appended, mark, batch)
         };
         // The first events after a pause go at once; only a run that appends again and again lingers.

@@ -70,7 +70,7 @@ impl Recorder {
         }
     }
 
-    async fn finish_with(mut self, mut tail: Option<ArchiveChunk>, ending: &Ending) -> RecorderOutcome {
+    async fn finish_with(&mut self, mut tail: Option<ArchiveChunk>, ending: &Ending) -> RecorderOutcome {
         self.complete_answer().await;
         let mut backoff = Backoff::new(FIRST_PAUSE, LONGEST_PAUSE);
         let mut refusals = 0;

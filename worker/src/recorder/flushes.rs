@@ -3,7 +3,12 @@
 //! A flush that fails is repeated unchanged, because its answer may have been lost after the commit. Later events wait
 //! for the next flush.
 
-use std::{error::Error as _, pin::Pin, sync::LazyLock, time::Duration};
+use std::{
+    error::Error as _,
+    pin::Pin,
+    sync::{Arc, LazyLock},
+    time::Duration,
+};
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
@@ -16,7 +21,7 @@ use tokio::time::{Instant, Sleep};
 
 use super::{LeaseLost, ending::REFUSALS};
 use crate::{
-    Worker,
+    WorkerState,
     spans::{self, Spans},
 };
 
@@ -28,13 +33,9 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(10);
 
 pub struct Flushes {
-    storage: Storage,
-    claim: Claim,
+    shared: Arc<WorkerState>,
+    claim: Arc<Claim>,
     spans: Spans,
-    lease: Duration,
-    interval: Duration,
-    flush_bytes: usize,
-    cap_bytes: usize,
     /// Lines of the events that are in no flush yet, and the last of them.
     tail: Vec<u8>,
     last: EventId,
@@ -45,7 +46,7 @@ pub struct Flushes {
     /// When the oldest event of the tail must be flushed.
     due_at: Option<Instant>,
     /// The chunk in flight or to be retried; `retry_at` is the time of the retry.
-    chunk: Option<ArchiveChunk>,
+    chunk: Option<Arc<ArchiveChunk>>,
     /// When the chunk was first tried.
     started_at: Option<Instant>,
     in_flight: Option<BoxFuture<'static, Result<FlushOutcome, Error>>>,
@@ -85,14 +86,9 @@ fn tick_before(latest: Instant, interval: Duration) -> Instant {
 }
 
 impl Flushes {
-    pub fn new(worker: &Worker, claim: Claim, spans: Spans) -> Self {
-        let config = &worker.config;
+    pub fn new(shared: Arc<WorkerState>, claim: Arc<Claim>, spans: Spans) -> Self {
         Self {
-            storage: worker.storage.clone(),
-            lease: config.lease,
-            interval: config.flush,
-            flush_bytes: config.flush_bytes,
-            cap_bytes: config.tail_bytes,
+            shared,
             tail: Vec::new(),
             last: claim.started.id,
             progress: Progress::default(),
@@ -116,10 +112,11 @@ impl Flushes {
     pub fn push(&mut self, id: EventId, line: &[u8]) {
         self.tail.extend_from_slice(line);
         self.last = id;
-        if self.tail.len() >= self.flush_bytes {
+        let config = &self.shared.worker.config;
+        if self.tail.len() >= config.flush_bytes {
             self.demand();
         } else if self.due_at.is_none() {
-            self.due_at = Some(tick_before(Instant::now() + self.interval, self.interval));
+            self.due_at = Some(tick_before(Instant::now() + config.flush, config.flush));
         }
     }
 
@@ -156,7 +153,7 @@ impl Flushes {
 
     /// Returns whether more bytes than allowed wait for the database.
     pub fn is_full(&self) -> bool {
-        self.tail.len() + self.chunk.as_ref().map_or(0, |chunk| chunk.body.len()) > self.cap_bytes
+        self.tail.len() + self.chunk.as_ref().map_or(0, |chunk| chunk.body.len()) > self.shared.worker.config.tail_bytes
     }
 
     /// Starts the next flush when it is due, and resolves when one has ended. Cancel-safe.
@@ -181,7 +178,7 @@ impl Flushes {
     }
 
     pub fn storage(&self) -> &Storage {
-        &self.storage
+        &self.shared.worker.storage
     }
 
     /// Returns the data that is not durable yet. Callers wait until no flush is being tried.
@@ -194,24 +191,23 @@ impl Flushes {
     fn begin(&mut self) {
         self.retry_at = None;
         let chunk = match &self.chunk {
-            Some(chunk) => chunk.clone(),
+            Some(chunk) => Arc::clone(chunk),
             None => {
                 self.due_at = None;
-                if self.tail.is_empty() {
-                    // The database recognises a repeated flush by its events: progress without events waits for the
-                    // next event.
-                    ArchiveChunk { last: self.last, body: Bytes::new(), progress: Progress::default() }
-                } else {
-                    self.next_chunk()
-                }
+                // The database recognises a repeated flush by its events: progress without events waits for the next
+                // event.
+                let nothing = || ArchiveChunk { last: self.last, body: Bytes::new(), progress: Progress::default() };
+                Arc::new(if self.tail.is_empty() { nothing() } else { self.next_chunk() })
             }
         };
-        self.chunk = Some(chunk.clone());
+        self.chunk = Some(Arc::clone(&chunk));
         self.started_at.get_or_insert_with(Instant::now);
-        let (storage, claim, lease) = (self.storage.clone(), self.claim.clone(), self.lease);
+        let (shared, claim) = (Arc::clone(&self.shared), Arc::clone(&self.claim));
         let mut span = self.spans.commit("flush", Some(&chunk));
         self.in_flight = Some(Box::pin(async move {
-            let flushed = match tokio::time::timeout(FLUSH_TIMEOUT, storage.flush(&claim, &chunk, lease)).await {
+            let worker = &shared.worker;
+            let flush = worker.storage.flush(&claim, &chunk, worker.config.lease);
+            let flushed = match tokio::time::timeout(FLUSH_TIMEOUT, flush).await {
                 Ok(flushed) => flushed,
                 Err(_) => Err(Error::TooSlow { doing: "archive events of a run" }),
             };
@@ -242,7 +238,8 @@ impl Flushes {
                 self.refusals += usize::from(error.refuses_data());
                 if self.refusals >= REFUSALS {
                     self.refused = true;
-                    self.chunk = self.chunk.take().map(ArchiveChunk::without_progress);
+                    self.chunk =
+                        self.chunk.take().map(|chunk| Arc::new(Arc::unwrap_or_clone(chunk).without_progress()));
                 }
                 let cause = error.source().map(ToString::to_string);
                 let pause = self.backoff.next_pause();

@@ -10,7 +10,7 @@ mod appends;
 mod ending;
 mod flushes;
 
-use std::{convert::Infallible, future::Future, pin::pin, task::Poll};
+use std::{convert::Infallible, future::Future, pin::pin, sync::Arc, task::Poll};
 
 use chrono::Utc;
 use holdfast_shared::{
@@ -21,14 +21,14 @@ use holdfast_shared::{
     storage::{Answer, AnsweredRun, Claim, Closed, Progress, Release},
 };
 
-use crate::{Worker, spans::Spans};
+use crate::{WorkerState, spans::Spans};
 use append_spans::AppendSpans;
 use appends::Appends;
 use flushes::Flushes;
 
 /// Writes the events of one attempt.
 pub struct Recorder {
-    claim: Claim,
+    claim: Arc<Claim>,
     spans: Spans,
     /// The newest event that was emitted.
     last: EventId,
@@ -73,12 +73,12 @@ pub struct LeaseLost;
 
 impl Recorder {
     /// Starts with the claim's own event, which is archived already and not yet in the log.
-    pub fn start(worker: &Worker, claim: Claim, spans: Spans) -> Self {
+    pub fn start(shared: &Arc<WorkerState>, claim: Arc<Claim>, spans: Spans) -> Self {
         let last = claim.started.id;
         let knows_answer = claim.is_fresh();
-        let mut appends = Appends::new(worker.run_log.clone(), claim.run_id, claim.attempt, AppendSpans::new(spans));
+        let mut appends = Appends::new(Arc::clone(shared), claim.run_id, claim.attempt, AppendSpans::new(spans));
         appends.push(last.n, &[claim.started.line(), &b"\n"[..]].concat());
-        let flushes = Flushes::new(worker, claim.clone(), spans);
+        let flushes = Flushes::new(Arc::clone(shared), Arc::clone(&claim), spans);
         Self {
             claim,
             spans,

@@ -97,7 +97,7 @@ pub async fn make_plan(attempt: &mut Attempt<'_>, index: usize, input: Value) ->
             }
             DraftAction::Revise => revise(attempt).await?,
             DraftAction::AskHuman => {
-                let plan = attempt.memory.plan.as_ref().expect("a plan was made");
+                let plan = attempt.memory.plan.as_deref().expect("a plan was made");
                 let notes = plan.metadata.reviews.last().map(|review| review.notes.clone());
                 let mut input = json!(plan);
                 input["notes"] = json!(notes);
@@ -113,7 +113,7 @@ fn next(attempt: &mut Attempt<'_>, index: usize) -> DraftAction {
     if let Some(approval) = approval.filter(|approval| approval.status != ApprovalStatus::Pending) {
         return answered(attempt, approval.status, approval.edited_input, approval.reason);
     }
-    let plan = attempt.memory.plan.as_ref().expect("a plan was made");
+    let plan = attempt.memory.plan.as_deref().expect("a plan was made");
     match plan.execution_mode {
         ExecutionMode::AutoExecute => DraftAction::Execute,
         ExecutionMode::DraftOnly => DraftAction::AskHuman,
@@ -160,7 +160,7 @@ fn answered(
             Err(error) => return DraftAction::Refuse(error),
         },
     };
-    let round = attempt.memory.plan.as_ref().map_or(0, |plan| plan.metadata.reviews.len() as u32) + 1;
+    let round = attempt.memory.plan.as_deref().map_or(0, |plan| plan.metadata.reviews.len() as u32) + 1;
     let verdict = if is_approved { Verdict::Approved } else { Verdict::ChangesRequested };
     let notes = reason.clone().unwrap_or_default();
     review(attempt, PlanReview { round, verdict, notes, by: ReviewedBy::User });
@@ -247,11 +247,11 @@ async fn ask_for_steps(
 
 /// Makes the next version of a plan whose reviewer asks for changes. Without one, the second round judges the same plan.
 async fn revise(attempt: &mut Attempt<'_>) -> Result<(), Stop> {
-    let plan = attempt.memory.plan.as_ref().expect("a plan was made");
+    let plan = attempt.memory.plan.as_deref().expect("a plan was made");
     let notes = plan.metadata.reviews.last().map(|review| review.notes.clone()).unwrap_or_default();
     let goal = plan.metadata.goal.clone();
     let steps = ask_for_steps(attempt, &goal, Some(&notes)).await?;
-    attempt.memory.plan.as_mut().expect("a plan was made").metadata.revisions += 1;
+    attempt.memory.plan.as_deref_mut().expect("a plan was made").metadata.revisions += 1;
     match steps {
         Ok(steps) => replace_steps(attempt, steps),
         Err(_) => note_plan(attempt, Vec::new()),
@@ -294,7 +294,7 @@ pub(super) fn json_in(text: &str) -> Option<Value> {
 fn create(attempt: &mut Attempt<'_>, plan: Plan) {
     attempt.recorder.emit(&EventBody::PlanCreated(PlanCreated { plan: Box::new(plan.clone()) }));
     let steps = plan.steps.clone();
-    attempt.memory.plan = Some(plan);
+    attempt.memory.plan = Some(Box::new(plan));
     note_plan(attempt, steps);
 }
 
@@ -302,7 +302,7 @@ fn create(attempt: &mut Attempt<'_>, plan: Plan) {
 fn execute(attempt: &mut Attempt<'_>, index: usize) -> Drafting {
     intend_here(attempt, index);
     set_status(attempt, PlanStatus::Executing);
-    let plan = attempt.memory.plan.as_ref().expect("a plan was made");
+    let plan = attempt.memory.plan.as_deref().expect("a plan was made");
     let output = json!({"plan_id": plan.id, "status": "executing", "steps": plan.steps.len()}).to_string();
     complete(attempt, (index, Ok(output.into()), Default::default()));
     Drafting::Complete
@@ -314,7 +314,7 @@ fn refuse(attempt: &mut Attempt<'_>, index: usize, error: ToolError) -> Drafting
 }
 
 fn review(attempt: &mut Attempt<'_>, review: PlanReview) {
-    let plan = attempt.memory.plan.as_mut().expect("a plan was made");
+    let plan = attempt.memory.plan.as_deref_mut().expect("a plan was made");
     plan.metadata.reviews.push(review.clone());
     let plan_id = plan.id;
     attempt.recorder.emit(&EventBody::PlanReviewed(PlanReviewed {
@@ -328,7 +328,7 @@ fn review(attempt: &mut Attempt<'_>, review: PlanReview) {
 }
 
 fn replace_steps(attempt: &mut Attempt<'_>, steps: Vec<PlanStep>) {
-    let plan = attempt.memory.plan.as_mut().expect("a plan was made");
+    let plan = attempt.memory.plan.as_deref_mut().expect("a plan was made");
     plan.steps = steps.clone();
     let updated = plan.clone();
     attempt.recorder.emit(&EventBody::PlanUpdated(PlanUpdated { base: None, plan: Box::new(updated) }));
@@ -337,7 +337,7 @@ fn replace_steps(attempt: &mut Attempt<'_>, steps: Vec<PlanStep>) {
 
 /// Records another status of the run's plan.
 pub fn set_status(attempt: &mut Attempt<'_>, status: PlanStatus) {
-    let plan = attempt.memory.plan.as_mut().expect("a plan was made");
+    let plan = attempt.memory.plan.as_deref_mut().expect("a plan was made");
     plan.status = status;
     let plan = plan.clone();
     attempt.recorder.emit(&EventBody::PlanUpdated(PlanUpdated { base: None, plan: Box::new(plan) }));
@@ -346,7 +346,7 @@ pub fn set_status(attempt: &mut Attempt<'_>, status: PlanStatus) {
 
 /// Records the plan with those of its steps that have changed.
 pub fn note_plan(attempt: &mut Attempt<'_>, steps: Vec<PlanStep>) {
-    let plan = attempt.memory.plan.clone().expect("a plan was made");
+    let plan = attempt.memory.plan.as_deref().cloned().expect("a plan was made");
     let plan_id = plan.id;
     let plan_steps = steps.into_iter().map(|step| StepState { plan_id, step }).collect();
     let resume_at = Some(attempt.recorder.last());

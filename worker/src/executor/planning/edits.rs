@@ -22,7 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// Makes the changes that wait for the plan, and cancels the executors of changed steps. A change that cannot be made any more
 /// is a warning in the log.
 pub async fn take_edits(attempt: &mut Attempt<'_>) -> Result<(), Stop> {
-    let plan_id = attempt.memory.plan.as_ref().expect("a plan is executed").id;
+    let plan_id = attempt.memory.plan.as_deref().expect("a plan is executed").id;
     let storage = attempt.shared.worker.storage.clone();
     // While the database is away, the run continues without the changes, which wait for the next steps.
     let look = async move { timeout(PATIENCE, storage.plan_edits(plan_id)).await };
@@ -45,7 +45,7 @@ pub async fn take_edits(attempt: &mut Attempt<'_>) -> Result<(), Stop> {
 }
 
 fn take(attempt: &mut Attempt<'_>, PendingEdit { number, edit }: PendingEdit) {
-    let plan = attempt.memory.plan.as_mut().expect("a plan is executed");
+    let plan = attempt.memory.plan.as_deref_mut().expect("a plan is executed");
     let plan_id = plan.id;
     let unreadable = || ToolError::new("invalid_plan", "only a later version can read the change");
     match edit.ok_or_else(unreadable).and_then(|edit| plan.edit(edit)) {

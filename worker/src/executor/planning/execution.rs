@@ -43,7 +43,7 @@ pub async fn advance(attempt: &mut Attempt<'_>) -> Result<NextNode, Stop> {
     end_own_step(attempt);
     take_edits(attempt).await?;
     let has_begun_children = begin_steps(attempt).await?;
-    let plan = attempt.memory.plan.as_ref().expect("a plan is executed");
+    let plan = attempt.memory.plan.as_deref().expect("a plan is executed");
     if plan.own_step().is_some() {
         if has_begun_children {
             // The children work beside the planner's own step.
@@ -61,7 +61,7 @@ pub async fn advance(attempt: &mut Attempt<'_>) -> Result<NextNode, Stop> {
 
 /// Ends the steps whose children have ended.
 fn end_executors(attempt: &mut Attempt<'_>) {
-    let plan = attempt.memory.plan.as_ref().expect("a plan is executed");
+    let plan = attempt.memory.plan.as_deref().expect("a plan is executed");
     let executing = plan.steps.iter().filter(|step| step.status == StepStatus::Executing && step.executor_required);
     let call_of = |step: &PlanStep| {
         attempt
@@ -123,7 +123,7 @@ async fn begin_steps(attempt: &mut Attempt<'_>) -> Result<bool, Stop> {
     let most = attempt.shared.worker.planner.plan_concurrency;
     let children = attempt.memory.children;
     loop {
-        let ready = attempt.memory.plan.as_ref().expect("a plan is executed").ready(most);
+        let ready = attempt.memory.plan.as_deref().expect("a plan is executed").ready(most);
         if ready.is_empty() {
             return Ok(attempt.memory.children > children);
         }
@@ -141,7 +141,7 @@ async fn begin_steps(attempt: &mut Attempt<'_>) -> Result<bool, Stop> {
 
 async fn begin_executor(attempt: &mut Attempt<'_>, number: u32) -> Result<(), Stop> {
     let (plan_id, step) = current(attempt, number);
-    let context = prompts::context(attempt.memory.plan.as_ref().expect("a plan is executed"), &step);
+    let context = prompts::context(attempt.memory.plan.as_deref().expect("a plan is executed"), &step);
     let task = format!("{}\n\n{context}", step.description);
     let input = json!({"plan_id": plan_id, "step_number": number});
     let place = (plan_id, Some(number));
@@ -155,7 +155,7 @@ async fn begin_executor(attempt: &mut Attempt<'_>, number: u32) -> Result<(), St
 fn begin_own_step(attempt: &mut Attempt<'_>, number: u32) {
     change_step(attempt, number, |step| step.status = StepStatus::Executing);
     let (plan_id, step) = current(attempt, number);
-    let plan = attempt.memory.plan.as_ref().expect("a plan is executed");
+    let plan = attempt.memory.plan.as_deref().expect("a plan is executed");
     let (task, of) = (prompts::own_step(plan, &step), plan.steps.len());
     attempt.recorder.emit(&EventBody::PlanStepStarted(PlanStepStarted { plan_id, step: Box::new(step.clone()), of }));
     let at = attempt.memory.step.max(1);
@@ -226,7 +226,7 @@ pub async fn start_child(
             (step.status, step.child_run_id) = (StepStatus::Executing, Some(child.child_run_id));
         });
         let (plan_id, step) = current(attempt, number);
-        let of = attempt.memory.plan.as_ref().map_or(0, |plan| plan.steps.len());
+        let of = attempt.memory.plan.as_deref().map_or(0, |plan| plan.steps.len());
         let body = PlanStepStarted { plan_id, step: Box::new(step.clone()), of };
         attempt.recorder.emit_on_release(&EventBody::PlanStepStarted(body));
         plan_steps.push(StepState { plan_id, step });
@@ -256,17 +256,17 @@ pub async fn start_child(
 
 /// Ends the plan, and asks the model for the answer.
 fn end_plan(attempt: &mut Attempt<'_>) {
-    let plan = attempt.memory.plan.as_ref().expect("a plan is executed");
+    let plan = attempt.memory.plan.as_deref().expect("a plan is executed");
     let plan_id = plan.id;
     let mut plan_steps = Vec::new();
     for (number, needed) in plan.blocked() {
         change_step(attempt, number, |step| step.error = Some(format!("needs step {needed}, which failed")));
         plan_steps.push(StepState { plan_id, step: current(attempt, number).1 });
     }
-    let plan = attempt.memory.plan.as_ref().expect("a plan is executed");
+    let plan = attempt.memory.plan.as_deref().expect("a plan is executed");
     let is_completed = plan.count(StepStatus::Completed) == plan.steps.len();
     set_status(attempt, if is_completed { PlanStatus::Completed } else { PlanStatus::Failed });
-    let task = prompts::ended(attempt.memory.plan.as_ref().expect("a plan is executed"));
+    let task = prompts::ended(attempt.memory.plan.as_deref().expect("a plan is executed"));
     let at = attempt.memory.step.max(1);
     let message = push_task(attempt, task, at);
     attempt.checkpoint(Node::Tools, Progress { messages: vec![message], plan_steps, ..Progress::default() });
@@ -274,18 +274,18 @@ fn end_plan(attempt: &mut Attempt<'_>) {
 
 /// Gives the model a task of the plan.
 fn push_task(attempt: &mut Attempt<'_>, task: String, step: u32) -> NewTraceMessage {
-    let call_id = attempt.memory.plan.as_ref().map(|plan| plan.call_id.clone());
+    let call_id = attempt.memory.plan.as_deref().map(|plan| plan.call_id.clone());
     let message = attempt.memory.push(TraceRole::User, task, step);
     message.call_id = call_id;
     message.clone()
 }
 
 fn change_step(attempt: &mut Attempt<'_>, number: u32, change: impl FnOnce(&mut PlanStep)) {
-    let plan = attempt.memory.plan.as_mut().expect("a plan is executed");
+    let plan = attempt.memory.plan.as_deref_mut().expect("a plan is executed");
     change(plan.steps.iter_mut().find(|step| step.step_number == number).expect("the step is one of the plan"));
 }
 
 fn current(attempt: &Attempt<'_>, number: u32) -> (Uuid, PlanStep) {
-    let plan = attempt.memory.plan.as_ref().expect("a plan is executed");
+    let plan = attempt.memory.plan.as_deref().expect("a plan is executed");
     (plan.id, plan.step(number).expect("the step is one of the plan").clone())
 }

@@ -64,7 +64,7 @@ impl Planner {
         claim: &Claim,
         (lease, recorder): (&mut Lease, &mut Recorder),
         definition: &AgentDefinition,
-    ) -> Result<Option<Self>, Stop> {
+    ) -> Result<Option<Box<Self>>, Stop> {
         if definition.kind != AgentKind::Planner {
             return Ok(None);
         }
@@ -78,7 +78,7 @@ impl Planner {
             retry_query(lease, recorder, || storage.user_profile(&claim.owner_id)).await?
         };
         let StoredRole { role, tools } = stored.unwrap_or(StoredRole { role: ModelRole::Planner, tools: None });
-        Ok(Some(Self { role, tools, newest_plan, project: None, profile, synthesizer: None }))
+        Ok(Some(Box::new(Self { role, tools, newest_plan, project: None, profile, synthesizer: None })))
     }
 
     /// Returns the definition for the role: its instructions before the agent's own, and its budget.
@@ -150,14 +150,14 @@ fn settings_of(role: ModelRole, profiles: &Profiles) -> Option<ModelSettings> {
 impl Attempt<'_> {
     /// Returns the model of the next step: after a plan, the one that writes the answer.
     pub fn model_of_step(&self) -> &ChosenModel {
-        let is_after_plan = self.memory.plan.as_ref().is_some_and(|plan| !plan.is_open());
+        let is_after_plan = self.memory.plan.as_deref().is_some_and(|plan| !plan.is_open());
         let synthesizer = self.planner.as_ref().and_then(|planner| planner.synthesizer.as_ref());
         synthesizer.filter(|_| is_after_plan).unwrap_or(&self.chosen_model)
     }
 
     /// Returns a tool that the model may call now: in a step of a plan, one of the step's tools.
     pub fn tool(&self, name: &str) -> Option<&Arc<Tool>> {
-        let step = self.memory.plan.as_ref().and_then(Plan::own_step);
+        let step = self.memory.plan.as_deref().and_then(Plan::own_step);
         match step {
             Some(step) if !step.tools.iter().any(|tool| tool == name) => None,
             _ => self.toolbox.get(name),
@@ -191,7 +191,7 @@ impl Attempt<'_> {
         let profile = planner.profile.as_ref().map(|profile| format!("The user writes about themselves: {profile}"));
         let tools = prompts::tools(&self.tool_specs());
         let of_earlier_run = planner.newest_plan.as_ref().filter(|plan| plan.is_open());
-        let plan = self.memory.plan.as_ref().or(of_earlier_run).map(prompts::plan);
+        let plan = self.memory.plan.as_deref().or(of_earlier_run).map(prompts::plan);
         let tasks = prompts::tasks(&self.toolbox.specs());
         place.into_iter().chain(project).chain(profile).chain(tools).chain(tasks).chain(plan).collect()
     }
