@@ -58,7 +58,7 @@ pub struct Relay {
     run_log: RunLog,
     topics: Mutex<HashMap<Uuid, Arc<Topic>>>,
     topic_bytes: usize,
-    context: SubscriberContext,
+    context: Arc<SubscriberContext>,
 }
 
 impl Relay {
@@ -66,7 +66,7 @@ impl Relay {
         let reader = LogReader::new(storage.clone(), run_log.clone());
         let (heartbeat, poll_interval) = (config.heartbeat, config.look);
         let relayed = metrics::counter!("holdfast_events_relayed_total");
-        let context = SubscriberContext { reader, heartbeat, poll_interval, drain, relayed };
+        let context = Arc::new(SubscriberContext { reader, heartbeat, poll_interval, drain, relayed });
         Arc::new(Self { storage, run_log, topics: Mutex::default(), topic_bytes: config.feed_bytes, context })
     }
 
@@ -95,7 +95,8 @@ impl Relay {
             self.subscribe(&topic).await;
         }
         let known = topic.position(cursor);
-        let mut subscriber = Subscriber::new(topic, self.context.clone(), permit, known.unwrap_or(LogPosition::START));
+        let mut subscriber =
+            Subscriber::new(topic, Arc::clone(&self.context), permit, known.unwrap_or(LogPosition::START));
         if known.is_some() {
             return Ok(Some(subscriber));
         }
@@ -128,7 +129,7 @@ impl Relay {
         permit: OpenStream,
     ) -> Subscriber {
         topic.remember(owner, run);
-        Subscriber::new(topic, self.context.clone(), permit, LogPosition::START).with_events(vec![queued])
+        Subscriber::new(topic, Arc::clone(&self.context), permit, LogPosition::START).with_events(vec![queued])
     }
 
     /// Returns the pages of a run's log after `cursor`, up to its newest event.

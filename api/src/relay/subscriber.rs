@@ -27,7 +27,7 @@ use crate::{
 /// A client that follows a run. The relay drops a topic after its last subscriber.
 pub struct Subscriber {
     pub topic: Arc<Topic>,
-    pub context: SubscriberContext,
+    pub context: Arc<SubscriberContext>,
     /// The permit for this stream.
     pub permit: OpenStream,
     changes: watch::Receiver<TopicState>,
@@ -41,7 +41,6 @@ pub struct Subscriber {
 }
 
 /// The parts that all subscribers of a process share.
-#[derive(Clone)]
 pub struct SubscriberContext {
     pub reader: LogReader,
     /// The longest pause between two frames of a stream.
@@ -64,7 +63,7 @@ pub enum WakeReason {
 
 impl Subscriber {
     /// Starts at a position.
-    pub fn new(topic: Arc<Topic>, context: SubscriberContext, permit: OpenStream, position: LogPosition) -> Self {
+    pub fn new(topic: Arc<Topic>, context: Arc<SubscriberContext>, permit: OpenStream, position: LogPosition) -> Self {
         let (changes, alarm) = (topic.watch(), Box::pin(sleep_until(Instant::now() + context.heartbeat)));
         Self { topic, context, permit, changes, position, is_proven: true, unsent: VecDeque::new(), alarm }
     }
@@ -138,7 +137,8 @@ impl Subscriber {
             }
             Some(Next::CaughtUp) => Ok(Next::CaughtUp),
             Some(Next::Ended) => Ok(Next::Ended),
-            None => self.read().await,
+            // Boxed, because most streams only wait: an idle one holds no memory for a read.
+            None => Box::pin(self.read()).await,
         }
     }
 

@@ -110,11 +110,13 @@ impl AgUiStream {
                 self.seen = FrameId { event: self.fold.last(), number: u32::MAX };
             }
             let is_wanted = has_begun && event.id > self.seen.event;
-            let (fold, mut messages) = history::base_of(&self.app, &self.run, &self.view, event).await?;
+            // Boxed, so that other streams hold no memory for these reads.
+            let base = Box::pin(history::base_of(&self.app, &self.run, &self.view, event));
+            let (fold, mut messages) = base.await?;
             if is_wanted {
                 let (owner, conversation) = (&self.owner, self.run.conversation_id);
-                let stored = history::stored(&self.app, owner, conversation, Some(&self.run)).await?;
-                messages.splice(0..0, stored);
+                let stored = Box::pin(history::stored(&self.app, owner, conversation, Some(&self.run)));
+                messages.splice(0..0, stored.await?);
             }
             self.fold.restart(&self.view, (fold, messages), event)
         } else {
