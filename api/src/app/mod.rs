@@ -353,16 +353,17 @@ impl App {
     }
 
     /// Runs `work` to completion, also if the client hangs up meanwhile: a commit needs the steps that follow it.
-    async fn to_completion<T: Send + 'static>(
+    /// The work begins at once, so that the future of the caller's request does not hold it too.
+    fn to_completion<T: Send + 'static>(
         &self,
         work: impl Future<Output = Result<T, Problem>> + Send + 'static,
-    ) -> Result<T, Problem> {
-        match self.pending.spawn(work).await {
-            Ok(done) => done,
-            Err(panicked) => {
+    ) -> impl Future<Output = Result<T, Problem>> {
+        let task = self.pending.spawn(work);
+        async move {
+            task.await.unwrap_or_else(|panicked| {
                 tracing::error!(error = %panicked, "failed to complete a use case: it panicked");
                 Err(Problem::internal())
-            }
+            })
         }
     }
 }

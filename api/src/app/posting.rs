@@ -86,7 +86,7 @@ impl App {
         let (owner, run) = (&caller.owner, Arc::new(committed.run.clone()));
         let subscriber = match queued {
             Some(queued) => Some(self.relay.open_new(topic, owner, &run, queued, stream)),
-            None => self.relay.resume(owner, &run, cursor, stream).await?,
+            None => Box::pin(self.relay.resume(owner, &run, cursor, stream)).await?,
         };
         Ok((committed, subscriber))
     }

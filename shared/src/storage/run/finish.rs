@@ -103,7 +103,8 @@ impl Storage {
             let closed = write_closing(tx, RunEnd { position, ..closing.clone() }, spare).await?;
             Ok(if closed.is_some() { Commit(closed) } else { RollBack(None) })
         };
-        self.database.transact(doing, close).await
+        // Boxed, because most runs end in a group and need no memory for the transaction.
+        Box::pin(self.database.transact(doing, close)).await
     }
 
     pub(super) async fn events_after(&self, run_id: Uuid, after: EventId) -> Result<Vec<Event>, Error> {

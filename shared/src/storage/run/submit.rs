@@ -114,7 +114,8 @@ impl Storage {
             let outcome = store(tx, owner, quotas, new).await?;
             Ok(if matches!(outcome, SubmitOutcome::Accepted(_)) { Commit(outcome) } else { RollBack(outcome) })
         };
-        self.database.transact("store a message", store).await
+        // Boxed, because most messages open a conversation and need no memory for the transaction.
+        Box::pin(self.database.transact("store a message", store)).await
     }
 
     /// Stores the first message of a new conversation with one statement. `None` without its agent, or near a quota.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use futures::future::BoxFuture;
+use futures::{FutureExt, future::BoxFuture};
 use sqlx::{AssertSqlSafe, SqlitePool};
 
 use super::{
@@ -16,16 +16,14 @@ use super::{
 /// Time-out of one answer, which may be lost with its connection.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(12);
 
-/// Waits for an answer, in a box. A query has tens of KiB of state, which a run must not hold while it lives.
+/// Waits for an answer, in a box, because a run must not hold a query's state while it lives. An async block would hold that
+/// state twice.
 pub fn within<'a, T: 'a>(
     answer: impl Future<Output = Result<T, sqlx::Error>> + Send + 'a,
 ) -> BoxFuture<'a, Result<T, sqlx::Error>> {
-    Box::pin(async move {
-        let answer = tokio::time::timeout(ANSWER_TIMEOUT, answer).await.unwrap_or_else(|_| {
-            Err(sqlx::Error::Io(std::io::Error::new(std::io::ErrorKind::TimedOut, "the database does not answer")))
-        });
-        answer.inspect_err(outages::note)
-    })
+    let silent = || sqlx::Error::Io(std::io::Error::new(std::io::ErrorKind::TimedOut, "the database does not answer"));
+    let answer = tokio::time::timeout(ANSWER_TIMEOUT, answer);
+    Box::pin(answer.map(move |answered| answered.unwrap_or_else(|_| Err(silent())).inspect_err(outages::note)))
 }
 
 /// A pool of connections to either database.

@@ -140,7 +140,8 @@ impl managed::Manager for ConnectionManager {
 
     async fn create(&self) -> Result<ManagedConnection, sqlx::Error> {
         loop {
-            match self.0.connect().await {
+            // Boxed, because the future of every statement would have room for it.
+            match Box::pin(self.0.connect()).await {
                 Ok(connection) => {
                     return Ok(ManagedConnection {
                         connection,

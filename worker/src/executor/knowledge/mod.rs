@@ -65,42 +65,49 @@ pub async fn add_tools(attempt: &mut Attempt<'_>) -> Result<(), Stop> {
     Ok(())
 }
 
-/// Finds the passages for the run's input, or those that an earlier attempt has told.
+/// Finds the passages for the run's input, or those that an earlier attempt has told. Boxed, because few runs answer from
+/// documents.
 pub async fn begin(attempt: &mut Attempt<'_>) -> Result<(), Stop> {
     let collections = collections(attempt);
     if collections.is_empty() {
         return Ok(());
     }
-    let owner = attempt.claim.owner_id.clone();
-    let knowledge = attempt.shared.documents.clone();
     attempt.memory.has_knowledge = true;
     if attempt.claim.is_fresh() {
-        let question = question(attempt);
-        let scope = SearchScope { owner: &owner, collections: &collections };
-        let embedder = attempt.shared.worker.embedder.clone();
-        let vectors = question_vectors(&knowledge, embedder.as_deref(), &collections, &question);
-        let vectors = attempt.alongside(vectors).await?;
-        let search = knowledge.search(scope, &question, &vectors, PASSAGES);
-        let found = match attempt.alongside(search).await? {
-            Ok(found) => found,
-            Err(error) => {
-                // A search that the database always refuses or ends must not hold the run.
-                tracing::warn!(
-                    error = &error as &dyn Error,
-                    "failed to search documents; the model answers without them"
-                );
-                attempt.warn(
-                    "documents_not_searched",
-                    "The documents could not be searched, so the answer does not use them.",
-                );
-                Vec::new()
-            }
-        };
-        let within = within(found, passage_tokens(attempt));
-        attempt.memory.retrieved = tell(attempt, within, None);
-        return Ok(());
+        Box::pin(find(attempt, &collections)).await
+    } else {
+        Box::pin(restore(attempt)).await
     }
-    let run_id = attempt.claim.run_id;
+}
+
+async fn find(attempt: &mut Attempt<'_>, collections: &[Uuid]) -> Result<(), Stop> {
+    let (owner, knowledge) = (attempt.claim.owner_id.clone(), attempt.shared.documents.clone());
+    let question = question(attempt);
+    let scope = SearchScope { owner: &owner, collections };
+    let embedder = attempt.shared.worker.embedder.clone();
+    let vectors = question_vectors(&knowledge, embedder.as_deref(), collections, &question);
+    let vectors = attempt.alongside(vectors).await?;
+    let search = knowledge.search(scope, &question, &vectors, PASSAGES);
+    let found = match attempt.alongside(search).await? {
+        Ok(found) => found,
+        Err(error) => {
+            // A search that the database always refuses or ends must not hold the run.
+            tracing::warn!(error = &error as &dyn Error, "failed to search documents; the model answers without them");
+            attempt.warn(
+                "documents_not_searched",
+                "The documents could not be searched, so the answer does not use them.",
+            );
+            Vec::new()
+        }
+    };
+    let within = within(found, passage_tokens(attempt));
+    attempt.memory.retrieved = tell(attempt, within, None);
+    Ok(())
+}
+
+async fn restore(attempt: &mut Attempt<'_>) -> Result<(), Stop> {
+    let (run_id, owner) = (attempt.claim.run_id, attempt.claim.owner_id.clone());
+    let knowledge = attempt.shared.documents.clone();
     let told = retry_query(attempt.lease, attempt.recorder, || knowledge.told(run_id)).await?;
     let id = |told: &ToldPassage| PassageId { document_id: told.document_id, number: told.passage };
     let ids: Vec<PassageId> = told.iter().map(id).collect();
