@@ -1,6 +1,6 @@
 //! Writes that depend on one row: the row's own statement is the fence, and if it touches no row, no other write
-//! happens. PostgreSQL receives all of them as one statement in one round trip. SQLite, in this process, executes one
-//! after the other.
+//! happens. PostgreSQL receives all of them as one statement in one round trip. SQLite, in a thread of this process, executes
+//! the fence, and then the writes one after the other.
 
 use sqlx::AssertSqlSafe;
 
@@ -10,7 +10,7 @@ use super::{
     pool::PgQuery,
     statement::{Sql, statements},
     transaction::{Commit, Tx, TxConnection},
-    value::{Row, Value, postgres_args},
+    value::{Row, Value, postgres_args, sqlite_args},
 };
 
 /// Most writes of a combined statement that stays prepared. Larger ones are too rare.
@@ -149,12 +149,24 @@ impl Tx {
             return rows.map_err(Error::doing(self.doing));
         }
         let rows = self.fetch_all(fenced.fence.sql, fenced.fence.args).await?;
-        if !rows.is_empty() {
-            for write in fenced.writes {
-                self.execute(write.sql, write.args).await?;
-            }
+        if !rows.is_empty() && !fenced.writes.is_empty() {
+            self.execute_all(fenced.writes).await?;
         }
         Ok(rows)
+    }
+
+    /// Executes SQLite's statements one after the other, with one message to its thread.
+    async fn execute_all(&mut self, statements: Vec<Statement>) -> Result<(), Error> {
+        let is_usual = statements.len() <= USUAL;
+        let (mut texts, mut args) = (Vec::with_capacity(statements.len()), Vec::new());
+        for Statement { sql, args: own, .. } in statements {
+            texts.push(renumbered(&sql.for_sqlite(), args.len()));
+            args.extend(own);
+        }
+        let query = sqlx::query_with(AssertSqlSafe(texts.join(";\n")), sqlite_args(args)).persistent(is_usual);
+        let TxConnection::Sqlite(tx) = &mut self.connection else { unreachable!("PostgreSQL has combined statements") };
+        let executed = within(query.execute(tx.connection())).await;
+        tx.note(executed).map(drop).map_err(Error::doing(self.doing))
     }
 
     /// Makes the writes in this transaction, the spare ones among them as `how` says.
@@ -218,8 +230,11 @@ fn renumbered(sql: &str, by: usize) -> String {
     let mut text = parts.next().unwrap_or_default().to_owned();
     for part in parts {
         let digits = part.len() - part.trim_start_matches(|character: char| character.is_ascii_digit()).len();
-        let number: usize = part[..digits].parse().expect("a parameter in SQL is a number");
-        text.push_str(&format!("${}{}", number + by, &part[digits..]));
+        match part[..digits].parse::<usize>() {
+            Ok(number) => text.push_str(&format!("${}{}", number + by, &part[digits..])),
+            // The root of a path in a JSON value.
+            Err(_) => text.push_str(&format!("${part}")),
+        }
     }
     text
 }
@@ -232,5 +247,6 @@ mod tests {
     fn parameters_are_numbered_after_those_of_earlier_statements() {
         assert_eq!(renumbered("select $1, $12 where $1 = {x}", 3), "select $4, $15 where $4 = {x}");
         assert_eq!(renumbered("select 1", 3), "select 1");
+        assert_eq!(renumbered("select $2 ->> '$.id'", 1), "select $3 ->> '$.id'");
     }
 }

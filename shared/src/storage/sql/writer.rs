@@ -98,8 +98,10 @@ impl SqliteTransaction {
 pub fn closing_unsettled(options: SqlitePoolOptions) -> SqlitePoolOptions {
     options.after_release(|connection, _| {
         Box::pin(async move {
-            // Order matters: the ping returns after the rollback of a dropped transaction.
-            connection.ping().await?;
+            if connection.is_in_transaction() {
+                // The ping returns after the rollback of a dropped transaction.
+                connection.ping().await?;
+            }
             Ok(!connection.is_in_transaction())
         })
     })
