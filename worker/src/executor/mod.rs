@@ -105,7 +105,8 @@ pub async fn execute(shared: Arc<WorkerState>, claim: Arc<Claim>, mut lease: Lea
         match recorder_outcome {
             RecorderOutcome::Finished { status, closed } => {
                 let (run_id, duration, leaves_place) = (claim.run_id, age(&claim), claim.place.is_some());
-                // Another document may wait for the place of this one, which the claim has.
+                // Order matters: the last clone of the claim goes before the wake-up, because it has the place for which another
+                // document may wait.
                 drop(claim);
                 if closed.next_waits || leaves_place {
                     let _ = worker.queue.wake().await;

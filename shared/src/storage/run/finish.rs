@@ -103,7 +103,7 @@ impl Storage {
             let closed = write_closing(tx, RunEnd { position, ..closing.clone() }, spare).await?;
             Ok(if closed.is_some() { Commit(closed) } else { RollBack(None) })
         };
-        // Boxed, because most runs end in a group and need no memory for the transaction.
+        // Boxed, because a run that ends in a group needs no memory for the transaction.
         Box::pin(self.database.transact(doing, close)).await
     }
 

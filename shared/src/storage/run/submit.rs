@@ -114,7 +114,7 @@ impl Storage {
             let outcome = store(tx, owner, quotas, new).await?;
             Ok(if matches!(outcome, SubmitOutcome::Accepted(_)) { Commit(outcome) } else { RollBack(outcome) })
         };
-        // Boxed, because most messages open a conversation and need no memory for the transaction.
+        // Boxed, because a message that opens a conversation needs no memory for the transaction.
         Box::pin(self.database.transact("store a message", store)).await
     }
 

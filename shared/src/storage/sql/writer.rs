@@ -99,7 +99,8 @@ pub fn closing_unsettled(options: SqlitePoolOptions) -> SqlitePoolOptions {
     options.after_release(|connection, _| {
         Box::pin(async move {
             if connection.is_in_transaction() {
-                // The ping returns after the rollback of a dropped transaction.
+                // Order matters: the ping returns after the rollback of a dropped transaction. A begin in flight does not count
+                // yet, but the pool's own ping comes after this and waits for it.
                 connection.ping().await?;
             }
             Ok(!connection.is_in_transaction())

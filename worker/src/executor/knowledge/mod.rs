@@ -65,14 +65,14 @@ pub async fn add_tools(attempt: &mut Attempt<'_>) -> Result<(), Stop> {
     Ok(())
 }
 
-/// Finds the passages for the run's input, or those that an earlier attempt has told. Boxed, because few runs answer from
-/// documents.
+/// Finds the passages for the run's input, or those that an earlier attempt has told.
 pub async fn begin(attempt: &mut Attempt<'_>) -> Result<(), Stop> {
     let collections = collections(attempt);
     if collections.is_empty() {
         return Ok(());
     }
     attempt.memory.has_knowledge = true;
+    // Boxed, because few runs answer from documents.
     if attempt.claim.is_fresh() {
         Box::pin(find(attempt, &collections)).await
     } else {
