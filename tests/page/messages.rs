@@ -54,6 +54,11 @@ async fn the_end_is_followed_unless_the_reader_has_gone_up() {
 }
 
 #[tokio::test]
+async fn a_button_below_a_growing_answer_stays_under_the_pointer() {
+    Visit::begin(Deployment::embedded(), "points_below_a_growing_answer").await.ends().await;
+}
+
+#[tokio::test]
 async fn every_message_tells_its_time() {
     Visit::begin(Deployment::embedded(), "tells_the_time").await.ends().await;
 }

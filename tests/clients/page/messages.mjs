@@ -219,6 +219,40 @@ export async function scrolls_while_it_streams({ person }) {
   assert(await isAtEnd());
 }
 
+/** A button below an answer stays under the pointer while the answer grows, so that a press does not miss it. */
+export async function points_below_a_growing_answer({ person }) {
+  const tab = await (await person()).open();
+  await tab.say("[tokens=4000] [delay=10] first");
+  await tab.reads(300);
+  await tab.field.fill("second");
+  await tab.field.press("Control+Enter");
+  const button = tab.button("Take back", tab.page.getByRole("article", { name: "Waiting message" }));
+  await button.hover();
+  // The browser tells of a change before it handles another press.
+  const missed = await button.evaluate((button) => {
+    const log = button.closest("[role=log]");
+    const { left, top, width, height } = button.getBoundingClientRect();
+    const middle = [left + width / 2, top + height / 2];
+    return new Promise((resolve) => {
+      let [lines, missed, before] = [0, 0, log.scrollHeight];
+      new MutationObserver((_, observer) => {
+        if (log.scrollHeight === before) return;
+        before = log.scrollHeight;
+        if (document.elementFromPoint(...middle) !== button) missed += 1;
+        if ((lines += 1) < 20) return;
+        observer.disconnect();
+        resolve(missed);
+      }).observe(log, { childList: true, characterData: true, subtree: true });
+    });
+  });
+  assert.equal(missed, 0);
+  await button.click();
+  await button.waitFor({ state: "detached" });
+  assert.equal(await tab.field.inputValue(), "second");
+  await tab.stop.click();
+  await tab.readsToTheEnd();
+}
+
 /** Tool calls and thoughts: a line each, and what is behind it. */
 export async function looks_into_a_tool_call({ person }) {
   const tab = await (await person()).open();

@@ -10,14 +10,22 @@ type Box = RefObject<HTMLElement | null>;
 /** `lastSaid` is the reader's newest message: after sending, a reader wants to see the answer. */
 export function useFollow(scroller: Box, content: Box, lastSaid: string | undefined) {
   const isFollowing = useRef(true);
+  /** Where the list was when the reader or the page last moved it. */
+  const top = useRef(0);
   const [isAway, setAway] = useState(false);
+
+  const moveToEnd = useCallback(() => {
+    const list = scroller.current;
+    if (!list) return;
+    list.scrollTop = list.scrollHeight;
+    top.current = list.scrollTop;
+  }, [scroller]);
 
   const goToEnd = useCallback(() => {
     isFollowing.current = true;
     setAway(false);
-    const list = scroller.current;
-    if (list) list.scrollTop = list.scrollHeight;
-  }, [scroller]);
+    moveToEnd();
+  }, [moveToEnd]);
 
   /** The page leads the reader to another position, and stays there. */
   const leave = useCallback(() => {
@@ -30,7 +38,7 @@ export function useFollow(scroller: Box, content: Box, lastSaid: string | undefi
     const list = scroller.current;
     if (!list || !content.current) return;
     const endOf = () => list.scrollHeight - list.clientHeight;
-    let top = list.scrollTop;
+    top.current = list.scrollTop;
     let end = endOf();
     const settle = (isAtEnd: boolean) => {
       if (isAtEnd) isFollowing.current = true;
@@ -38,13 +46,13 @@ export function useFollow(scroller: Box, content: Box, lastSaid: string | undefi
       setAway(!isFollowing.current && list.scrollTop < end - NEAR);
     };
     const onScroll = () => {
-      const moved = list.scrollTop - top;
-      top = list.scrollTop;
+      const moved = list.scrollTop - top.current;
+      top.current = list.scrollTop;
       // Growth also moves the end away, so only an upward scroll leaves it, however short: the page must not fight a
       // finger.
       if (moved < -1) isFollowing.current = false;
       // A reader who scrolls down to the last known end has reached the end.
-      settle(moved > 0 ? top > Math.min(end, endOf()) - NEAR : top > endOf() - 1);
+      settle(moved > 0 ? top.current > Math.min(end, endOf()) - NEAR : top.current > endOf() - 1);
     };
     // The end may move away from a reader who turns the wheel towards it.
     const onWheel = (event: WheelEvent) => {
@@ -62,25 +70,30 @@ export function useFollow(scroller: Box, content: Box, lastSaid: string | undefi
       leave();
       requestAnimationFrame(() => requestAnimationFrame(() => settle(list.scrollTop > endOf() - 1)));
     };
-    const onResize = () => {
-      if (isFollowing.current) list.scrollTop = list.scrollHeight;
+    const onGrowth = () => {
+      if (isFollowing.current) moveToEnd();
       settle(list.scrollTop > endOf() - 1);
     };
-    const observer = new ResizeObserver(onResize);
-    observer.observe(list);
-    observer.observe(content.current);
+    // New words: before the next press or release of a button, which would otherwise find the end at its old place.
+    const words = new MutationObserver(onGrowth);
+    words.observe(content.current, { childList: true, characterData: true, subtree: true });
+    // What grows without them, such as a picture that arrives.
+    const sizes = new ResizeObserver(onGrowth);
+    sizes.observe(list);
+    sizes.observe(content.current);
     list.addEventListener("scroll", onScroll, { passive: true });
     list.addEventListener("wheel", onWheel, { passive: true });
     list.addEventListener("keydown", onKey);
     list.addEventListener("click", onClick, { capture: true });
     return () => {
-      observer.disconnect();
+      words.disconnect();
+      sizes.disconnect();
       list.removeEventListener("scroll", onScroll);
       list.removeEventListener("wheel", onWheel);
       list.removeEventListener("keydown", onKey);
       list.removeEventListener("click", onClick, { capture: true });
     };
-  }, [scroller, content, goToEnd, leave]);
+  }, [scroller, content, goToEnd, moveToEnd, leave]);
 
   return { isAway, goToEnd, leave };
 }
