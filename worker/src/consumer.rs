@@ -59,7 +59,7 @@ pub async fn consume(shared: &Arc<WorkerState>, shutdown: CancellationToken) {
     let mut finished = false;
     let release = async {
         shutdown.cancelled().await;
-        shared.leases.signal_all(Signal::Release);
+        shared.leases.signal_from_now_on(Signal::Release);
         std::future::pending::<()>().await;
     };
     tokio::select! {
@@ -69,7 +69,7 @@ pub async fn consume(shared: &Arc<WorkerState>, shutdown: CancellationToken) {
             finished = true;
         }
         () = drain_deadline(&shutdown, config.drain.saturating_sub(LAST_WRITES).max(config.drain / 2)) => {
-            shared.leases.signal_all(Signal::Drain);
+            shared.leases.signal_from_now_on(Signal::Drain);
         }
     }
     if !finished && let Ok(result) = tokio::time::timeout(LAST_WRITES, &mut working).await {

@@ -37,7 +37,14 @@ pub enum Signal {
 
 /// Registry of the runs that this process executes.
 #[derive(Default)]
-pub struct Leases(Mutex<HashMap<Uuid, LeaseEntry>>);
+pub struct Leases(Mutex<HeldRuns>);
+
+#[derive(Default)]
+struct HeldRuns {
+    entries: HashMap<Uuid, LeaseEntry>,
+    /// The signal that each run has from its start.
+    initial: Signal,
+}
 
 struct LeaseEntry {
     attempt: u32,
@@ -62,11 +69,7 @@ pub struct Lease {
 impl Lease {
     /// Registers a claim, whose lease is renewed from now on.
     pub fn hold(shared: &Arc<WorkerState>, claim: &Claim) -> Self {
-        let signal = Arc::<RaisedSignal>::default();
-        let entry = LeaseEntry { attempt: claim.attempt, signal: Arc::clone(&signal) };
-        if let Some(earlier) = shared.leases.lock().insert(claim.run_id, entry) {
-            earlier.signal.raise(Signal::Fenced);
-        }
+        let signal = shared.leases.register(claim.run_id, claim.attempt);
         Self { shared: Arc::clone(shared), run_id: claim.run_id, attempt: claim.attempt, signal }
     }
 
@@ -99,7 +102,7 @@ impl Lease {
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        let mut leases = self.shared.leases.lock();
+        let leases = &mut self.shared.leases.lock().entries;
         if leases.get(&self.run_id).is_some_and(|entry| entry.attempt == self.attempt) {
             leases.remove(&self.run_id);
         }
@@ -107,28 +110,47 @@ impl Drop for Lease {
 }
 
 impl Leases {
+    /// Registers an attempt, which fences an earlier one of the same run in this process.
+    fn register(&self, run_id: Uuid, attempt: u32) -> Arc<RaisedSignal> {
+        let signal = Arc::<RaisedSignal>::default();
+        let entry = LeaseEntry { attempt, signal: Arc::clone(&signal) };
+        let mut held = self.lock();
+        signal.raise(held.initial);
+        if let Some(earlier) = held.entries.insert(run_id, entry) {
+            earlier.signal.raise(Signal::Fenced);
+        }
+        signal
+    }
+
     /// Signals the run's executor, if this process executes the run.
     fn signal(&self, run_id: Uuid, signal: Signal) {
-        if let Some(entry) = self.lock().get(&run_id) {
+        if let Some(entry) = self.lock().entries.get(&run_id) {
             entry.signal.raise(signal);
         }
     }
 
+    /// Signals every run of this process, also those that begin later: the process is about to end.
+    pub fn signal_from_now_on(&self, signal: Signal) {
+        // Order matters: a run that begins after this line has the signal from its start.
+        self.lock().initial = signal;
+        self.signal_all(signal);
+    }
+
     /// Signals every run of this process. Returns how many runs did not have this signal yet.
     pub fn signal_all(&self, signal: Signal) -> usize {
-        self.lock().values().filter(|entry| entry.signal.raise(signal)).count()
+        self.lock().entries.values().filter(|entry| entry.signal.raise(signal)).count()
     }
 
     /// Returns the number of runs of this process.
     pub fn count(&self) -> usize {
-        self.lock().len()
+        self.lock().entries.len()
     }
 
     fn attempts(&self) -> HashMap<Uuid, u32> {
-        self.lock().iter().map(|(run_id, entry)| (*run_id, entry.attempt)).collect()
+        self.lock().entries.iter().map(|(run_id, entry)| (*run_id, entry.attempt)).collect()
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Uuid, LeaseEntry>> {
+    fn lock(&self) -> MutexGuard<'_, HeldRuns> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -246,5 +268,26 @@ pub async fn listen_for_cancels(shared: Arc<WorkerState>, stop: CancellationToke
                 None => return,
             },
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_that_begins_during_the_drain_is_handed_over_too() {
+        let leases = Leases::default();
+        let earlier = leases.register(Uuid::from_u128(1), 1);
+        leases.signal_from_now_on(Signal::Release);
+        let later = leases.register(Uuid::from_u128(2), 1);
+        assert_eq!((earlier.current(), later.current()), (Signal::Release, Signal::Release));
+    }
+
+    #[test]
+    fn a_run_that_begins_after_another_was_given_room_stays() {
+        let leases = Leases::default();
+        assert_eq!(leases.signal_all(Signal::Release), 0);
+        assert_eq!(leases.register(Uuid::from_u128(1), 1).current(), Signal::None);
     }
 }

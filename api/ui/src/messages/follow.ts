@@ -77,7 +77,7 @@ export function useFollow(scroller: Box, content: Box, lastSaid: string | undefi
     // New words: before the next press or release of a button, which would otherwise find the end at its old place.
     const words = new MutationObserver(onGrowth);
     words.observe(content.current, { childList: true, characterData: true, subtree: true });
-    // What grows without them, such as a picture that arrives.
+    // Growth without new words, such as a picture that arrives.
     const sizes = new ResizeObserver(onGrowth);
     sizes.observe(list);
     sizes.observe(content.current);
