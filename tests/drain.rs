@@ -2,10 +2,13 @@
 
 use std::{
     collections::HashSet,
+    io::Read,
+    path::Path,
+    process::{Child, Command, Stdio},
     time::{Duration, Instant},
 };
 
-use crate::support::{ScaledOut, fold};
+use crate::support::{Embedded, ScaledOut, fold};
 
 #[tokio::test]
 async fn an_api_that_is_shut_down_breaks_its_streams_off_and_they_continue_elsewhere() {
@@ -81,4 +84,45 @@ async fn a_worker_that_is_shut_down_claims_nothing_more() {
     assert_eq!(client.run(run_id).await["status"], "queued");
     let _other = scaled.worker();
     assert_eq!(client.wait_for_run(run_id).await["attempt"], 1);
+}
+
+/// Keeps the write lock of a database until its input ends.
+const LOCK: &str = "import sqlite3, sys
+database = sqlite3.connect(sys.argv[1], isolation_level=None)
+database.execute('begin immediate')
+print('locked', flush=True)
+sys.stdin.read()";
+
+fn lock(database: &Path) -> Child {
+    let mut python = Command::new("python3");
+    python.args(["-c", LOCK]).arg(database).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut holder = python.spawn().unwrap();
+    let mut locked = [0; 6];
+    holder.stdout.as_mut().unwrap().read_exact(&mut locked).unwrap();
+    assert_eq!(&locked, b"locked");
+    holder
+}
+
+#[tokio::test]
+async fn a_claim_that_waits_for_the_database_at_the_shutdown_does_not_hold_up_the_end_of_the_runs() {
+    // The worker claims every 20 ms, so a claim waits as soon as the database is locked.
+    let embedded = Embedded::new().with("HOLDFAST_POLL_MS", 20);
+    let mut server = embedded.start();
+    let client = server.client();
+    let mut stream = client.stream("[tokens=60] [delay=20] hi").await;
+    stream.up_to("message.delta").await;
+    let mut holder = lock(&embedded.data_dir().join("holdfast.db"));
+    for _ in 0..10 {
+        stream.up_to("message.delta").await;
+    }
+    server.signal("TERM");
+    server.wait_for_log("shutting down");
+    let stopped = Instant::now();
+    drop(holder.stdin.take());
+    assert!(holder.wait().unwrap().success());
+    assert!(server.exit().success());
+    // The drain lasts 25 s at most.
+    assert!(stopped.elapsed() < Duration::from_secs(10), "{:?}: {}", stopped.elapsed(), server.log_so_far());
+    let run = embedded.start().client().run(&stream.run_id).await;
+    assert_eq!((run["status"].as_str(), run["attempt"].as_u64()), (Some("completed"), Some(1)), "{run}");
 }

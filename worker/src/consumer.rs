@@ -35,6 +35,7 @@ pub async fn consume(shared: &Arc<WorkerState>, shutdown: CancellationToken) {
         poll: config.poll,
         sweep: config.sweep,
         places: IngestionPlaces::new(ingestions),
+        shutdown: shutdown.clone(),
     };
     let claims = Claims::new(
         shared.worker.storage.clone(),

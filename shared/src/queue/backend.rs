@@ -17,7 +17,11 @@ use apalis_core::{
     worker::context::WorkerContext,
 };
 use futures::{FutureExt, future::BoxFuture};
-use tokio::sync::Semaphore;
+use tokio::{
+    sync::Semaphore,
+    task::{JoinError, JoinHandle},
+};
+use tokio_util::sync::CancellationToken;
 
 use super::Queue;
 use crate::{
@@ -38,6 +42,8 @@ pub struct ClaimSettings {
     pub sweep: Duration,
     /// The worker's places for ingestions of documents.
     pub places: IngestionPlaces,
+    /// Ends the claims.
+    pub shutdown: CancellationToken,
 }
 
 /// The places of a worker for ingestions of documents. A run of a dead worker is claimed even if no place is free.
@@ -102,8 +108,9 @@ struct ClaimedRuns {
 enum ClaimsState {
     /// The backend waits for a reason to poll.
     Waiting(BoxFuture<'static, ()>),
-    /// A poll is under way.
-    Claiming(BoxFuture<'static, ClaimedRuns>),
+    /// A poll is under way, in a task of its own: apalis polls no backend while the last runs end, and a claim that
+    /// nobody polls would keep its connection from them.
+    Claiming(JoinHandle<ClaimedRuns>),
     /// The backend returns claims that this worker no longer executes.
     Closing(BoxFuture<'static, ()>),
 }
@@ -163,26 +170,39 @@ impl Claims {
         let poll = ClaimPoll { free, expired, suspects };
         let ingestions = self.settings.places.0.available_permits();
         let terms = ClaimTerms { ingestions, ..self.settings.terms.clone() };
-        ClaimsState::Claiming(claim(self.storage.clone(), self.queue.clone(), terms, poll).boxed())
+        let (storage, queue, shutdown) = (self.storage.clone(), self.queue.clone(), self.settings.shutdown.clone());
+        ClaimsState::Claiming(tokio::spawn(async move {
+            let mut found = claim(&storage, &queue, &terms, poll, &shutdown).await;
+            if shutdown.is_cancelled() {
+                // The worker executes nothing more, and its last run may end much later.
+                give_back(&storage, &queue, std::mem::take(&mut found.claims)).await;
+            }
+            found
+        }))
     }
 }
 
-/// Claims up to `poll.free` runs, and retries until the database answers.
-async fn claim(storage: Storage, queue: Queue, terms: ClaimTerms, poll: ClaimPoll) -> ClaimedRuns {
+/// Claims up to `poll.free` runs, and retries until the database answers or the worker ends.
+async fn claim(
+    storage: &Storage,
+    queue: &Queue,
+    terms: &ClaimTerms,
+    poll: ClaimPoll,
+    shutdown: &CancellationToken,
+) -> ClaimedRuns {
     let mut backoff = Backoff::new(FIRST_PAUSE, LONGEST_PAUSE);
     let mut found = ClaimedRuns::default();
     // Invariant: claims stay in `found` after a later error, because their runs already belong to this worker.
-    while let Err(error) = claim_into(&mut found, &storage, &terms, poll).await {
+    while let Err(error) = claim_into(&mut found, storage, terms, poll).await {
         let pause = backoff.next_pause();
         tracing::warn!(
             error = &error as &dyn std::error::Error,
             retry_in_ms = pause.as_millis() as u64,
             "failed to claim runs"
         );
-        if !found.claims.is_empty() {
+        if !found.claims.is_empty() || shutdown.run_until_cancelled(tokio::time::sleep(pause)).await.is_none() {
             break;
         }
-        tokio::time::sleep(pause).await;
     }
     if found.claims.len() == poll.free {
         // More runs may wait than fit here, so another worker gets the wake-up. Without it, that worker polls a moment
@@ -234,8 +254,19 @@ impl ClaimedRuns {
     }
 }
 
+/// Returns the result of a poll, or of none if its task has panicked.
+fn unless_panicked(joined: Result<ClaimedRuns, JoinError>) -> ClaimedRuns {
+    joined.unwrap_or_else(|error| {
+        tracing::error!(
+            error = &error as &dyn std::error::Error,
+            "a claim panicked; its runs, if any, wait for their lease to expire"
+        );
+        ClaimedRuns::default()
+    })
+}
+
 /// Returns claims that the worker has not started to execute.
-async fn give_back(storage: Storage, queue: Queue, claims: Vec<Claim>) {
+async fn give_back(storage: &Storage, queue: &Queue, claims: Vec<Claim>) {
     for claim in claims {
         match storage.release(&claim, None, claim.started.id, Release::Queued).await {
             Ok(_) => drop(queue.wake().await),
@@ -275,7 +306,7 @@ impl Backend for Claims {
                     self.state = if free > 0 { self.claim(free) } else { self.wait(0) };
                 }
                 ClaimsState::Claiming(claiming) => {
-                    let found = ready!(claiming.poll_unpin(cx));
+                    let found = unless_panicked(ready!(claiming.poll_unpin(cx)));
                     let claimed = found.claims.len();
                     self.ready.extend(found.claims.into_iter().map(|claim| self.settings.places.take(claim)));
                     if let Some(room) = found.room {
@@ -291,36 +322,31 @@ impl Backend for Claims {
 
     fn poll_close(&mut self, cx: &mut Context<'_>, _: &WorkerContext) -> Poll<Result<(), Infallible>> {
         loop {
-            match &mut self.state {
-                ClaimsState::Waiting(_) => {
-                    let unstarted = self.ready.drain(..).collect();
-                    self.state =
-                        ClaimsState::Closing(give_back(self.storage.clone(), self.queue.clone(), unstarted).boxed());
-                }
-                // A claim in flight may be committed. So the backend awaits it for a limited time, and returns its
-                // runs.
-                ClaimsState::Claiming(claiming) => {
-                    let claiming = std::mem::replace(claiming, futures::future::pending().boxed());
-                    let (storage, queue) = (self.storage.clone(), self.queue.clone());
-                    let mut unstarted: Vec<Claim> = self.ready.drain(..).collect();
-                    let closing = async move {
-                        match tokio::time::timeout(LAST_CLAIM, claiming).await {
-                            Ok(found) => unstarted.extend(found.claims),
-                            Err(_) => {
-                                tracing::warn!(
-                                    "failed to await the last claim; its runs, if any, wait for their lease to expire"
-                                )
-                            }
-                        }
-                        give_back(storage, queue, unstarted).await;
-                    };
-                    self.state = ClaimsState::Closing(closing.boxed());
-                }
-                ClaimsState::Closing(closing) => {
-                    ready!(closing.poll_unpin(cx));
-                    return Poll::Ready(Ok(()));
-                }
+            if let ClaimsState::Closing(closing) = &mut self.state {
+                return closing.poll_unpin(cx).map(Ok);
             }
+            let (storage, queue) = (self.storage.clone(), self.queue.clone());
+            let mut unstarted: Vec<Claim> = self.ready.drain(..).collect();
+            let nothing = ClaimsState::Closing(futures::future::ready(()).boxed());
+            let last = match std::mem::replace(&mut self.state, nothing) {
+                ClaimsState::Claiming(claiming) => Some(claiming),
+                ClaimsState::Waiting(_) | ClaimsState::Closing(_) => None,
+            };
+            let closing = async move {
+                // A claim in flight may be committed, so the backend awaits it for a limited time.
+                if let Some(claiming) = last {
+                    match tokio::time::timeout(LAST_CLAIM, claiming).await {
+                        Ok(joined) => unstarted.extend(unless_panicked(joined).claims),
+                        Err(_) => {
+                            tracing::warn!(
+                                "failed to await the last claim; its runs, if any, wait for their lease to expire"
+                            )
+                        }
+                    }
+                }
+                give_back(&storage, &queue, unstarted).await;
+            };
+            self.state = ClaimsState::Closing(closing.boxed());
         }
     }
 }
