@@ -42,7 +42,7 @@ mutant no-fence-anywhere "--test e2e a_stopped_owner_that_wakes_up" \
   shared/src/storage/run/flush.rs 's/self.attempt == i64::from\(claim.attempt\) &&/claim.attempt > 0 \&\&/' \
   shared/src/storage/run/completion.rs 's/r.attempt = e.attempt/r.attempt > 0/' \
   shared/src/storage/run/plain_flush.rs 's/h.attempt = f.attempt/h.attempt > 0/' \
-  worker/src/lease.rs 's/_ => shared.leases.signal\(\*run_id, Signal::Fenced\),/_ => {}/'
+  worker/src/lease.rs 's/_ => shared.leases.fence\(\*run_id, \*attempt\),/_ => {}/'
 mutant no-fence-in-the-database "-p holdfast-shared --test conformance a_stale_claim_writes_nothing" \
   shared/src/storage/run/flush.rs 's/self.attempt == i64::from\(claim.attempt\) &&/claim.attempt > 0 \&\&/'
 mutant no-fence-in-a-group-of-flushes "-p holdfast-shared --test conformance a_fenced_member_of_a_group_archives_nothing" \

@@ -114,13 +114,13 @@ fn report(result: Result<(), WorkerError>) {
 /// Executes one claim in its own task, so that neither a panic nor the end of apalis interrupts its writes.
 async fn execute(claim: Arc<Claim>, context: Data<Context>) {
     let shared = Arc::clone(&context.shared);
-    let run_id = claim.run_id;
+    let (run_id, attempt) = (claim.run_id, claim.attempt);
     // Order matters: the lease is registered before the claim's task starts.
     let lease = Lease::hold(&shared, &claim);
     let result = context.tracker.spawn(executor::execute(Arc::clone(&shared), claim, lease)).await;
     if let Err(panicked) = result {
         tracing::error!(run.id = %run_id, error = %panicked, "the executor panicked; the run counts one crash");
-        if let Err(error) = shared.worker.storage.charge_panic(&shared.holder, run_id).await {
+        if let Err(error) = shared.worker.storage.charge_panic(&shared.holder, run_id, attempt).await {
             tracing::warn!(run.id = %run_id, error = &error as &dyn Error, "failed to release the run; a later renewal releases it");
         }
     }

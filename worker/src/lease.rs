@@ -129,6 +129,13 @@ impl Leases {
         }
     }
 
+    /// Stops an attempt that another one has followed. The later one may be this process's too, and goes on.
+    fn fence(&self, run_id: Uuid, attempt: u32) {
+        if let Some(entry) = self.lock().entries.get(&run_id).filter(|entry| entry.attempt == attempt) {
+            entry.signal.raise(Signal::Fenced);
+        }
+    }
+
     /// Signals every run of this process, also those that begin later: the process is about to end.
     pub fn signal_from_now_on(&self, signal: Signal) {
         // Order matters: a run that begins after this line has the signal from its start.
@@ -212,14 +219,14 @@ fn retry_pause(interval: Duration) -> Duration {
     (interval / 5).min(Duration::from_secs(1))
 }
 
-/// Applies the result of a renewal. Returns the runs that the database assigns to this holder and that this process
+/// Applies the result of a renewal. Returns the attempts that the database assigns to this holder and that this process
 /// does not execute.
 async fn settle(
     shared: &WorkerState,
     previous: &HashMap<Uuid, u32>,
     renewed: &[RenewedLease],
-    previously_unknown: &HashSet<Uuid>,
-) -> HashSet<Uuid> {
+    previously_unknown: &HashSet<(Uuid, u32)>,
+) -> HashSet<(Uuid, u32)> {
     let renewals: HashMap<Uuid, RenewedLease> = renewed.iter().map(|renewed| (renewed.run_id, *renewed)).collect();
     for (run_id, attempt) in previous {
         match renewals.get(run_id) {
@@ -228,17 +235,20 @@ async fn settle(
                     shared.leases.signal(*run_id, Signal::Cancel);
                 }
             }
-            _ => shared.leases.signal(*run_id, Signal::Fenced),
+            _ => shared.leases.fence(*run_id, *attempt),
         }
     }
     let now = shared.leases.attempts();
-    let unknown: HashSet<Uuid> = renewals.into_keys().filter(|run_id| !now.contains_key(run_id)).collect();
+    let held = renewed.iter().map(|renewed| (renewed.run_id, renewed.attempt));
+    let unknown: HashSet<_> = held.filter(|(run_id, _)| !now.contains_key(run_id)).collect();
     // A claim that has not reached its executor is unknown for a moment; a claim that stays unknown was lost.
-    let lost: Vec<Uuid> = unknown.intersection(previously_unknown).copied().collect();
+    let lost: Vec<_> = unknown.intersection(previously_unknown).copied().collect();
     if !lost.is_empty() {
         tracing::warn!(runs = lost.len(), "the result of a claim was lost; its runs start again");
-        if let Err(error) = shared.worker.storage.give_back(&shared.holder, lost).await {
-            tracing::warn!(error = &error as &dyn Error, "failed to release lost claims; the next renewal tries again");
+    }
+    for (run_id, attempt) in lost {
+        if let Err(error) = shared.worker.storage.give_back(&shared.holder, run_id, attempt).await {
+            tracing::warn!(run.id = %run_id, error = &error as &dyn Error, "failed to release a lost claim; the next renewal tries again");
         }
     }
     unknown
@@ -282,6 +292,17 @@ mod tests {
         leases.signal_from_now_on(Signal::Release);
         let later = leases.register(Uuid::from_u128(2), 1);
         assert_eq!((earlier.current(), later.current()), (Signal::Release, Signal::Release));
+    }
+
+    #[test]
+    fn a_renewal_of_an_earlier_attempt_does_not_stop_the_next_one() {
+        let leases = Leases::default();
+        let earlier = leases.register(Uuid::from_u128(1), 3);
+        let later = leases.register(Uuid::from_u128(1), 4);
+        leases.fence(Uuid::from_u128(1), 3);
+        assert_eq!((earlier.current(), later.current()), (Signal::Fenced, Signal::None));
+        leases.fence(Uuid::from_u128(1), 4);
+        assert_eq!(later.current(), Signal::Fenced);
     }
 
     #[test]

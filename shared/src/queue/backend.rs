@@ -108,8 +108,8 @@ struct ClaimedRuns {
 enum ClaimsState {
     /// The backend waits for a reason to poll.
     Waiting(BoxFuture<'static, ()>),
-    /// A poll is under way, in a task of its own: apalis polls no backend while the last runs end, and a claim that
-    /// nobody polls would keep its connection from them.
+    /// A poll is under way, in a task of its own: apalis polls no backend while the last runs end, and would leave them
+    /// without the connection of a claim in flight.
     Claiming(JoinHandle<ClaimedRuns>),
     /// The backend returns claims that this worker no longer executes.
     Closing(BoxFuture<'static, ()>),

@@ -140,7 +140,9 @@ impl TestBackends {
 
     /// Lets the run's lease expire, without a crash.
     pub async fn expire(&self, run_id: Uuid) {
-        self.storage.give_back(&self.holder, vec![run_id]).await.unwrap();
+        let held = self.storage.renew(&self.holder, LEASE).await.unwrap();
+        let attempt = held.iter().find(|lease| lease.run_id == run_id).expect("it is held").attempt;
+        self.storage.give_back(&self.holder, run_id, attempt).await.unwrap();
     }
 }
 

@@ -298,7 +298,7 @@ async fn the_first_event_of_an_attempt_is_archived_as_its_worker_sends_it(backen
     chunk.progress.resume_at = Some(chunk.last);
     backends.storage.release(&first, Some(&chunk), chunk.last, Release::Queued).await.unwrap();
     let second = backends.claim(1).await.remove(0);
-    backends.storage.charge_panic(&backends.holder, second.run_id).await.unwrap();
+    backends.storage.charge_panic(&backends.holder, second.run_id, second.attempt).await.unwrap();
     let third = backends.take_over().await.remove(0);
     let reasons = [AttemptReason::Claimed, AttemptReason::Drain, AttemptReason::LeaseExpired];
     assert_eq!([&first, &second, &third].map(|claim| claim.reason), reasons);
@@ -310,11 +310,14 @@ async fn the_first_event_of_an_attempt_is_archived_as_its_worker_sends_it(backen
 
 async fn a_lost_claim_is_free_and_each_death_is_charged(backends: TestBackends) {
     let claim = one_claim(&backends).await;
-    backends.storage.give_back(&backends.holder, vec![claim.run_id]).await.unwrap();
+    backends.storage.give_back(&backends.holder, claim.run_id, claim.attempt).await.unwrap();
     let (holder, dead) = (Holder::new(), Holder::new());
     let second = backends.storage.claim_expired(&terms(&holder), 1).await.unwrap().remove(0);
     assert_eq!(crashes(&second), 0);
-    backends.storage.charge_panic(&holder, claim.run_id).await.unwrap();
+    // The executor of the first attempt panics after its worker has claimed the second one.
+    backends.storage.charge_panic(&holder, claim.run_id, claim.attempt).await.unwrap();
+    assert!(backends.take_over().await.is_empty());
+    backends.storage.charge_panic(&holder, claim.run_id, second.attempt).await.unwrap();
     let third = backends.storage.claim_expired(&terms(&dead), 1).await.unwrap().remove(0);
     assert_eq!((third.attempt, crashes(&third)), (3, 1));
     let payload: serde_json::Value = serde_json::from_slice(third.started.payload()).unwrap();
@@ -331,7 +334,7 @@ async fn crash_but_once(backends: &TestBackends, claim: &Claim) {
     let (mut claim, mut holder) = (claim.clone(), backends.holder.clone());
     for death in 1..MAX_CRASHES {
         begin(backends, &claim).await;
-        backends.storage.charge_panic(&holder, claim.run_id).await.unwrap();
+        backends.storage.charge_panic(&holder, claim.run_id, claim.attempt).await.unwrap();
         if death < MAX_CRASHES - 1 {
             holder = Holder::new();
             claim = backends.storage.claim_expired(&terms(&holder), 1).await.unwrap().remove(0);
@@ -369,7 +372,7 @@ async fn a_run_that_took_down_three_workers_can_only_end(backends: TestBackends)
         backends.storage.end_expired(&terms(&Holder::new())).await.unwrap().is_empty(),
         "its lease has not expired yet"
     );
-    backends.storage.charge_panic(&holder, claim.run_id).await.unwrap();
+    backends.storage.charge_panic(&holder, claim.run_id, claim.attempt).await.unwrap();
     assert!(backends.take_over().await.is_empty());
     let ended = backends.storage.end_expired(&terms(&Holder::new())).await.unwrap().remove(0);
     assert_eq!((ended.run_id, ended.attempt, ended.closed.events[0].base), (claim.run_id, 4, Some(EventId::new(3, 3))));

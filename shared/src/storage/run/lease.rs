@@ -42,14 +42,15 @@ statements! {
         from agent_runs
         where holder = $1 and status = 'running'
     ",
-    /// Ends the leases of some runs of a holder.
+    /// Ends the lease of an attempt.
     LOSE = "
         update agent_runs
-        set lease_until = {before:$3},
+        set lease_until = {before:$4},
             holder = null,
             executing = false,
-            crashes = crashes + $4
-        where id {in:$2}
+            crashes = crashes + $5
+        where id = $2
+          and attempt = $3
           and holder = $1
           and status = 'running'
         returning id
@@ -86,19 +87,27 @@ impl Storage {
             .collect())
     }
 
-    /// Gives back runs of `holder` that it does not know, because the answer to its claim was lost. They count no crash.
-    pub async fn give_back(&self, holder: &Holder, unknown: Vec<Uuid>) -> Result<(), Error> {
-        self.lose("give back runs whose claim was lost", holder, unknown, 0).await
+    /// Gives back an attempt of `holder` that it does not know, because the answer to its claim was lost. It counts no
+    /// crash.
+    pub async fn give_back(&self, holder: &Holder, run_id: Uuid, attempt: u32) -> Result<(), Error> {
+        self.lose("give back a run whose claim was lost", holder, run_id, attempt, 0).await
     }
 
-    /// Charges a run whose executor has panicked with a crash, and gives it back.
-    pub async fn charge_panic(&self, holder: &Holder, run_id: Uuid) -> Result<(), Error> {
-        self.lose("give back a run whose executor panicked", holder, vec![run_id], 1).await
+    /// Charges a run whose executor has panicked with a crash, and gives it back, unless a later attempt has it.
+    pub async fn charge_panic(&self, holder: &Holder, run_id: Uuid, attempt: u32) -> Result<(), Error> {
+        self.lose("give back a run whose executor panicked", holder, run_id, attempt, 1).await
     }
 
-    /// Ends the leases at once, so that the next poll claims the runs.
-    async fn lose(&self, doing: &'static str, holder: &Holder, runs: Vec<Uuid>, crashes: i64) -> Result<(), Error> {
-        let args = args![holder.as_str(), runs, 1_i64, crashes];
+    /// Ends the lease at once, so that the next poll claims the run.
+    async fn lose(
+        &self,
+        doing: &'static str,
+        holder: &Holder,
+        run_id: Uuid,
+        attempt: u32,
+        crashes: i64,
+    ) -> Result<(), Error> {
+        let args = args![holder.as_str(), run_id, i64::from(attempt), 1_i64, crashes];
         self.database.write::<(Uuid,)>(doing, LOSE, args).await.map(drop)
     }
 
