@@ -82,9 +82,13 @@ holdfast_shared::statements! {
         ",
         sqlite = "
             update passages
-            set words = each.value->>'words'
-            from json_each($2) as each
-            where document_id = $1 and number = cast(each.value->>'number' as bigint)
+            set words = e.words
+            from (
+                select cast(value->>'number' as bigint) as number, value->>'words' as words
+                from json_each($2)
+                limit -1
+            ) as e
+            where document_id = $1 and passages.number = e.number
         ",
     },
     /// Lets searches find a document.
