@@ -37,12 +37,12 @@ impl Problem {
     }
 
     pub fn too_many_restores() -> Self {
-        let detail = "This request waited for another restoration of this caller; wait for its answer first.";
+        let detail = "This request waited for another restoration or fork of this caller; wait for its answer first.";
         Self::new(StatusCode::TOO_MANY_REQUESTS, "too_many_restores", detail)
     }
 
     pub fn restore_busy() -> Self {
-        let detail = "This request waited for other callers' restorations; try again.";
+        let detail = "This request waited for other callers' restorations and forks; try again.";
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "restore_busy", detail)
     }
 

@@ -74,7 +74,8 @@ pub async fn read(
 #[utoipa::path(post, path = "/v1/conversations/{id}/fork", tag = "conversations", params(("id" = Uuid, Path)), request_body = Fork, responses(
     (status = 201, body = Conversation),
     (status = 403, body = Problem, description = "quota_exceeded"),
-    (status = 404, body = Problem, description = "conversation_not_found, checkpoint_not_found")
+    (status = 404, body = Problem, description = "conversation_not_found, checkpoint_not_found"),
+    (status = 429, body = Problem, description = "too_many_restores")
 ))]
 pub async fn fork(
     State(app): State<Arc<App>>,
@@ -83,7 +84,7 @@ pub async fn fork(
     JsonBody(fork): JsonBody<Fork>,
 ) -> Result<impl IntoResponse, Problem> {
     expect_conversation(&app, &caller, id).await?;
-    let forked = app.storage().fork_conversation(app.account(&caller.owner), id, fork.checkpoint_id).await?;
+    let forked = app.fork_conversation(&caller, id, fork.checkpoint_id).await?;
     let forked = forked.ok_or_else(|| Problem::checkpoint_not_found(fork.checkpoint_id))?;
     let location = format!("/v1/conversations/{}", forked.id);
     Ok((StatusCode::CREATED, [(header::LOCATION, location)], Json(forked)))

@@ -37,9 +37,6 @@ pub enum AddOutcome {
     ConversationNotFound,
 }
 
-/// About how many bytes the row of a message takes beside its content.
-const ROW: usize = 512;
-
 statements! {
     /// Locks an owner's conversation, and takes its next `$3` positions for messages of `$4` bytes. Returns the last position before
     /// them.
@@ -85,7 +82,7 @@ impl Storage {
     ) -> Result<AddOutcome, Error> {
         let account = account.into();
         let add = async |tx: &mut Tx| {
-            let bytes: usize = messages.iter().map(|message| ROW + message.content.stored_bytes()).sum();
+            let bytes: usize = messages.iter().map(|message| quota::MESSAGE_ROW + message.content.stored_bytes()).sum();
             let args = args![conversation_id, account.owner, messages.len() as i64, bytes];
             let Some((before,)) = tx.fetch_optional::<(i64,)>(TAKE_POSITIONS, args).await? else {
                 return Ok(RollBack(AddOutcome::ConversationNotFound));

@@ -113,6 +113,17 @@ statements! {
                 end
             from path p
             join conversation_branches b on b.id = p.branch
+        ),
+        joined (id) as (
+            select m.id
+            from chat_messages m
+            join agent_runs r on r.id = m.run_id
+            where m.conversation_id = $1
+              and m.run_id = $2
+              and m.role = 'user'
+              and m.id <> r.input_message_id
+            order by m.position
+            limit $4
         )
         select m.id, cast(octet_length(m.content) as bigint)
         from chat_messages m
@@ -126,17 +137,7 @@ statements! {
                       (select min(position) from agent_runs where conversation_id = $1), m.turn + 1
                   )
               else m.id = r.input_message_id
-              or m.run_id = r.id
-                  and m.role = 'user'
-                  and $4 >= (
-                      select count(*)
-                      from chat_messages earlier
-                      where earlier.conversation_id = $1
-                        and earlier.run_id = r.id
-                        and earlier.role = 'user'
-                        and earlier.id <> r.input_message_id
-                        and earlier.position <= m.position
-                  )
+              or m.id in (select id from joined)
               or m.turn < r.position
                   and (m.superseded_at is null or m.superseded_at > r.created_at)
                   and exists (
@@ -321,7 +322,7 @@ async fn write_fork(tx: &mut Tx, account: Account<'_>, state: &CheckpointState) 
     // A fork beyond the quota copies nothing.
     let copied: i64 = messages.iter().map(|(_, bytes)| bytes).sum();
     let mut usage = quota::usage(tx, owner, account.quotas()).await?;
-    usage.bytes += copied as usize;
+    usage.bytes += copied as usize + messages.len() * quota::MESSAGE_ROW;
     if let Some(exceeded) = quota::exceeded(account.quotas(), usage) {
         return Err(tx.refused_by(exceeded));
     }
@@ -355,7 +356,8 @@ async fn write_fork(tx: &mut Tx, account: Account<'_>, state: &CheckpointState) 
         ],
     )
     .await?;
-    tx.execute(SET_POSITION, args![id, position, quota::ROWS + state.checkpoint.metadata.to_string().len()]).await?;
+    let rows = quota::ROWS + position as usize * quota::MESSAGE_ROW;
+    tx.execute(SET_POSITION, args![id, position, rows + state.checkpoint.metadata.to_string().len()]).await?;
     Ok(tx.fetch_one::<ConversationRow>(FORK, args![id]).await?.into())
 }
 

@@ -83,6 +83,9 @@ const AT_ONCE: usize = 50;
 /// The bytes that a run's rows take beside its texts: events, checkpoints, index entries.
 pub(super) const ROWS: usize = 4096;
 
+/// About how many bytes the row of a message without a run takes beside its content.
+pub(super) const MESSAGE_ROW: usize = 512;
+
 /// The bytes of a conversation without messages, as in its migration.
 const CONVERSATION: usize = 256;
 

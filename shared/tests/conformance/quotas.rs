@@ -144,8 +144,8 @@ async fn concurrent_writes_of_different_kinds_keep_to_the_quota_of_bytes(backend
     assert!(refused > 0 && kept <= max, "{refused} refused, {kept} of {max} bytes kept");
 }
 
-/// The bytes of the fixture's fork: a conversation, the copied text, and the rows and the metadata of its checkpoint.
-const FORK: usize = 256 + 300 + ROWS + "{}".len();
+/// The bytes of the fixture's fork: a conversation, the copied text with its row, and the rows and the metadata of its checkpoint.
+const FORK: usize = 256 + 512 + 300 + ROWS + "{}".len();
 
 async fn a_refused_fork_leaves_no_conversation(backends: TestBackends) {
     let fixture = WriteFixture::of(backends).await;

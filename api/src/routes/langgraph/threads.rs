@@ -184,11 +184,13 @@ pub async fn copy(
     let _assembled = app.unread_answers().assemble(&caller, history_size(&app).bytes)?;
     let newest = app.storage().newest_checkpoint(&caller.owner, thread.id).await?;
     let later = added_after(&app, &caller, thread.id, newest.as_ref().map(|newest| newest.created_at)).await?;
-    let account = app.account(&caller.owner);
     let copy = match &newest {
-        Some(newest) => app.storage().fork_conversation(account, thread.id, newest.id).await?,
+        Some(newest) => app.fork_conversation(&caller, thread.id, newest.id).await?,
         // A thread without a run has no checkpoint.
-        None => app.storage().create_conversation(account, Uuid::now_v7(), None, thread.agent_id).await?,
+        None => {
+            let account = app.account(&caller.owner);
+            app.storage().create_conversation(account, Uuid::now_v7(), None, thread.agent_id).await?
+        }
     };
     let copy = copy.ok_or_else(|| Problem::conversation_not_found(truncated_id(&thread_id)))?;
     if !later.is_empty()
