@@ -20,6 +20,7 @@ in_both_modes!(
 );
 
 in_either_mode!(
+    a_wire_that_finds_agents_by_name_tells_of_no_other_callers_agent,
     a_briefing_for_an_owner_that_the_agent_does_not_admit_is_refused,
     undeclared_tools_ask_anonymous_callers,
     a_server_learns_the_caller_only_where_its_definition_says_so,
@@ -98,6 +99,34 @@ async fn an_agent_looks_unknown_to_callers_that_it_does_not_admit(mut deployment
             assert_eq!(is_listed, is_admitted, "{access}");
         }
     }
+}
+
+/// Returns the answers of all routes that find an agent by its name, without that name.
+async fn answers_about(client: &Client, name: &str) -> Vec<(u16, String)> {
+    let ag_ui = json!({"threadId": "t", "runId": "r", "messages": [{"id": "1", "role": "user", "content": "hi"}]});
+    let message = json!({"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "hi"}]});
+    let a2a = json!({"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": {"message": message}});
+    let requests = [
+        client.request(Method::POST, &format!("/ag-ui/agents/{name}")).json(&ag_ui),
+        client.request(Method::POST, &format!("/a2a/agents/{name}")).header("a2a-version", "1.0").json(&a2a),
+        client.request(Method::GET, &format!("/a2a/agents/{name}/.well-known/agent-card.json")),
+        client.request(Method::GET, &format!("/langgraph/assistants/{name}")),
+        client.request(Method::POST, "/openai/v1/responses").json(&json!({"model": name, "input": "hi"})),
+    ];
+    let mut answers = Vec::new();
+    for request in requests {
+        let response = request.send().await.unwrap();
+        answers.push((response.status().as_u16(), response.text().await.unwrap().replace(name, "…")));
+    }
+    answers
+}
+
+async fn a_wire_that_finds_agents_by_name_tells_of_no_other_callers_agent(mut deployment: Deployment) {
+    deployment = with_authentication(deployment);
+    let client = deployment.client();
+    create_agent(&operator_user(&client), json!({"name": "hidden", "access": ["ann"]})).await;
+    let bob = user(&client, "bob");
+    assert_eq!(answers_about(&bob, "hidden").await, answers_about(&bob, "absent").await);
 }
 
 async fn an_agent_that_admits_fewer_than_before_takes_no_message_of_the_others(mut deployment: Deployment) {

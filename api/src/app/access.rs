@@ -10,13 +10,21 @@ use super::{App, submit::agent_of};
 use crate::{auth::Caller, problem::Problem};
 
 impl App {
+    /// Returns the agent of a name or an id, if it admits the caller: other agents look unknown.
+    pub async fn agent_named(&self, caller: &Caller, name: &str) -> Result<Option<Uuid>, Problem> {
+        let found = self.storage.agents_named(&[name.to_owned()]).await?;
+        let Some(agent) = found.get(name) else { return Ok(None) };
+        Ok(self.admits(caller, agent.id).await?.then_some(agent.id))
+    }
+
+    /// Returns whether the caller may use the agent.
+    async fn admits(&self, caller: &Caller, agent_id: Uuid) -> Result<bool, Problem> {
+        Ok(caller.is_operator || self.storage.access_of_agent(agent_id).await?.admits(caller.standing()))
+    }
+
     /// Fails with `agent_not_found` if the agent does not admit the caller, as for an unknown agent.
     pub async fn expect_access(&self, caller: &Caller, agent_id: Uuid) -> Result<(), Problem> {
-        if caller.is_operator || self.storage.access_of_agent(agent_id).await?.admits(caller.standing()) {
-            Ok(())
-        } else {
-            Err(Problem::agent_not_found(agent_id))
-        }
+        if self.admits(caller, agent_id).await? { Ok(()) } else { Err(Problem::agent_not_found(agent_id)) }
     }
 
     /// Fails if the agent does not admit the owner of a briefing, who could not open it.

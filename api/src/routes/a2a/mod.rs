@@ -69,9 +69,8 @@ pub async fn agent_card(
     Path(name): Path<String>,
 ) -> Result<Response, Problem> {
     let unknown = || Problem::no_such_agent(truncated_id(&name));
-    let id = agent_named(&app, &name).await?.ok_or_else(unknown)?;
-    let agent = app.storage().agent(id).await?.filter(|agent| agent.definition.access.admits(caller.standing()));
-    let agent = agent.ok_or_else(unknown)?.definition;
+    let id = agent_named(&app, &caller, &name).await?.ok_or_else(unknown)?;
+    let agent = app.storage().agent(id).await?.ok_or_else(unknown)?.definition;
     let description = agent.description.as_deref().unwrap_or("An agent of this server.");
     let words = CardWords { name: &agent.name, description };
     let name = percent_encoding::utf8_percent_encode(&name, percent_encoding::NON_ALPHANUMERIC);
@@ -142,7 +141,7 @@ async fn answer(
         check_version(headers)?;
         let agent_id = match agent {
             Some(name) => {
-                let found = agent_named(app, name).await?;
+                let found = agent_named(app, caller, name).await?;
                 Some(found.ok_or_else(|| Problem::agent_not_found(truncated_id(name)))?)
             }
             None => None,
@@ -165,11 +164,6 @@ async fn dispatch(method: A2aMethod, call: &A2aCall<'_>) -> Result<Response, Pro
     }
 }
 
-async fn agent_named(app: &App, name: &str) -> Result<Option<Uuid>, Problem> {
-    if !is_name(name) {
-        return Ok(None);
-    }
-    let name = name.to_owned();
-    let found = app.storage().agents_named(std::slice::from_ref(&name)).await?;
-    Ok(found.get(&name).map(|agent| agent.id))
+async fn agent_named(app: &App, caller: &Caller, name: &str) -> Result<Option<Uuid>, Problem> {
+    if is_name(name) { app.agent_named(caller, name).await } else { Ok(None) }
 }

@@ -119,9 +119,8 @@ pub async fn post_to_agent(
     if !is_name(&name) {
         return Err(unknown());
     }
-    let found = app.storage().agents_named(std::slice::from_ref(&name)).await?;
-    let agent = found.get(&name).ok_or_else(unknown)?;
-    run(&app, &caller, &headers, &query, &body, Some(agent.id)).await
+    let agent_id = app.agent_named(&caller, &name).await?.ok_or_else(unknown)?;
+    run(&app, &caller, &headers, &query, &body, Some(agent_id)).await
 }
 
 /// Follow a run by the client's name for it, or by its id: all its events after the cursor, then new ones as they arrive.

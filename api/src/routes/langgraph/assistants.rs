@@ -40,17 +40,9 @@ pub async fn find_assistant(app: &App, caller: &Caller, id: &str) -> Result<Opti
     if !is_name(id) {
         return Err(unknown());
     }
-    let name = id.to_owned();
-    let found = app.storage().agents_named(std::slice::from_ref(&name)).await?;
-    match found.get(&name) {
-        Some(agent) => {
-            app.expect_access(caller, agent.id).await.map_err(|refused| match refused.code {
-                "agent_not_found" => unknown(),
-                _ => refused,
-            })?;
-            Ok(Some(agent.id))
-        }
-        None if name == GRAPH || name == DEFAULT_ASSISTANT.to_string() => Ok(None),
+    match app.agent_named(caller, id).await? {
+        Some(agent_id) => Ok(Some(agent_id)),
+        None if id == GRAPH || id == DEFAULT_ASSISTANT.to_string() => Ok(None),
         None => Err(unknown()),
     }
 }

@@ -64,11 +64,8 @@ pub async fn model_named(app: &App, caller: &Caller, name: Option<&str>) -> Resu
     if name.contains('\0') || name.len() > 256 {
         return Err(unknown());
     }
-    let found = app.storage().agents_named(&[name.to_owned()]).await?;
-    if let Some(agent) = found.get(name)
-        && app.storage().access_of_agent(agent.id).await?.admits(caller.standing())
-    {
-        return Ok(ModelTarget { agent_id: Some(agent.id), profile: None });
+    if let Some(agent_id) = app.agent_named(caller, name).await? {
+        return Ok(ModelTarget { agent_id: Some(agent_id), profile: None });
     }
     if may_choose_profiles(caller) && app.storage().profiles().await?.profiles.contains_key(name) {
         return Ok(ModelTarget { agent_id: None, profile: Some(name.to_owned()) });
