@@ -1,11 +1,14 @@
 //! Bounds on the input of callers: schemas, hosts, bodies, and page sizes.
 
-use std::io::{Read, Write};
+use std::{
+    io::{Read, Write},
+    net::TcpStream,
+};
 
 use reqwest::Method;
 use serde_json::json;
 
-use crate::support::{Embedded, answer};
+use crate::support::{Deployment, Embedded, answer};
 
 #[tokio::test]
 async fn client_tools_are_limited_before_any_schema_is_compiled() {
@@ -110,6 +113,19 @@ async fn a_page_ends_at_its_byte_limit_and_the_next_page_continues() {
     assert!(events > 40 && pages > 1, "{events} in {pages}");
 }
 
+/// A request whose body has `promised` bytes, of which `sent` arrive.
+fn send(host: &str, user: &str, promised: usize, sent: usize) -> TcpStream {
+    let mut socket = TcpStream::connect(host).unwrap();
+    let head = format!(
+        "POST /v1/runs HTTP/1.1\r\nhost: {host}\r\nx-user: {user}\r\ncontent-type: application/json\r\n\
+         content-length: {promised}\r\n\r\n"
+    );
+    socket.write_all(head.as_bytes()).unwrap();
+    // The answer may come before the whole body.
+    let _ = socket.write_all(&vec![b' '; sent]);
+    socket
+}
+
 #[tokio::test]
 async fn bodies_in_flight_are_limited_per_caller() {
     let embedded =
@@ -117,29 +133,40 @@ async fn bodies_in_flight_are_limited_per_caller() {
     let mut holdfast = embedded.start();
     let base = holdfast.base();
     let host = base.strip_prefix("http://").unwrap();
-    // The body never arrives. The response to `expect` shows that the server has started to read it.
-    let begin = |user: &str, bytes: usize| {
-        let mut socket = std::net::TcpStream::connect(host).unwrap();
-        let head = format!(
-            "POST /v1/runs HTTP/1.1\r\nhost: {host}\r\nx-user: {user}\r\ncontent-type: application/json\r\n\
-             expect: 100-continue\r\ncontent-length: {bytes}\r\n\r\n"
-        );
-        socket.write_all(head.as_bytes()).unwrap();
+    // The last byte never comes.
+    let hold = |user: &str, bytes: usize| send(host, user, bytes + 1, bytes);
+    let ask = |user: &str, bytes: usize| {
         let mut status = [0; 12];
-        socket.read_exact(&mut status).unwrap();
-        (String::from_utf8_lossy(&status[9..]).into_owned(), socket)
+        send(host, user, bytes, bytes).read_exact(&mut status).unwrap();
+        String::from_utf8_lossy(&status[9..]).into_owned()
     };
-    let (first, accepted_request) = begin("ann", 900);
-    assert_eq!(first, "100");
-    assert_eq!(begin("ann", 200).0, "429");
-    let (others, bob) = begin("bob", 900);
-    assert_eq!(others, "100");
-    let (large, _eve) = begin("eve", 1_200);
-    assert_eq!(large, "100", "one body is always read");
-    assert_eq!(begin("dan", 10).0, "503", "all together have their limit");
-    drop((accepted_request, bob));
-    crate::support::until("the places of bodies that never came", || async {
-        (begin("ann", 200).0 == "100").then_some(())
+    let until_refused = async |user: &str, bytes: usize, status: &str| {
+        crate::support::until("the bytes before have arrived", || async { (ask(user, bytes) == status).then_some(()) })
+            .await;
+    };
+    let silent: Vec<_> = (0..16).map(|_| send(host, "sue", 900, 0)).collect();
+    assert_eq!(ask("sue", 900), "400", "it was read; promised bytes do not count");
+    let ann = hold("ann", 900);
+    until_refused("ann", 101, "429").await;
+    assert_eq!(ask("ann", 100), "400");
+    let _eve = hold("eve", 1_200);
+    until_refused("eve", 1, "429").await;
+    let bob = hold("bob", 900);
+    until_refused("dan", 1, "503").await;
+    drop((ann, bob, silent));
+    crate::support::until("the bytes of broken requests no longer count", || async {
+        (ask("ann", 1_000) == "400").then_some(())
     })
     .await;
+}
+
+#[tokio::test]
+async fn a_body_of_many_small_values_is_refused_before_it_is_read() {
+    let mut deployment = Deployment::on(Embedded::new().with("HOLDFAST_MAX_BODY_VALUES", 20));
+    let client = deployment.client();
+    // Three brackets, three colons, a comma, and those of the list.
+    let body = |items: usize| json!({"input": "[1,2,3] \\\", {}", "metadata": {"list": vec![0; items]}});
+    client.post("/v1/runs", body(14)).await.unwrap();
+    let refused = client.post("/v1/runs", body(15)).await.unwrap_err();
+    assert_eq!((refused.status, refused.code.as_str()), (413, "body_too_large"));
 }

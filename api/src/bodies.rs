@@ -17,14 +17,29 @@ impl Bodies {
         Self { in_flight: InFlight::new(most, most_per_caller) }
     }
 
+    /// Admits a body whose bytes count as they arrive, because a client may promise bytes that it never sends. Fails beyond
+    /// a limit.
+    pub fn begin(&self, caller: &Caller) -> Result<InFlightGuard, Problem> {
+        self.in_flight.expect_room(caller).and_then(|()| self.in_flight.count(caller, 0)).map_err(refused)
+    }
+
+    /// Counts bytes that have arrived. Fails beyond a limit; a body that is alone is always read.
+    pub fn arrived(&self, body: &mut InFlightGuard, bytes: usize) -> Result<(), Problem> {
+        self.in_flight.count_more(body, bytes).map_err(refused)
+    }
+
     /// Admits a body of at most `most` bytes until the guard is dropped. A body without a length counts as the longest
     /// possible one. Fails beyond a limit.
     pub fn read(&self, caller: &Caller, headers: &HeaderMap, most: usize) -> Result<InFlightGuard, Problem> {
         let length = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
         let bytes = length.unwrap_or(most).min(most);
-        self.in_flight.count(caller, bytes).map_err(|exceeded| match exceeded {
-            LimitExceeded::OfCaller { most } => Problem::too_many_bodies(most),
-            LimitExceeded::OfAll => Problem::bodies_busy(),
-        })
+        self.in_flight.count(caller, bytes).map_err(refused)
+    }
+}
+
+fn refused(exceeded: LimitExceeded) -> Problem {
+    match exceeded {
+        LimitExceeded::OfCaller { most } => Problem::too_many_bodies(most),
+        LimitExceeded::OfAll => Problem::bodies_busy(),
     }
 }

@@ -36,6 +36,19 @@ impl<K: Hash + Eq + Clone> Counts<K> {
         Some(CountGuard { counts: Arc::clone(self), holder, amount })
     }
 
+    /// Adds `amount` to a guard's. Returns `false` if the holder would exceed `most`; a guard that is its holder's only one
+    /// always grows.
+    pub fn grow(guard: &mut CountGuard<K>, amount: usize, most: usize) -> bool {
+        let mut counts = guard.counts.lock();
+        let count = counts.entry(guard.holder.clone()).or_default();
+        if *count > guard.amount && *count + amount > most {
+            return false;
+        }
+        *count += amount;
+        guard.amount += amount;
+        true
+    }
+
     /// Returns the holder's current count.
     pub fn count_of(&self, holder: &K) -> usize {
         self.lock().get(holder).copied().unwrap_or(0)
@@ -73,5 +86,17 @@ mod tests {
         drop(guards);
         assert!(counts.lock().is_empty());
         assert!(counts.take("ann", 2, 2).is_some());
+    }
+
+    #[test]
+    fn a_guard_grows_up_to_the_limit_and_beyond_it_alone() {
+        let counts = Arc::new(Counts::default());
+        let (mut first, mut second) = (counts.take("ann", 0, 4).unwrap(), counts.take("ann", 0, 4).unwrap());
+        assert!(Counts::grow(&mut first, 3, 4) && Counts::grow(&mut second, 1, 4));
+        assert!(!Counts::grow(&mut first, 1, 4));
+        drop(second);
+        assert!(Counts::grow(&mut first, 5, 4), "it is the only one");
+        drop(first);
+        assert!(counts.lock().is_empty());
     }
 }

@@ -3,13 +3,15 @@
 use std::sync::Arc;
 
 use axum::{
-    body::Bytes,
-    extract::{FromRequest, FromRequestParts, Path, Request, rejection::BytesRejection},
+    body::{Bytes, HttpBody},
+    extract::{FromRequest, FromRequestParts, Path, Request},
     http::{HeaderMap, header, request::Parts},
 };
+use bytes::BytesMut;
+use futures::StreamExt;
 use holdfast_shared::{idempotency::IdempotencyKey, storage::RunOptions};
 use serde::de::DeserializeOwned;
-use serde_json::json;
+use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::{
@@ -34,13 +36,25 @@ impl<T: DeserializeOwned> FromRequest<Arc<App>> for JsonBody<T> {
         if bytes.trim_ascii_start().first() == Some(&b'[') {
             return Err(Problem::invalid_body("The body must be an object, not a list."));
         }
-        serde_json::from_slice(&bytes).map(Self).map_err(|error| match error.classify() {
-            serde_json::error::Category::Data => {
-                Problem::invalid_body(format!("The body does not match its schema: {error}."))
-            }
-            _ => Problem::invalid_json(format!("The body is not valid JSON: {error}.")),
-        })
+        read_json(&bytes).map(Self)
     }
+}
+
+/// Reads a JSON body. An error names the field.
+pub fn read_json<T: DeserializeOwned>(json: &[u8]) -> Result<T, Problem> {
+    let mut deserializer = serde_json::Deserializer::from_slice(json);
+    let invalid = |error: serde_json::Error| Problem::invalid_json(format!("The body is not valid JSON: {error}."));
+    let error = match serde_path_to_error::deserialize(&mut deserializer) {
+        Ok(read) => return deserializer.end().map(|()| read).map_err(invalid),
+        Err(error) => error,
+    };
+    // For serde_json, null is a wrong syntax of a value of a fixed set, so its category cannot tell.
+    serde_json::from_slice::<Value>(json).map_err(invalid)?;
+    let field = match error.path().to_string().as_str() {
+        "." | "?" => String::new(),
+        path => format!("{path}: "),
+    };
+    Err(Problem::invalid_body(format!("The body does not match its schema: {field}{}.", error.into_inner())))
 }
 
 /// The largest body of a route whose limit is not that of all others, in bytes.
@@ -57,14 +71,44 @@ async fn read_counted_body(request: Request, app: &Arc<App>) -> Result<(Bytes, I
     let (mut parts, body) = request.into_parts();
     let caller = Caller::from_request_parts(&mut parts, app).await?;
     let most = parts.extensions.get::<BodyLimit>().map_or(app.config().max_body_bytes, |limit| limit.0);
-    let in_flight = app.bodies().read(&caller, &parts.headers, most)?;
-    let request = Request::from_parts(parts, body);
-    let result = tokio::time::timeout(app.config().body_timeout, Bytes::from_request(request, app)).await;
-    let bytes = result.map_err(|_| Problem::body_timeout())?.map_err(|rejection| match rejection {
-        BytesRejection::FailedToBufferBody(error) if error.status() == 413 => Problem::body_too_large(most),
-        rejection => Problem::invalid_body(rejection.body_text()),
-    })?;
+    if body.size_hint().lower() > most as u64 {
+        return Err(Problem::body_too_large(most));
+    }
+    let mut in_flight = app.bodies().begin(&caller)?;
+    let read = async {
+        let (mut pieces, mut bytes) = (body.into_data_stream(), BytesMut::new());
+        while let Some(piece) = pieces.next().await {
+            let piece = piece.map_err(|error| Problem::invalid_body(format!("The body broke off: {error}.")))?;
+            if bytes.len() + piece.len() > most {
+                return Err(Problem::body_too_large(most));
+            }
+            app.bodies().arrived(&mut in_flight, piece.len())?;
+            bytes.extend_from_slice(&piece);
+        }
+        Ok(bytes.freeze())
+    };
+    let bytes = tokio::time::timeout(app.config().body_timeout, read).await.map_err(|_| Problem::body_timeout())??;
+    let most = app.config().max_body_values;
+    if count_values(&bytes) > most {
+        return Err(Problem::too_many_values(most));
+    }
     Ok((bytes, in_flight))
+}
+
+/// Counts the brackets, colons and commas of a JSON text, about as many as it has values. A value may take some hundred
+/// times as much memory as its bytes.
+fn count_values(json: &[u8]) -> usize {
+    let (mut count, mut is_in_text, mut is_escaped) = (0, false, false);
+    for byte in json {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' => is_escaped = is_in_text,
+            b'"' => is_in_text = !is_in_text,
+            b'{' | b'[' | b':' | b',' if !is_in_text => count += 1,
+            _ => {}
+        }
+    }
+    count
 }
 
 fn is_json(headers: &HeaderMap) -> bool {

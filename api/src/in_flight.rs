@@ -39,8 +39,8 @@ impl fmt::Display for LimitKey {
 
 /// Counts bytes in flight until it is dropped.
 pub struct InFlightGuard {
-    _of_caller: CountGuard<LimitKey>,
-    _of_all: Option<CountGuard<()>>,
+    of_caller: CountGuard<LimitKey>,
+    of_all: Option<CountGuard<()>>,
 }
 
 /// The limit that refuses more bytes.
@@ -60,14 +60,24 @@ impl InFlight {
     pub fn count(&self, caller: &Caller, bytes: usize) -> Result<InFlightGuard, LimitExceeded> {
         let of_caller = self.count_for_caller(caller, bytes)?;
         let of_all = self.all.take((), bytes, self.most).ok_or(LimitExceeded::OfAll)?;
-        Ok(InFlightGuard { _of_all: Some(of_all), ..of_caller })
+        Ok(InFlightGuard { of_all: Some(of_all), ..of_caller })
+    }
+
+    /// Counts more bytes for a guard of this. Fails beyond either limit; an item that is alone always fits, however large.
+    pub fn count_more(&self, guard: &mut InFlightGuard, bytes: usize) -> Result<(), LimitExceeded> {
+        let most = self.most_per_caller;
+        if !Counts::grow(&mut guard.of_caller, bytes, most) {
+            return Err(LimitExceeded::OfCaller { most });
+        }
+        let fits = guard.of_all.as_mut().is_none_or(|of_all| Counts::grow(of_all, bytes, self.most));
+        if fits { Ok(()) } else { Err(LimitExceeded::OfAll) }
     }
 
     /// Counts bytes for the caller alone. Fails beyond the caller's limit.
     pub fn count_for_caller(&self, caller: &Caller, bytes: usize) -> Result<InFlightGuard, LimitExceeded> {
         let most = self.most_per_caller;
         let of_caller = self.callers.take(LimitKey::of(caller), bytes, most).ok_or(LimitExceeded::OfCaller { most })?;
-        Ok(InFlightGuard { _of_caller: of_caller, _of_all: None })
+        Ok(InFlightGuard { of_caller, of_all: None })
     }
 
     /// Counts bytes without checking a limit.
@@ -75,7 +85,7 @@ impl InFlight {
         let most = usize::MAX;
         let never_full = "no count exceeds the largest number";
         let of_caller = self.callers.take(LimitKey::of(caller), bytes, most).expect(never_full);
-        InFlightGuard { _of_caller: of_caller, _of_all: Some(self.all.take((), bytes, most).expect(never_full)) }
+        InFlightGuard { of_caller, of_all: Some(self.all.take((), bytes, most).expect(never_full)) }
     }
 
     /// Fails if the caller or the process has reached its limit.

@@ -15,7 +15,10 @@ use crate::{auth::Caller, problem::Problem};
 
 /// The content of a message.
 #[derive(Debug, Clone, Deserialize, utoipa::ToSchema)]
-#[serde(untagged)]
+#[serde(
+    untagged,
+    expecting = "it is a text, or a list of parts such as {\"type\": \"text\", \"text\": \"Hi\"} or {\"type\": \"image\", \"file_id\": \"…\"}"
+)]
 pub enum ContentInput {
     /// A text alone.
     Text(String),

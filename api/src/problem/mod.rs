@@ -247,6 +247,11 @@ impl Problem {
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, "body_too_large", format!("A request body has at most {max} bytes."))
     }
 
+    pub fn too_many_values(max: usize) -> Self {
+        let detail = format!("A request body has at most {max} brackets, colons and commas outside of its texts.");
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, "body_too_large", detail)
+    }
+
     pub fn body_timeout() -> Self {
         Self::new(
             StatusCode::REQUEST_TIMEOUT,

@@ -37,7 +37,7 @@ pub struct Profile {
 
 /// A model to ask instead of one that does not answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "a fallback is the name of a profile, or a model with its provider")]
 pub enum Fallback {
     /// The name of a profile, whose own fallback follows it.
     Profile(String),

@@ -40,6 +40,10 @@ pub struct ApiConfig {
     #[arg(long, env = "HOLDFAST_MAX_CHAT_BODY_BYTES", default_value = "16777216", value_parser = bytes)]
     pub max_chat_body_bytes: usize,
 
+    /// Brackets, colons and commas of a JSON body outside of its texts; a body with more gets 413.
+    #[arg(long, env = "HOLDFAST_MAX_BODY_VALUES", default_value = "100000", value_parser = count)]
+    pub max_body_values: usize,
+
     /// Largest content of one message, in bytes of UTF-8; a larger one gets 400.
     #[arg(long, env = "HOLDFAST_MAX_CONTENT_BYTES", default_value = "65536", value_parser = bytes)]
     pub max_content_bytes: usize,

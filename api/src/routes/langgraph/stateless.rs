@@ -24,7 +24,7 @@ use super::{
 use crate::{
     app::App,
     auth::Caller,
-    extract::{self, JsonBody, Query, read_body},
+    extract::{self, JsonBody, Query, read_body, read_json},
     problem::Problem,
     routes::{
         events::{event_stream, unsent},
@@ -106,8 +106,7 @@ pub async fn wait(
 )]
 pub async fn batch(State(app): State<Arc<App>>, caller: Caller, request: Request) -> Result<Json<Value>, Problem> {
     let body = read_body(request, &app).await?;
-    let bodies: Vec<RunRequest> = serde_json::from_slice(&body)
-        .map_err(|error| Problem::invalid_body(format!("The body does not match its schema: {error}.")))?;
+    let bodies: Vec<RunRequest> = read_json(&body)?;
     if bodies.len() > MAX_RUNS {
         return Err(Problem::invalid_body(format!("A request starts at most {MAX_RUNS} runs.")));
     }
