@@ -25,7 +25,14 @@ pub struct AnonymousActivity {
     storage: Storage,
     /// Time for which the process does not record a user again.
     interval: Duration,
-    noted: Mutex<HashMap<String, Instant>>,
+    noted: Mutex<HashMap<String, Note>>,
+}
+
+/// A record of a visit.
+struct Note {
+    at: Instant,
+    /// False while the database stores it.
+    is_stored: bool,
 }
 
 /// Longest time for which the process does not record a user again.
@@ -45,23 +52,26 @@ impl AnonymousActivity {
     /// Records a caller who is about to write. Order matters: this precedes the write, so that the sweeper finds all
     /// data of an anonymous user.
     pub async fn note_write(&self, caller: &Caller) -> Result<(), Problem> {
-        if caller.kind == CallerKind::Anonymous && self.is_due(&caller.owner) {
-            self.storage.remember_anonymous(&caller.owner).await.inspect_err(|_| self.forget(&caller.owner))?;
+        if caller.kind == CallerKind::Anonymous && !self.has_note(&caller.owner, |note| note.is_stored) {
+            self.storage.remember_anonymous(&caller.owner).await?;
+            self.keep_note(&caller.owner, true);
         }
         Ok(())
     }
 
     /// Records a caller who reads and may have written before.
     fn note_read(self: &Arc<Self>, owner: String) {
-        if !self.is_due(&owner) {
+        if self.has_note(&owner, |_| true) {
             return;
         }
+        self.keep_note(&owner, false);
         let activity = Arc::clone(self);
         tokio::spawn(async move {
             let noted = activity.storage.see_anonymous(&owner).await;
-            // The first write must record an owner who has no data yet.
-            if !matches!(noted, Ok(true)) {
-                activity.forget(&owner);
+            match noted {
+                Ok(true) => activity.keep_note(&owner, true),
+                // The first write must record an owner who has no data yet.
+                Ok(false) | Err(_) => activity.forget(&owner),
             }
             if let Err(error) = noted {
                 tracing::debug!(error = &error as &dyn Error, "failed to record the visit of an anonymous user");
@@ -69,16 +79,17 @@ impl AnonymousActivity {
         });
     }
 
-    fn is_due(&self, owner: &str) -> bool {
+    fn has_note(&self, owner: &str, counts: fn(&Note) -> bool) -> bool {
+        let noted = self.noted.lock().unwrap_or_else(PoisonError::into_inner);
+        noted.get(owner).is_some_and(|note| note.at.elapsed() < self.interval && counts(note))
+    }
+
+    fn keep_note(&self, owner: &str, is_stored: bool) {
         let mut noted = self.noted.lock().unwrap_or_else(PoisonError::into_inner);
-        if noted.get(owner).is_some_and(|at| at.elapsed() < self.interval) {
-            return false;
-        }
         if noted.len() >= MAX_USERS {
             noted.clear();
         }
-        noted.insert(owner.to_owned(), Instant::now());
-        true
+        noted.insert(owner.to_owned(), Note { at: Instant::now(), is_stored });
     }
 
     /// Makes the next request of the owner record it again.

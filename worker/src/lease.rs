@@ -129,7 +129,7 @@ impl Leases {
         }
     }
 
-    /// Stops an attempt that another one has followed. The later one may be this process's too, and goes on.
+    /// Stops an attempt that another one has followed. The later one may be this process's too, and continues.
     fn fence(&self, run_id: Uuid, attempt: u32) {
         if let Some(entry) = self.lock().entries.get(&run_id).filter(|entry| entry.attempt == attempt) {
             entry.signal.raise(Signal::Fenced);

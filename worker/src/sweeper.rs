@@ -19,12 +19,14 @@ use crate::{WorkerState, family, forgotten, memories, missing_vectors};
 pub async fn sweep(shared: Arc<WorkerState>, stop: CancellationToken) {
     let mut ticks = tokio::time::interval(shared.worker.config.sweep);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    loop {
-        tokio::select! {
-            () = stop.cancelled() => return,
-            _ = ticks.tick() => sweep_once(&shared).await,
+    let sweeps = async {
+        loop {
+            ticks.tick().await;
+            sweep_once(&shared).await;
         }
-    }
+    };
+    // A sweep under way ends too: it would wait for a database that is away, and each of its steps is a transaction.
+    stop.run_until_cancelled(sweeps).await;
 }
 
 async fn sweep_once(shared: &WorkerState) {

@@ -18,19 +18,9 @@ use super::{
     attempt::{Attempt, retry_query},
     outcome::{complete, intent},
 };
-use crate::lease::Signal;
-
-/// How long the events of a new child stay out of the run log.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Deferral {
-    /// Until the run leaves its worker, because the step has no other work.
-    UntilLeave,
-    /// Until a flush, for which the step waits.
-    UntilFlush,
-}
 
 /// Starts a child for each call, or refuses the call. Returns whether a child was started.
-pub async fn delegate(attempt: &mut Attempt<'_>, calls: Vec<(usize, Value)>, deferral: Deferral) -> Result<bool, Stop> {
+pub async fn delegate(attempt: &mut Attempt<'_>, calls: Vec<(usize, Value)>) -> Result<bool, Stop> {
     if calls.is_empty() {
         return Ok(false);
     }
@@ -48,10 +38,6 @@ pub async fn delegate(attempt: &mut Attempt<'_>, calls: Vec<(usize, Value)>, def
             }
             Err(error) => complete(attempt, (index, Err(error), Duration::ZERO)),
         }
-    }
-    if is_started && deferral == Deferral::UntilFlush {
-        attempt.durable_until(Signal::Yield).await?;
-        attempt.recorder.append_deferred();
     }
     Ok(is_started)
 }

@@ -107,8 +107,7 @@ pub async fn process(attempt: &mut Attempt<'_>) -> Result<NextNode, Stop> {
     let mut calls: Vec<RequestedCall> =
         if takes_calls { step_answer.calls.into_iter().map(StepCallDraft::finish).collect() } else { Vec::new() };
     if calls.len() > MAX_CALLS {
-        attempt
-            .warn("limit_reached", format!("Of the {} tool calls of this step, {MAX_CALLS} are taken.", calls.len()));
+        attempt.warn("limit_reached", format!("Of the tool calls of this step, the first {MAX_CALLS} are taken."));
         calls.truncate(MAX_CALLS);
     }
     let message = attempt.memory.push(TraceRole::Assistant, step_answer.text, step);
@@ -274,6 +273,8 @@ impl StepAnswer {
         let existing = self.calls.iter().position(|call| call.index == index);
         let (call, is_new) = match existing {
             Some(position) => (&mut self.calls[position], false),
+            // One more than those that are taken, so that the step knows of the others.
+            None if self.calls.len() > MAX_CALLS => return None,
             None => {
                 let call_id = format!("call_{}", Uuid::now_v7().simple());
                 let name = storable(name.unwrap_or_default());

@@ -30,7 +30,7 @@ use super::{
     NextNode, Stop,
     attempt::Attempt,
     call_plan::{CallFacts, CallPlan, ToolFacts, plan as plan_call},
-    delegate::{Deferral, delegate},
+    delegate::delegate,
     knowledge::without_marks,
     outcome::{CallOutcome, complete, intend},
     planning::{Drafting, ask_questions, make_plan, read_questions},
@@ -70,7 +70,6 @@ pub async fn call_tools(attempt: &mut Attempt<'_>) -> Result<NextNode, Stop> {
             question => questions.push((index, question)),
         }
     }
-    let deferral = if to_call.is_empty() { Deferral::UntilLeave } else { Deferral::UntilFlush };
     for (index, input) in to_plan {
         match Box::pin(make_plan(attempt, index, input)).await? {
             Drafting::Complete => {}
@@ -78,7 +77,12 @@ pub async fn call_tools(attempt: &mut Attempt<'_>) -> Result<NextNode, Stop> {
             Drafting::AsksHuman(question) => questions.push((index, question)),
         }
     }
-    waits_for_children |= delegate(attempt, to_delegate, deferral).await?;
+    waits_for_children |= delegate(attempt, to_delegate).await?;
+    if !to_call.is_empty() && attempt.recorder.has_deferred() {
+        // The events of the calls would wait behind those of the children, until the run leaves its worker.
+        attempt.durable_until(Signal::Yield).await?;
+        attempt.recorder.append_deferred();
+    }
     call_all(attempt, to_call).await?;
     if !questions.is_empty() {
         // Order matters: questions come last, when the run has no other work, because only a run that waits can be

@@ -57,7 +57,7 @@ impl Recorder {
                 Ok(ReleaseOutcome::CancelRequested) => return self.finish_with(tail, &Ending::Cancelled).await,
                 Ok(ReleaseOutcome::Fenced) => return RecorderOutcome::Fenced,
                 Err(error) => {
-                    refusals += usize::from(error.refuses_data());
+                    refusals += usize::from(error.refuses_write());
                     tracing::warn!(error = &error as &dyn Error, "failed to release the run; trying again");
                 }
             }
@@ -97,7 +97,7 @@ impl Recorder {
                 }
                 Ok(FinishOutcome::Fenced) => return RecorderOutcome::Fenced,
                 Err(error) => {
-                    refusals += usize::from(error.refuses_data());
+                    refusals += usize::from(error.refuses_write());
                     if refusals >= REFUSALS {
                         tail = tail.map(ArchiveChunk::without_progress);
                     }
@@ -108,10 +108,20 @@ impl Recorder {
         }
     }
 
-    /// Adds the text and the parts of earlier attempts to the answer. Repeats until the database has answered.
+    /// Adds the text and the parts of earlier attempts to the answer. Repeats until the database has answered, and gives
+    /// them up if it cannot read them: a run must be able to end.
     async fn complete_answer(&mut self) {
         let mut backoff = Backoff::new(FIRST_PAUSE, LONGEST_PAUSE);
+        let mut failures = 0;
         while let Err(error) = self.try_complete_answer().await {
+            failures += usize::from(!error.is_away());
+            if failures >= REFUSALS {
+                tracing::error!(
+                    error = &error as &dyn Error,
+                    "cannot read the run's earlier answer; the run ends without it"
+                );
+                return;
+            }
             tracing::warn!(error = &error as &dyn Error, "failed to read the run's earlier answer; trying again");
             backoff.pause().await;
         }

@@ -235,7 +235,7 @@ impl Flushes {
             Ok(FlushOutcome::Fenced) => Err(LeaseLost),
             Err(error) => {
                 metrics::counter!("holdfast_flush_failures_total").increment(1);
-                self.refusals += usize::from(error.refuses_data());
+                self.refusals += usize::from(error.refuses_write());
                 if self.refusals >= REFUSALS {
                     self.refused = true;
                     self.chunk =

@@ -127,6 +127,11 @@ impl Recorder {
         self.deferred.extend_from_slice(&self.line);
     }
 
+    /// Returns whether events wait for their commit.
+    pub fn has_deferred(&self) -> bool {
+        !self.deferred.is_empty()
+    }
+
     /// Encodes the event as the next line of the tail.
     fn encode(&mut self, body: &EventBody<'_>) {
         self.last = self.last.next();

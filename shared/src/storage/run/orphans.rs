@@ -176,7 +176,13 @@ impl Storage {
             self.database.fetch_all::<(Uuid,)>("find children without an answer", UNANSWERED, args![BATCH]).await?;
         let mut answered = Vec::new();
         for (child,) in rows {
-            answered.extend(self.answer_for(child).await?);
+            match self.answer_for(child).await {
+                Ok(parents) => answered.extend(parents),
+                // A failure for one child must not stop the answers of the others.
+                Err(error) => {
+                    tracing::error!(run.id = %child, error = &error as &dyn std::error::Error, "failed to answer the parent of an ended run");
+                }
+            }
         }
         Ok(answered)
     }

@@ -81,7 +81,8 @@ macro_rules! waits {
                   and r.holder is null
                   and r.lease_until < {now}
           )
-          and r.cancel_requested_at is null"
+          and r.cancel_requested_at is null
+          and r.needs <= 6"
     };
 }
 

@@ -169,6 +169,11 @@ impl Error {
         Self::Database { doing, source: sqlx::Error::Io(std::io::Error::new(kind, cause.to_string())) }
     }
 
+    /// Returns whether the database works and will refuse the same write again.
+    pub fn refuses_write(&self) -> bool {
+        self.refuses_data() || self.refuses_row()
+    }
+
     /// Returns whether the database works but refuses a row, by a constraint, a trigger, or the row's data.
     pub fn refuses_row(&self) -> bool {
         self.code().is_some_and(|code| is_refusal(&code))
