@@ -1,4 +1,4 @@
-//! The texts of documents for models: extracted by a child with limits, once per contents, under the permits of all extractions.
+//! The texts of documents for models: extracted by a child with limits, once per contents, in the turns of all extractions.
 
 use std::{error::Error, sync::Arc, time::Duration};
 
@@ -6,15 +6,14 @@ use bytes::Bytes;
 use futures::{Stream, stream};
 use holdfast_extraction::{ExtractFailure, ExtractionError, Extractor};
 use holdfast_shared::{
+    config::counted_owner,
     excerpt,
     file::{StoredFile, parts_of},
     file_store::{self, FileStore},
     storable::storable,
+    turns::Turns,
 };
-use tokio::{
-    sync::Semaphore,
-    time::{Instant, timeout},
-};
+use tokio::time::Instant;
 
 use crate::document_texts::{DocumentTexts, ExtractedText};
 
@@ -22,8 +21,8 @@ use crate::document_texts::{DocumentTexts, ExtractedText};
 pub struct DocumentReader {
     pub file_store: FileStore,
     pub extractor: Extractor,
-    /// A permit for each extraction of this process.
-    pub extractions: Arc<Semaphore>,
+    /// The extractions of this process at a time. Owners count as in `counted_owner`.
+    pub extractions: Turns,
     pub texts: DocumentTexts,
     /// Bytes of a text; the rest is cut.
     pub text_bytes: usize,
@@ -32,15 +31,14 @@ pub struct DocumentReader {
 }
 
 impl DocumentReader {
-    /// Returns the text of a document up to the limit, or the reason why there is none. It takes at most `left`, with the wait for
-    /// a permit.
-    pub async fn text_of(&self, file: &StoredFile, left: Duration) -> Result<Arc<str>, String> {
+    /// Returns the text of an owner's document up to the limit, or the reason why there is none. It takes at most `left`, with
+    /// the wait for a turn.
+    pub async fn text_of(&self, owner: &str, file: &StoredFile, left: Duration) -> Result<Arc<str>, String> {
         if let Some(known) = self.texts.get(file.content_id) {
             return known.map_err(|error| error.to_string());
         }
         let asked = Instant::now();
-        let turn = timeout(left, self.extractions.acquire()).await;
-        let _turn = turn.map(|permit| permit.expect("the semaphore is never closed"));
+        let _turn = self.extractions.take(counted_owner(owner), left).await;
         let left = left.saturating_sub(asked.elapsed());
         if left.is_zero() {
             return Err("the documents before it took all of the time; send it again later".to_owned());

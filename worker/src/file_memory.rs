@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError, Weak},
 };
 
-use holdfast_shared::config::{ANONYMOUS_PREFIX, begins_with};
+use holdfast_shared::config::counted_owner;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// Bytes of one permit.
@@ -14,8 +14,7 @@ const UNIT: u64 = 1024;
 /// Bytes of memory for each byte of a file: its base64 stays, and a request has a copy of it in its body.
 const COPIES: u64 = 4;
 
-/// One owner has at most this fraction of the memory. All anonymous users together are one owner, because each of their
-/// requests can claim to be a new user.
+/// One owner has at most this fraction of the memory.
 const SHARES: usize = 4;
 
 /// The permits; cheap to clone.
@@ -47,7 +46,7 @@ impl FileMemory {
         let permits = self.permits(bytes);
         let never_closed = "the semaphores are never closed";
         // Order matters: a run that waits for its owner's other runs holds nothing of the rest.
-        let of_owner = self.share_of(owner).acquire_many_owned(permits).await.expect(never_closed);
+        let of_owner = self.share_of(&owner).acquire_many_owned(permits).await.expect(never_closed);
         let of_all = self.all.acquire_many_owned(permits).await.expect(never_closed);
         FileMemoryGuard { of_owner, of_all }
     }
@@ -68,15 +67,14 @@ impl FileMemory {
         wanted.clamp(1, self.permits_per_owner) as u32
     }
 
-    fn share_of(&self, owner: String) -> Arc<Semaphore> {
-        let key = if begins_with(&owner, ANONYMOUS_PREFIX) { ANONYMOUS_PREFIX.to_owned() } else { owner };
+    fn share_of(&self, owner: &str) -> Arc<Semaphore> {
         let mut owners = self.owners.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(share) = owners.get(&key).and_then(Weak::upgrade) {
+        if let Some(share) = owners.get(counted_owner(owner)).and_then(Weak::upgrade) {
             return share;
         }
         owners.retain(|_, share| share.strong_count() > 0);
         let share = Arc::new(Semaphore::new(self.permits_per_owner));
-        owners.insert(key, Arc::downgrade(&share));
+        owners.insert(counted_owner(owner).to_owned(), Arc::downgrade(&share));
         share
     }
 }

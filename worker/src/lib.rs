@@ -37,9 +37,9 @@ use holdfast_shared::{
     run_log::RunLog,
     schema::SchemaChecks,
     storage::{ClaimTerms, Holder, Storage},
+    turns::Turns,
 };
 use holdfast_workspace::WebSearch;
-use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use agents::Agents;
@@ -107,8 +107,6 @@ struct WorkerState {
     file_memory: FileMemory,
     documents: Knowledge,
     document_reader: Arc<DocumentReader>,
-    /// A permit for each extraction.
-    extractions: Arc<Semaphore>,
 }
 
 impl WorkerState {
@@ -129,11 +127,10 @@ impl Worker {
     /// Executes runs until `shutdown`. The worker then claims no more, drains its runs, and hands the remaining runs
     /// over.
     pub async fn run(self, shutdown: CancellationToken) {
-        let extractions = Arc::new(Semaphore::new(self.knowledge.extractions));
         let document_reader = DocumentReader {
             file_store: self.file_store.clone(),
             extractor: self.extractor.clone(),
-            extractions: Arc::clone(&extractions),
+            extractions: Turns::leaving_one(self.knowledge.extractions),
             texts: DocumentTexts::default(),
             text_bytes: self.files.model_text_bytes,
             limit: self.knowledge.extraction,
@@ -148,7 +145,6 @@ impl Worker {
             file_memory: FileMemory::new(self.files.worker_file_bytes),
             documents: Knowledge::new(&self.storage, self.knowledge_limits, self.vector_bytes),
             document_reader: Arc::new(document_reader),
-            extractions,
             worker: self,
         });
         tracing::info!(

@@ -31,7 +31,7 @@ pub use run::RunConfig;
 pub use secret_file::{SECRET_FILE_SUFFIX, read_secret_file};
 pub use stores::{MemoryBackend, Stores, StoresConfig};
 pub use tools::ToolsConfig;
-pub use users::{ANONYMOUS_PREFIX, HolderLimits, Issuer, RateLimitSetting, UsersConfig, begins_with};
+pub use users::{ANONYMOUS_PREFIX, HolderLimits, Issuer, RateLimitSetting, UsersConfig, begins_with, counted_owner};
 pub use vertex::{VertexAccess, VertexConfig};
 pub use web_search::WebSearchConfig;
 

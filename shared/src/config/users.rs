@@ -189,6 +189,12 @@ pub fn begins_with(name: &str, prefix: &str) -> bool {
     name.strip_prefix(prefix).is_some_and(|rest| rest.starts_with('_'))
 }
 
+/// Returns the name under which a worker's limits count an owner. All anonymous users together are one owner, because each
+/// of their requests can claim to be a new user.
+pub fn counted_owner(owner: &str) -> &str {
+    if begins_with(owner, ANONYMOUS_PREFIX) { ANONYMOUS_PREFIX } else { owner }
+}
+
 fn issuer(text: &str) -> Result<Issuer, String> {
     let expected = || {
         format!(

@@ -15,7 +15,7 @@ pub async fn text_of(attempt: &mut Attempt<'_>, file: &StoredFile) -> Result<Res
     let reader = &attempt.shared.document_reader;
     let left = reader.limit.saturating_sub(attempt.memory.files.extracting);
     let started = Instant::now();
-    let text = attempt.alongside(reader.text_of(file, left)).await?;
+    let text = attempt.alongside(reader.text_of(&attempt.claim.owner_id, file, left)).await?;
     attempt.memory.files.extracting += started.elapsed();
     Ok(text)
 }

@@ -6,6 +6,7 @@ use std::{error::Error, time::Duration};
 use holdfast_extraction::{DocumentText, ExtractFailure, ExtractionError, passages};
 use holdfast_knowledge::{Hold, Ingested, Knowledge, NewPassage, StoreOutcome};
 use holdfast_shared::{
+    config::counted_owner,
     event::{DocumentProgress, EventBody, IngestionStage, MessageDelta},
     file::StoredFile,
     run::RunError,
@@ -81,9 +82,9 @@ impl DocumentRun<'_> {
         let read = || storage.file(&state.owner_id, state.file_id);
         let file = retry_query(self.lease, self.recorder, read).await?.filter(StoredFile::is_complete);
         let file = file.ok_or_else(|| failed("file_gone", "the file of the document was deleted; upload it again"))?;
-        // Order matters: the text is in memory until it is stored, so the permit is held as long.
-        let extractions = &self.shared.extractions;
-        let _permit = self.alongside(extractions.acquire()).await?.expect("the semaphore is never closed");
+        // Order matters: the text is in memory until it is stored, so the turn lasts as long.
+        let extractions = &self.shared.document_reader.extractions;
+        let _turn = self.alongside(extractions.wait(counted_owner(&state.owner_id))).await?;
         self.tell(IngestionStage::Extract, 0, file.bytes);
         let text = self.text_of(&file).await?;
         self.tell(IngestionStage::Extract, file.bytes, file.bytes);

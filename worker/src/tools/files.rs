@@ -143,21 +143,18 @@ impl FilesOfRun {
     }
 
     async fn read(&self, id: Uuid, range: Range<u64>) -> Result<CallResult, ReadFailure> {
-        // The run may have moved to another owner since its claim.
-        let files = match self.storage.owner_of_run(self.run_id).await? {
-            Some(owner) => self.storage.files_by_id(&owner, vec![id]).await?,
-            None => Vec::new(),
-        };
-        let file = files.into_iter().find(StoredFile::is_complete);
         let not_found = || ToolError::new("not_found", format!("id: the user has no file {id}"));
-        let file = file.ok_or_else(not_found)?;
+        // The run may have moved to another owner since its claim.
+        let owner = self.storage.owner_of_run(self.run_id).await?.ok_or_else(not_found)?;
+        let files = self.storage.files_by_id(&owner, vec![id]).await?;
+        let file = files.into_iter().find(StoredFile::is_complete).ok_or_else(not_found)?;
         let StoredFile { media_type, bytes, .. } = &file;
         let named = format!("{}, {media_type}, {bytes} bytes, file {id}", file.name.replace(['[', ']', '\n'], " "));
         if PICTURES.contains(&media_type.as_str()) {
             let (output, files) = (format!("[image {named}]"), vec![ToolFile::from(&file)]);
             return Ok(CallResult { output, files, ..CallResult::default() });
         }
-        let FilePiece { text, has_more } = self.piece_of(&file, &range).await?;
+        let FilePiece { text, has_more } = self.piece_of(&owner, &file, &range).await?;
         let end = range.start + text.chars().count() as u64;
         let rest = if has_more {
             format!("more follows, from {{\"id\": \"{id}\", \"from\": {end}}} on")
@@ -168,7 +165,7 @@ impl FilesOfRun {
         Ok(format!("{line}\n{text}").into())
     }
 
-    async fn piece_of(&self, file: &StoredFile, range: &Range<u64>) -> Result<FilePiece, ReadFailure> {
+    async fn piece_of(&self, owner: &str, file: &StoredFile, range: &Range<u64>) -> Result<FilePiece, ReadFailure> {
         let mut cutter = TextCutter::new(range.clone());
         if file.is_text() {
             let mut parts = pin!(contents_of(self.file_store.clone(), file.clone()));
@@ -179,7 +176,7 @@ impl FilesOfRun {
             }
         } else if has_extract(&file.media_type) {
             let unreadable = |reason| ToolError::new("file_unreadable", reason);
-            let text = self.reader.text_of(file, self.reader.limit).await.map_err(unreadable)?;
+            let text = self.reader.text_of(owner, file, self.reader.limit).await.map_err(unreadable)?;
             cutter.add(text.as_bytes());
         } else {
             let problem = format!("id: a file of type {} has no text that can be read", file.media_type);
