@@ -188,6 +188,28 @@ async fn a_claim_beyond_a_quota_is_refused_and_moves_nothing() {
 }
 
 #[tokio::test]
+async fn a_claim_beyond_the_limit_of_a_workspace_is_refused_and_moves_nothing() {
+    let embedded = Embedded::new().with("HOLDFAST_JWT_KEY", SECRET).with("HOLDFAST_WORKSPACE_ENTITIES", 3);
+    let mut holdfast = embedded.start();
+    let client = holdfast.client();
+    let ann = client.token(&token(&claims("ann", json!({}))));
+    let user = client.post("/v1/users/anonymous", json!({})).await.unwrap();
+    let secret = user["token"].as_str().unwrap();
+    let anonymous = client.token(secret);
+    for (caller, name) in [(&ann, "a"), (&ann, "b"), (&anonymous, "c"), (&anonymous, "d")] {
+        caller.post("/v1/workspace/projects", json!({"name": name})).await.unwrap();
+    }
+    let claim = || ann.post("/v1/users/me/claim", json!({"anonymous_token": secret}));
+    let failure = claim().await.unwrap_err();
+    assert_eq!((failure.status, failure.code.as_str()), (403, "workspace_full"));
+    let projects = anonymous.get("/v1/workspace/projects").await.unwrap();
+    assert_eq!(projects["items"].as_array().unwrap().len(), 2);
+    let other = client.token(&token(&claims("bob", json!({}))));
+    other.post("/v1/workspace/projects", json!({"name": "e"})).await.unwrap();
+    other.post("/v1/users/me/claim", json!({"anonymous_token": secret})).await.expect("three fit");
+}
+
+#[tokio::test]
 async fn an_owner_keeps_as_many_bytes_as_it_may_and_deleting_makes_room() {
     let embedded = Embedded::new().with("HOLDFAST_OWNER_BYTES", "10000");
     let mut holdfast = embedded.start();

@@ -29,6 +29,8 @@ pub struct OtherQuotas {
     pub memories: Option<usize>,
     /// Those of collections and documents.
     pub knowledge: KnowledgeQuotas,
+    /// Those of the workspace.
+    pub workspace: Option<WorkspaceLimits>,
 }
 
 impl From<FileQuotas> for OtherQuotas {
@@ -158,6 +160,12 @@ pub enum QuotaExceeded {
     /// Most bytes of the texts of documents.
     #[error("the texts of the owner's documents would have more than {0} bytes")]
     TextBytes(u64),
+    /// Most entities of a workspace.
+    #[error("the owner's workspace would have more than {0} entities")]
+    Entities(usize),
+    /// Most bytes of a workspace.
+    #[error("the owner's workspace would have more than {0} bytes")]
+    WorkspaceBytes(usize),
 }
 
 #[cfg(test)]

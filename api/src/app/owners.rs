@@ -52,6 +52,7 @@ impl App {
                 files: app.file_quotas.named,
                 memories: Some(app.memory_limits.of(&to)),
                 knowledge: app.knowledge_limits.of(&to),
+                workspace: Some(app.workspace_limits),
             };
             let moved = app.storage.move_owner(&from, &to, &app.quotas, others).await?;
             app.relay.move_owner(&from, &to);

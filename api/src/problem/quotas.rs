@@ -17,6 +17,8 @@ impl Problem {
             QuotaExceeded::Collections(max) => Self::too_many_collections(max),
             QuotaExceeded::Documents(max) => Self::too_many_documents(max),
             QuotaExceeded::TextBytes(max) => Self::too_much_text(max),
+            QuotaExceeded::Entities(max) => Self::workspace_full(&format!("a workspace has at most {max} entities")),
+            QuotaExceeded::WorkspaceBytes(max) => Self::workspace_full(&format!("a workspace has at most {max} bytes")),
         }
     }
 

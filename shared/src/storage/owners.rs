@@ -294,6 +294,7 @@ impl Storage {
             lock_rows(tx, from).await?;
             let quotas = quotas_of_move(tx, from, to, quotas).await?;
             let shown = move_rows(tx, from, to).await?;
+            move_workspace(tx, from, to, others.workspace).await?;
             move_knowledge(tx, from, to, others.knowledge).await?;
             move_files(tx, from, to, others.files).await?;
             move_memories(tx, from, to, others.memories).await?;
@@ -336,7 +337,6 @@ async fn move_rows(tx: &mut Tx, from: &str, to: &str) -> Result<usize, Error> {
     tx.execute(MOVE_BRIEFINGS, args![from, to]).await?;
     tx.execute(MOVE_AUTHORSHIP, args![from, to]).await?;
     move_profile(tx, from, to).await?;
-    move_workspace(tx, from, to).await?;
     tx.execute(FORGET_WITHOUT_CONVERSATIONS, args![from]).await?;
     Ok(shown)
 }

@@ -4,6 +4,7 @@ use super::{
     Error,
     sql::{Sql, Tx, args, statements},
 };
+use crate::quotas::{QuotaExceeded, WorkspaceLimits};
 
 statements! {
     /// Locks an owner.
@@ -118,15 +119,16 @@ statements! {
             user_id = case when user_id = $1 then $2 else user_id end
         where owner_id = $1
     ",
-    /// Adds the counts of an owner to those of another one.
+    /// Adds the counts of an owner, if it has any, to those of another one. Returns the sums.
     MOVE_COUNT = "
         insert into onto_owners (owner_id, entities, bytes)
         select $2, entities, bytes
         from onto_owners
-        where owner_id = $1
+        where owner_id = $1 and entities + bytes > 0
         on conflict (owner_id) do update
         set entities = onto_owners.entities + excluded.entities,
             bytes = onto_owners.bytes + excluded.bytes
+        returning entities, bytes
     ",
 }
 
@@ -143,7 +145,7 @@ const ERASE: [Sql; 10] = [
     ERASE_OWNER,
 ];
 
-const MOVE: [Sql; 10] = [
+const MOVE: [Sql; 9] = [
     MOVE_EDGES,
     MOVE_TEMPLATES,
     MOVE_TASKS,
@@ -153,7 +155,6 @@ const MOVE: [Sql; 10] = [
     MOVE_OUTPUTS,
     MOVE_PROJECTS,
     MOVE_CHANGES,
-    MOVE_COUNT,
 ];
 
 /// Locks the workspaces of owners, in the order of their names. Order matters: a change of a workspace also locks its owner
@@ -174,10 +175,21 @@ pub async fn delete_workspace(tx: &mut Tx, owner: &str) -> Result<(), Error> {
     Ok(())
 }
 
-/// Gives all that an owner has in the workspace to another one.
-pub async fn move_workspace(tx: &mut Tx, from: &str, to: &str) -> Result<(), Error> {
+/// Gives all that an owner has in the workspace to another one. Fails if the other one's limits refuse it.
+pub async fn move_workspace(tx: &mut Tx, from: &str, to: &str, limits: Option<WorkspaceLimits>) -> Result<(), Error> {
     for sql in MOVE {
         tx.execute(sql, args![from, to]).await?;
     }
-    tx.execute(ERASE_OWNER, args![from]).await.map(drop)
+    let sums = tx.fetch_optional::<(i64, i64)>(MOVE_COUNT, args![from, to]).await?;
+    tx.execute(ERASE_OWNER, args![from]).await?;
+    let (Some(WorkspaceLimits { max_entities, max_bytes }), Some((entities, bytes))) = (limits, sums) else {
+        return Ok(());
+    };
+    if entities > max_entities as i64 {
+        return Err(tx.refused_by(QuotaExceeded::Entities(max_entities)));
+    }
+    if bytes > max_bytes as i64 {
+        return Err(tx.refused_by(QuotaExceeded::WorkspaceBytes(max_bytes)));
+    }
+    Ok(())
 }

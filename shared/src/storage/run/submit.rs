@@ -204,7 +204,9 @@ fn refused(exceeded: QuotaExceeded, quotas: &Quotas) -> SubmitOutcome {
         | QuotaExceeded::FileBytes(max)
         | QuotaExceeded::Memories(max)
         | QuotaExceeded::Collections(max)
-        | QuotaExceeded::Documents(max) => SubmitOutcome::QuotaExceeded(max),
+        | QuotaExceeded::Documents(max)
+        | QuotaExceeded::Entities(max)
+        | QuotaExceeded::WorkspaceBytes(max) => SubmitOutcome::QuotaExceeded(max),
         QuotaExceeded::TextBytes(max) => SubmitOutcome::QuotaExceeded(max as usize),
         QuotaExceeded::Runs(room) => SubmitOutcome::TooManyRuns(quotas.runs.unwrap_or(room)),
     }
