@@ -25,7 +25,8 @@ impl Problem {
     }
 
     pub fn operator_needed() -> Self {
-        let detail = "Agents belong to the deployment; only a token with the role operator may write them.";
+        let detail =
+            "This belongs to the deployment, as agents do; only a token with the role operator may use this route.";
         Self::new(StatusCode::FORBIDDEN, "operator_needed", detail)
     }
 

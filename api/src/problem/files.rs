@@ -34,6 +34,13 @@ impl Problem {
         Self::new(StatusCode::BAD_REQUEST, "invalid_upload", detail)
     }
 
+    pub fn no_upload_range(id: Uuid) -> Self {
+        let detail = format!(
+            "content-range is missing; it names the bytes that follow, such as bytes 1048576-2097151/5000000. HEAD /v1/files/{id} says from where the upload continues."
+        );
+        Self::new(StatusCode::BAD_REQUEST, "invalid_upload", detail)
+    }
+
     pub fn upload_broken() -> Self {
         let detail = "The request's body ended too early; HEAD /v1/files/{id} says from where an upload with content-range continues.";
         Self::new(StatusCode::BAD_REQUEST, "upload_broken", detail)

@@ -21,7 +21,8 @@ impl Problem {
     }
 
     pub fn run_begun(id: Uuid) -> Self {
-        let detail = format!("A run has read the message of run {id}; cancel that run to stop its answer.");
+        let detail =
+            format!("A run has read the message of run {id}; while it answers, a cancel of that run stops it.");
         Self::new(StatusCode::CONFLICT, "run_begun", detail)
     }
 

@@ -18,6 +18,11 @@ export class Problem extends Error {
     super(detail);
   }
 
+  /** A sentence for the reader, as in the response. */
+  get detail(): string {
+    return this.message;
+  }
+
   /** The failed run. The server has its question. */
   get run(): string | undefined {
     return textIn(this.body, "run");

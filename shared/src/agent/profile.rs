@@ -112,8 +112,8 @@ impl Profiles {
             return Ok(());
         }
         let names: Vec<&str> = self.profiles.keys().map(String::as_str).collect();
-        let known = if names.is_empty() { "there are none".to_owned() } else { names.join(", ") };
-        Err(InvalidDefinition::new(field, format!("the name of a model profile: {known}")))
+        let known = if names.is_empty() { "there is none".to_owned() } else { format!("one of {}", names.join(", ")) };
+        Err(InvalidDefinition::new(field, format!("the name of a model profile, {known}")))
     }
 
     fn check_profile(&self, name: &str, profile: &Profile) -> Result<(), InvalidDefinition> {

@@ -56,7 +56,7 @@ pub async fn create(app: &Arc<App>, caller: &Caller, request: Request) -> Result
 pub async fn resume(app: &Arc<App>, caller: &Caller, id: Uuid, request: Request) -> Result<StoredFile, Problem> {
     let range = range(request.headers());
     let body = bytes_of(app, request);
-    let range = range?.ok_or_else(|| Problem::invalid_upload("content-range is missing"))?;
+    let range = range?.ok_or_else(|| Problem::no_upload_range(id))?;
     app.resume_upload(caller, id, range, body).await
 }
 

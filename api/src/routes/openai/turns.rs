@@ -108,7 +108,14 @@ impl OpenAiAction {
             return Ok(Self::Ask(Question { parts, instructions, after, before, results }));
         }
         let asked = turns.iter().rposition(|turn| matches!(turn, RequestTurn::User(_)));
-        let asked = asked.ok_or_else(|| Problem::invalid_body("The request has no message of the role user."))?;
+        let asked = asked.ok_or_else(|| {
+            let problem = if turns.iter().any(|turn| matches!(turn, RequestTurn::Result { .. })) {
+                "The request has the output of a call that this server does not know, and no message of the role user."
+            } else {
+                "The request has no message of the role user."
+            };
+            Problem::invalid_body(problem)
+        })?;
         let results = turns.split_off(asked + 1);
         let parts = turns.pop().and_then(RequestTurn::into_parts).unwrap_or_default();
         Ok(Self::Ask(Question { parts, instructions, after: None, before: turns, results }))
