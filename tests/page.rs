@@ -3,6 +3,7 @@
 //! `tests/clients/page` asserts the page itself. These tests break the servers behind it, and assert the API's view at the end.
 
 mod asked;
+mod composer;
 mod faults;
 mod files;
 mod knowledge;

@@ -11,6 +11,7 @@ import { chromium } from "playwright-core";
 
 import { Person } from "./person.mjs";
 import * as asked from "./asked.mjs";
+import * as composer from "./composer.mjs";
 import * as faults from "./faults.mjs";
 import * as files from "./files.mjs";
 import * as knowledge from "./knowledge.mjs";
@@ -26,7 +27,7 @@ import * as tabs from "./tabs.mjs";
 import * as typing from "./typing.mjs";
 import * as workspace from "./workspace.mjs";
 
-const scenarios = { ...asked, ...faults, ...files, ...knowledge, ...looks, ...memories, ...measure, ...messages, ...pictures, ...plans, ...safety, ...shell, ...tabs, ...typing, ...workspace };
+const scenarios = { ...asked, ...composer, ...faults, ...files, ...knowledge, ...looks, ...memories, ...measure, ...messages, ...pictures, ...plans, ...safety, ...shell, ...tabs, ...typing, ...workspace };
 const browser = await chromium.launch({
   executablePath: "/usr/bin/chromium-headless-shell",
   chromiumSandbox: false,

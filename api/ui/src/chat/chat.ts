@@ -60,6 +60,18 @@ export interface WaitingMessage {
   mode: WaitingMode;
 }
 
+/** A message in flight to the server while an answer is being made. */
+export interface Posting {
+  /** The idempotency key of all tries. */
+  id: string;
+  text: string;
+  files?: FileRef[];
+  mode: WaitingMode;
+  context?: AgentContext;
+  /** A held message waits for the server's return. A refused one belongs into the field again. */
+  state?: "held" | "refused";
+}
+
 /** A message that steers joins the live run at its next step; another one is answered afterwards. */
 export type WaitingMode = "steer" | "enqueue";
 
@@ -85,19 +97,21 @@ export interface Chat {
   unsent?: Unsent;
   /** The messages that no run has read, in the order of their posting. */
   waiting: WaitingMessage[];
+  /** The messages that are in flight beside the answer, in the order of their posting. */
+  posting: Posting[];
   /** Whether the chat takes messages beside the answer that is being made. */
   takesMore: boolean;
   /** The next messages name this context; without one, the server continues with the conversation's own. */
   speakFrom(context: AgentContext | undefined): void;
   /** Has the conversation of a new chat made by `make` before its first message; `make` returns the conversation's id. */
   beginWith(make: ((agentId: string | undefined) => Promise<string>) | undefined): void;
-  /** Posts a message beside the answer that is being made. Rejects with a `Problem` if the server refuses it. */
+  /** Posts a message beside the answer that is being made. Resolves as soon as it is not in flight; `posting` has it if the server refuses it. */
   post(text: string, mode: WaitingMode, files?: FileRef[]): Promise<void>;
   /**
-   * Takes a waiting message back. Resolves with it, or with nothing if a run has read the message. Rejects with a
-   * `Problem` if the server refuses.
+   * Takes a message back that waits or that the server does not have. Resolves with it, or with nothing if a run has
+   * read the message. Rejects with a `Problem` if the server refuses.
    */
-  takeBack(message: WaitingMessage): Promise<WaitingMessage | undefined>;
+  takeBack<Message extends WaitingMessage | Posting>(message: Message): Promise<Message | undefined>;
   /**
    * Returns whether the chat has taken the text: it takes none while it answers, and no blank text without files. The
    * writer keeps a text that the chat does not take.
@@ -122,10 +136,10 @@ export interface Chat {
    */
   restore(versionId: string): Promise<void>;
   /**
-   * Resolves as soon as no message is in flight to the server, also after the reader has left the chat. The result is
-   * the message that the server does not have.
+   * Resolves as soon as no message is in flight to the server, also after the reader has left the chat. The result has
+   * the messages that were in flight and that the server does not have.
    */
-  settled(): Promise<Unsent | undefined>;
+  settled(): Promise<Unsent[]>;
   /**
    * Decides about a call that waits for a human. Rejects with a `Problem` if the server refuses, for example an input
    * that does not fit.

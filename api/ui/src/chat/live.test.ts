@@ -137,6 +137,36 @@ describe("a message that the server cannot take yet", () => {
   });
 });
 
+describe("a message beside an answer", () => {
+  const MESSAGES = "/v1/conversations/conversation/messages";
+
+  it("arrives once, although its first response is lost", async () => {
+    const { chat, requests } = chatWith([question, answer]);
+    routes[`POST ${MESSAGES}`] = (_, response) => void response.socket?.resetAndDestroy();
+    const posted = chat.post("more", "enqueue");
+    await until(() => expect(chat.now.posting).toMatchObject([{ text: "more", state: "held" }]));
+    routes[`POST ${MESSAGES}`] = json({ message: { id: "s" }, run: { id: "run-2" } });
+    has([question, answer], RUN);
+    await posted;
+    expect(chat.now.posting).toEqual([]);
+    expect(new Set(requests(`POST ${MESSAGES}`).map(({ headers }) => headers["idempotency-key"])).size).toBe(1);
+  });
+
+  it("keeps its key when its writer posts it again, and its chat settles without it", async () => {
+    const { chat, requests } = chatWith([question, answer]);
+    routes[`POST ${MESSAGES}`] = limited;
+    const settled = (chat.post("more", "steer"), chat.settled());
+    expect(await settled).toEqual([{ text: "more", isUnderway: false }]);
+    const [refused] = chat.now.posting;
+    await chat.takeBack(refused!);
+    expect(chat.now.posting).toEqual([]);
+    await chat.post("more", "steer");
+    await chat.post("other", "steer");
+    const [first, second, third] = requests(`POST ${MESSAGES}`).map(({ headers }) => headers["idempotency-key"]);
+    expect([second === first, third === first]).toEqual([true, false]);
+  });
+});
+
 describe("a message that the server refused for its length", () => {
   it("is forgotten when its writer has changed it", async () => {
     const { chat, view, requests } = chatWith([question, answer]);
@@ -195,7 +225,7 @@ describe("a chat that the reader leaves", () => {
     leave();
     const settled = chat.settled();
     stream(accepted!, RUN);
-    expect(await settled).toBeUndefined();
+    expect(await settled).toEqual([]);
     await hungUp;
   });
 
@@ -209,7 +239,7 @@ describe("a chat that the reader leaves", () => {
     leave();
     const settled = chat.settled();
     limited(undefined, refused!);
-    expect(await settled).toEqual({ text: "first", isUnderway: false });
+    expect(await settled).toEqual([{ text: "first", isUnderway: false }]);
   });
 });
 

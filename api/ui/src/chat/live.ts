@@ -7,14 +7,14 @@ import { CAUGHT_UP } from "holdfast-client/ai-sdk/past";
 import { HoldfastTransport, type Question } from "holdfast-client/ai-sdk/transport";
 import { newId } from "holdfast-client/id";
 import { type Patience, patiently } from "holdfast-client/patience";
-import { Problem, UNREACHABLE } from "holdfast-client/problem";
+import { Problem } from "holdfast-client/problem";
 
 import type { AgentContext } from "../client/context";
 import { type Content, type FileRef, contentOf, postFirst, postNext } from "../client/files";
-import { bringToolResult, decideApproval, postMessage, restoreMessage, takeBack } from "../client/server";
+import { bringToolResult, decideApproval, restoreMessage, takeBack } from "../client/server";
 import { authorization } from "../client/token";
 import { onReturn } from "./away";
-import type { Decision, Outcome, ToolAnswer, Unsent, WaitingMessage, WaitingMode } from "./chat";
+import type { Decision, Outcome, Posting, ToolAnswer, Unsent, WaitingMessage, WaitingMode } from "./chat";
 import { Effects, type Stage } from "./effects";
 import { filesOf, serverIdOf } from "./files";
 import { type ChatMessage, textOf } from "./message";
@@ -23,12 +23,13 @@ import { type Event, reduce } from "./reducer";
 import { canSend, conversationOf, initially, progressOf, type State, unsentOf } from "./state";
 import { chatTabs } from "./tabs";
 import { clientTools } from "./tools";
-import { isOf, newAnswer, newEdit, newMessage } from "./utterance";
+import { isOf, newAnswer, newEdit, newMessage, postingOf } from "./utterance";
 
 /** The open chat, and chats that the reader left while a message was in flight to the server. */
 const alive = new Set<LiveChat>();
 
 const isSending = ({ now }: LiveChat) => now.phase === "sending";
+const isInFlight = (chat: LiveChat) => isSending(chat) || chat.now.posting.some(({ state }) => state !== "refused");
 
 /** Returns the new chat whose first message the server does not have yet. */
 export function unsentNewChat(): string | undefined {
@@ -37,7 +38,7 @@ export function unsentNewChat(): string | undefined {
 
 /** Drops the messages in flight: another reader must not send them. */
 export function giveUpUnsent(): void {
-  alive.forEach((chat) => void chat.dispatch({ type: "given-up" }));
+  alive.forEach((chat) => chat.giveUp());
   alive.clear();
 }
 
@@ -52,12 +53,18 @@ export class LiveChat implements Stage {
   readonly #listeners = new Set<() => void>();
   /** The answers that this page has sent without learning whether they arrived. */
   readonly #unsure = new Set<string>();
+  /** Each ends the tries of a posting, by its id. */
+  readonly #flights = new Map<string, AbortController>();
+  /** Resolves when no posting is in flight: they arrive in their order. */
+  #posted: Promise<void> = Promise.resolve();
+  /** The newest posting that its writer has again. */
+  #withdrawn?: Posting;
   /** The conversation that the server has made without the chat's id. */
   #made?: string;
 
   /** Returns the chat of this id: the existing one, if a message in it is still in flight. */
   static of(id: string, isNew: boolean): LiveChat {
-    const known = [...alive].find((chat) => isSending(chat) && (chat.sdk.id === id || chat.conversationId === id));
+    const known = [...alive].find((chat) => isInFlight(chat) && (chat.sdk.id === id || chat.conversationId === id));
     return known ?? new LiveChat(id, isNew);
   }
 
@@ -128,14 +135,40 @@ export class LiveChat implements Stage {
     return true;
   }
 
-  async post(text: string, mode: WaitingMode, files: FileRef[] = []): Promise<void> {
-    const { conversationId } = this;
-    if (conversationId === undefined) throw new Problem(0, UNREACHABLE, "The conversation has no name yet.");
-    const { message, run } = await postMessage(conversationId, { content: contentOf(text, files), mode, context: this.context });
-    await this.dispatch({ type: "posted", message: { id: message.id, runId: run.id, text, ...(files.length > 0 ? { files } : {}), mode } });
+  post(text: string, mode: WaitingMode, files: FileRef[] = []): Promise<void> {
+    // A repeated text may have arrived the first time.
+    const posting = { context: this.context, ...postingOf(this.#withdrawn, text, mode, files) };
+    const flight = new AbortController();
+    this.#flights.set(posting.id, flight);
+    void this.dispatch({ type: "posting", posting });
+    return (this.#posted = this.#posted.then(() => this.#deliver(posting, flight.signal)));
   }
 
-  async takeBack(message: WaitingMessage): Promise<WaitingMessage | undefined> {
+  async #deliver(posting: Posting, signal: AbortSignal): Promise<void> {
+    const { conversationId } = this;
+    const { id, text, files = [], mode, context } = posting;
+    const change = (state: Posting["state"]) => void this.dispatch({ type: "posting", posting: { ...posting, state } });
+    if (signal.aborted) return;
+    if (conversationId === undefined) return change("refused");
+    const patience: Patience = { signal, onTrouble: () => change("held"), isEndless: true, isFinal: ({ status }) => status === 429 };
+    try {
+      const { message, run } = await patiently(() => postNext(id, conversationId, { content: contentOf(text, files), mode, context }), patience);
+      if (this.#withdrawn?.id === id) this.#withdrawn = undefined;
+      await this.dispatch({ type: "posted", id, message: { id: message.id, runId: run.id, text, ...(files.length > 0 ? { files } : {}), mode } });
+    } catch {
+      if (!signal.aborted) change("refused");
+    } finally {
+      this.#flights.delete(id);
+    }
+  }
+
+  async takeBack<Message extends WaitingMessage | Posting>(message: Message): Promise<Message | undefined> {
+    if (!("runId" in message)) {
+      this.#flights.get(message.id)?.abort(new DOMException("the message was taken back", "AbortError"));
+      this.#withdrawn = message;
+      void this.dispatch({ type: "withdrawn", id: message.id });
+      return message;
+    }
     try {
       await takeBack(message.runId);
     } catch (error) {
@@ -186,13 +219,15 @@ export class LiveChat implements Stage {
     await isRead;
   }
 
-  /** Resolves as soon as no message is in flight to the server, with the message that the server does not have. */
-  settled(): Promise<Unsent | undefined> {
+  /** Resolves as soon as no message is in flight to the server, with those in flight now that the server does not have. */
+  settled(): Promise<Unsent[]> {
+    const wasSending = isSending(this);
     return new Promise((resolve) => {
       const check = () => {
-        if (isSending(this)) return;
+        if (isInFlight(this)) return;
         stop();
-        resolve(unsentOf(this.now));
+        const unsent = wasSending && unsentOf(this.now);
+        resolve([...(unsent ? [unsent] : []), ...this.now.posting.map(({ text, files }) => ({ text, files, isUnderway: false }))]);
       };
       const stop = this.subscribe(check);
       check();
@@ -247,6 +282,12 @@ export class LiveChat implements Stage {
   async #nameIt(conversationId: string): Promise<void> {
     this.#made = conversationId;
     await this.dispatch({ type: "named", conversationId });
+  }
+
+  /** Drops the messages in flight. */
+  giveUp(): void {
+    this.#flights.forEach((flight) => flight.abort(new DOMException("the message was given up", "AbortError")));
+    void this.dispatch({ type: "given-up" });
   }
 
   #end(): void {

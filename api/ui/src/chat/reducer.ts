@@ -7,10 +7,10 @@ import type { Conversation } from "../client/server";
 import type { ChatMessage } from "./message";
 import { failureOf } from "./outcome";
 import { isWaiting, type Verdict, type Verdicts, withOutcome, withVerdicts } from "./questions";
-import type { WaitingMessage } from "./chat";
+import type { Posting, WaitingMessage } from "./chat";
 import { type Folded, type State, conversationOf, isAsking, progressOf, reconnecting, retryingOf, shownOf, withAnswer } from "./state";
 import { type Utterance, isVersion, unsentAfter } from "./utterance";
-import { apart, withPosted, withSteered } from "./waiting";
+import { apart, withPosted, withPosting, withSteered, without } from "./waiting";
 
 export type Event =
   // Wishes of the reader.
@@ -59,8 +59,12 @@ export type Event =
   | { type: "cancelled" }
   | { type: "cancel-failed"; error: unknown }
   | { type: "verdicts"; verdicts: Verdicts }
-  /** The server has a message beside the answer that is being made. */
-  | { type: "posted"; message: WaitingMessage }
+  /** A message beside the answer that is being made is in flight, or refused. */
+  | { type: "posting"; posting: Posting }
+  /** The server has the message, whose posting had this id. */
+  | { type: "posted"; message: WaitingMessage; id?: string }
+  /** The writer has a message again that was in flight. */
+  | { type: "withdrawn"; id: string }
   | { type: "taken-back"; messageId: string }
   /** A message has joined the run of the newest answer. */
   | { type: "steered"; messageId: string };
@@ -164,8 +168,12 @@ export function reduce(state: State, event: Event, folded: Folded): Step {
     case "verdicts":
       // A verdict that this page gave meanwhile wins.
       return [{ ...state, verdicts: new Map([...event.verdicts, ...state.verdicts]) }, []];
+    case "posting":
+      return [{ ...state, posting: withPosting(state.posting, event.posting) }, []];
     case "posted":
-      return posted(state, event.message, folded);
+      return posted(without(state, event.id), event.message, folded);
+    case "withdrawn":
+      return [without(state, event.id), []];
     case "taken-back":
       return [{ ...state, waiting: state.waiting.filter(({ id }) => id !== event.messageId) }, [{ do: "tell" }]];
     case "steered":

@@ -2,7 +2,7 @@
 import type { ChatStatus } from "ai";
 import type { Problem } from "holdfast-client/problem";
 
-import type { Failed, Progress, Unsent, WaitingMessage } from "./chat";
+import type { Failed, Posting, Progress, Unsent, WaitingMessage } from "./chat";
 import type { ChatMessage } from "./message";
 import { isWaiting, withVerdicts, type Verdicts } from "./questions";
 import type { Utterance } from "./utterance";
@@ -55,6 +55,8 @@ export interface State {
   verdicts: Verdicts;
   /** The messages that no run has read. */
   waiting: WaitingMessage[];
+  /** The messages in flight beside the answer. */
+  posting: Posting[];
   /** The ids of messages that have joined a run, also of those that the page has not learnt of yet. */
   joined: string[];
 }
@@ -85,6 +87,7 @@ export const initially = (isNew: boolean): State => ({
   isBehind: false,
   verdicts: new Map(),
   waiting: [],
+  posting: [],
   joined: [],
 });
 

@@ -39,12 +39,12 @@ export function useConversation({ id, agentId, isNew }: Named): Chat {
   const progress = progressOf(state, folded);
   // A render must read only the state that it renders, or React can lose effects on it.
   const conversationId = conversationOf(state, folded);
-  const { isReconnecting, nextTryAt, doing, retrying, failure, unsent, phase, waiting } = state;
+  const { isReconnecting, nextTryAt, doing, retrying, failure, unsent, phase, waiting, posting } = state;
   const isOpen = takesMore(state, folded);
 
   return useMemo(
-    () => ({ id, conversationId, messages, progress, isReconnecting, nextTryAt, doing, retrying, ...failure, unsent: unsentOf({ unsent, phase }), waiting, takesMore: isOpen, ...does }),
-    [id, conversationId, messages, progress, isReconnecting, nextTryAt, doing, retrying, failure, unsent, phase, waiting, isOpen, does],
+    () => ({ id, conversationId, messages, progress, isReconnecting, nextTryAt, doing, retrying, ...failure, unsent: unsentOf({ unsent, phase }), waiting, posting, takesMore: isOpen, ...does }),
+    [id, conversationId, messages, progress, isReconnecting, nextTryAt, doing, retrying, failure, unsent, phase, waiting, posting, isOpen, does],
   );
 }
 

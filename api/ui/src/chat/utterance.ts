@@ -4,6 +4,7 @@ import type { Chat as SdkChat } from "@ai-sdk/react";
 import { newId } from "holdfast-client/id";
 
 import type { FileRef } from "../client/files";
+import type { Posting, WaitingMode } from "./chat";
 import { areSame, filesOf, partsOf } from "./files";
 import type { ChatMessage } from "./message";
 
@@ -56,6 +57,12 @@ export function isVersion({ text, instead }: Utterance): boolean {
 /** Whether it has this text and these files and replaces this message. */
 export function isOf(utterance: Utterance | undefined, text: string, files?: FileRef[], instead?: string): utterance is Utterance {
   return utterance !== undefined && utterance.text === text && areSame(utterance.files, files) && utterance.instead === instead;
+}
+
+/** Returns the posting of a message: the withdrawn one of the same message, which may have arrived, or a new one. */
+export function postingOf(withdrawn: Posting | undefined, text: string, mode: WaitingMode, files: FileRef[]): Posting {
+  const isSame = withdrawn && withdrawn.text === text && withdrawn.mode === mode && areSame(withdrawn.files, files);
+  return isSame ? { ...withdrawn, state: undefined } : { id: newId(), text, ...some(files), mode };
 }
 
 /**

@@ -1,13 +1,24 @@
 // Messages that the server has while an answer is being made: the page shows them below the answer until a run reads them.
-import type { WaitingMessage } from "./chat";
+// Before that, they are in flight.
+import type { Posting, WaitingMessage } from "./chat";
 import { partsOf } from "./files";
 import type { ChatMessage } from "./message";
 import type { Step } from "./reducer";
-import type { Folded, State } from "./state";
+import { type Folded, type State, shownOf } from "./state";
 
-/** Adds a message. The stream may have told of it before the server's answer arrived. */
+/** Adds a message in flight, or changes it. */
+export function withPosting(all: Posting[], posting: Posting): Posting[] {
+  return all.some(({ id }) => id === posting.id) ? all.map((other) => (other.id === posting.id ? posting : other)) : [...all, posting];
+}
+
+export function without(state: State, posting: string | undefined): State {
+  return { ...state, posting: state.posting.filter(({ id }) => id !== posting) };
+}
+
+/** Adds a message. The stream or the history may have brought it before the server's answer arrived. */
 export function withPosted(state: State, message: WaitingMessage, folded: Folded): Step {
   if (state.joined.includes(message.id)) return joined(state, message, folded);
+  if ([...state.waiting, ...shownOf(state, folded)].some(({ id }) => id === message.id)) return [state, []];
   return [{ ...state, waiting: [...state.waiting, message] }, []];
 }
 

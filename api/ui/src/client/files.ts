@@ -59,7 +59,7 @@ type Posted = { message: StoredMessage; run: Run };
 export const postFirst = (key: string, body: Named & { input: Content }) => call<Posted>("/v1/runs", { method: "POST", body, key });
 
 /** Posts a message; with `replace_from`, it replaces that message and supersedes the later ones. */
-export const postNext = (key: string, conversationId: string, body: Omit<Named, "agent_id"> & { content: Content; replace_from?: string }) =>
+export const postNext = (key: string, conversationId: string, body: Omit<Named, "agent_id"> & { content: Content; replace_from?: string; mode?: "steer" | "enqueue" }) =>
   call<Posted>(path`/v1/conversations/${conversationId}/messages`, { method: "POST", body, key });
 
 /** Returns the messages of a conversation, page by page, oldest first. */

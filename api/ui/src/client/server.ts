@@ -3,7 +3,6 @@ import { path } from "holdfast-client/address";
 
 import { call, query } from "./call";
 import type { AgentContext } from "./context";
-import type { Content } from "./files";
 
 export interface Page<T> {
   items: T[];
@@ -149,10 +148,6 @@ export const deleteConversation = (id: string, { keepalive }: { keepalive?: bool
 
 /** Returns the messages of a chat, oldest first, in the AI SDK's form. For an unknown chat the list is empty. */
 export const readMessages = <M>(chatId: string) => call<M[]>(path`/api/chat/${chatId}/messages`);
-
-/** Posts a message beside a live run. */
-export const postMessage = (conversationId: string, body: { content: Content; mode: "steer" | "enqueue"; context?: AgentContext }) =>
-  call<{ message: { id: string }; run: Run }>(path`/v1/conversations/${conversationId}/messages`, { method: "POST", body });
 
 /** Takes a message back that no run has read; rejects with `run_begun` otherwise. */
 export const takeBack = (runId: string) => call<Run>(path`/v1/runs/${runId}/take_back`, { method: "POST" });

@@ -1,7 +1,7 @@
 // These hooks give a view the files on a tray.
 import { useEffect, useLayoutEffect, useRef, useState, useSyncExternalStore } from "react";
 
-import type { Chat, Unsent } from "../chat/chat";
+import type { Chat, Posting, Unsent } from "../chat/chat";
 import type { FileRef } from "../client/files";
 import { words } from "../i18n";
 import { showToast } from "../shell/controls/toasts";
@@ -19,7 +19,7 @@ export function addTo(tray: Tray, files: readonly File[]): void {
 
 /** Returns the tray of a draft. Its files return with a message that the server does not have, and leave with one that it has. */
 export function useDraftTray(draft: string, chat: Chat): { tray: Tray; items: readonly Item[] } {
-  const [tray] = useState(() => trayOf(draft, underwayOf(chat.unsent)));
+  const [tray] = useState(() => trayOf(draft, underwayOf(chat)));
   const items = useItems(tray);
   useReturned(tray, chat.unsent);
 
@@ -30,19 +30,19 @@ export function useDraftTray(draft: string, chat: Chat): { tray: Tray; items: re
       keepFiles(last.current, []);
     }
     last.current = draft;
-    keepFiles(draft, [...underwayOf(chat.unsent), ...readyOf(items)]);
-  }, [draft, items, chat.unsent]);
+    keepFiles(draft, [...underwayOf(chat), ...readyOf(items)]);
+  }, [draft, items, chat.unsent, chat.posting]);
 
   const newest = useRef({ draft, chat });
   useLayoutEffect(() => {
     newest.current = { draft, chat };
   });
-  // The files of a message in flight when the reader leaves the chat stop being a draft as soon as the server has it.
+  // The files of the messages in flight when the reader leaves the chat stop being a draft as soon as the server has them.
   useEffect(
     () => () => {
       const { draft, chat } = newest.current;
-      const files = underwayOf(chat.unsent);
-      if (files.length > 0) void chat.settled().then((unsent) => unsent ?? dropFiles(draft, files));
+      const files = underwayOf(chat);
+      if (files.length > 0) void chat.settled().then((left) => dropFiles(draft, files.filter(({ id }) => !left.some((unsent) => unsent.files?.some((file) => file.id === id)))));
     },
     [],
   );
@@ -61,6 +61,6 @@ function useReturned(tray: Tray, unsent: Unsent | undefined): void {
 
 const isOfField = ({ text, instead }: Unsent) => text !== undefined && instead === undefined;
 
-function underwayOf(unsent: Unsent | undefined): FileRef[] {
-  return unsent?.isUnderway && isOfField(unsent) ? (unsent.files ?? []) : [];
+function underwayOf({ unsent, posting }: { unsent?: Unsent; posting: Posting[] }): FileRef[] {
+  return [...(unsent?.isUnderway && isOfField(unsent) ? [unsent] : []), ...posting].flatMap(({ files }) => files ?? []);
 }

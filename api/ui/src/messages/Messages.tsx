@@ -1,7 +1,7 @@
 // Lists the messages of a conversation, newest last, and at their end the run's activity. It scrolls by itself.
-import { useEffect, useRef } from "react";
+import { useEffect, useLayoutEffect, useRef } from "react";
 
-import type { Chat, WaitingMessage } from "../chat/chat";
+import type { Chat, Posting, WaitingMessage } from "../chat/chat";
 import { words } from "../i18n";
 import { useRefocus } from "../refocus";
 import { Announcer } from "./Announcer";
@@ -9,6 +9,7 @@ import { Ending } from "./Ending";
 import { useFollow } from "./follow";
 import { Icon } from "./icons";
 import { Message } from "./Message";
+import { hasSent } from "./sent";
 import { useActions } from "./useActions";
 import { useGradually } from "./useGradually";
 import { Waiting } from "./Waiting";
@@ -25,14 +26,19 @@ type Props = {
   place?: { messageId: string };
   onFork: (id: string) => void;
   /** The reader has taken this message back. */
-  onTakenBack: (message: WaitingMessage) => void;
+  onTakenBack: (message: WaitingMessage | Posting) => void;
 };
 
 export function Messages({ chat, place, onFork, onTakenBack }: Props) {
   const scroller = useRef<HTMLDivElement>(null);
   const content = useRef<HTMLDivElement>(null);
-  const lastSaid = chat.messages.findLast((message) => message.role === "user")?.id;
-  const { isAway, goToEnd, leave } = useFollow(scroller, content, lastSaid);
+  const { isAway, goToEnd, leave } = useFollow(scroller, content);
+  const before = useRef(chat);
+  // After sending, a reader wants to see the answer.
+  useLayoutEffect(() => {
+    if (hasSent(before.current, chat)) goToEnd();
+    before.current = chat;
+  }, [chat, goToEnd]);
   const actions = useActions(chat, onFork);
   const first = useGradually(chat.messages.length);
   const newest = chat.messages.length - 1;
@@ -65,8 +71,9 @@ export function Messages({ chat, place, onFork, onTakenBack }: Props) {
           })}
           <Ending chat={chat} />
           {chat.waiting.map((message) => (
-            <Waiting key={message.id} message={message} takeBack={chat.takeBack} onTakenBack={onTakenBack} />
+            <Waiting key={message.id} message={message} hint={words.message.waiting[message.mode]} takeBack={chat.takeBack} onTakenBack={onTakenBack} />
           ))}
+          {chat.posting.map((posting) => posting.state === "held" && <Waiting key={posting.id} message={posting} hint={words.list.notSent} takeBack={chat.takeBack} onTakenBack={onTakenBack} />)}
         </div>
       </div>
       {isAway && <Latest go={goToEnd} log={() => scroller.current} />}

@@ -3,18 +3,32 @@
 
 export type Kept = Pick<Storage, "getItem" | "setItem" | "removeItem">;
 
-const memory = new Map<string, string>();
-const whileOpen: Kept = {
-  getItem: (key) => memory.get(key) ?? null,
-  setItem: (key, value) => void memory.set(key, value),
-  removeItem: (key) => void memory.delete(key),
-};
+function whileOpen(): Kept {
+  const memory = new Map<string, string>();
+  return {
+    getItem: (key) => memory.get(key) ?? null,
+    setItem: (key, value) => void memory.set(key, value),
+    removeItem: (key) => void memory.delete(key),
+  };
+}
+
+const pageMemory = whileOpen();
+const tabMemory = whileOpen();
 
 function browserStorage(): Kept {
   try {
     return window.localStorage;
   } catch {
-    return whileOpen;
+    return pageMemory;
+  }
+}
+
+/** Returns the storage of this tab alone; it survives a reload. */
+export function tabStorage(): Kept {
+  try {
+    return window.sessionStorage;
+  } catch {
+    return tabMemory;
   }
 }
 

@@ -8,7 +8,7 @@ import { readerTabs } from "../../chat/tabs";
 import { claimConversations, me, type Me } from "../../client/server";
 import { bareOf, forgetToken, keepToken, token } from "../../client/token";
 import { forgetTrays } from "../../files/drafts";
-import { forgetDrafts } from "../composer/drafts";
+import { forgetDrafts, tabDrafts } from "../composer/drafts";
 
 export type Session =
   | { state: "asking" }
@@ -64,6 +64,7 @@ export function useSession(): Reader {
         // The open chat does not belong to the new reader.
         history.replaceState(null, "", "/");
         forgetTrays();
+        tabDrafts.forgetAside();
         begin();
       }),
     [begin],
@@ -106,6 +107,7 @@ export function useSession(): Reader {
   const signOut = useCallback(() => {
     forgetToken();
     forgetDrafts();
+    tabDrafts.forgetAside();
     forgetTrays();
     giveUpUnsent();
     readerTabs.tell({});

@@ -1,5 +1,5 @@
 // The message field grows with its text, keeps the text over reloads, and knows when Enter belongs to an input method.
-import { useEffect, useId, useLayoutEffect, useReducer, useRef, useState, type KeyboardEvent, type ReactNode, type RefObject } from "react";
+import { useEffect, useId, useLayoutEffect, useReducer, useRef, useState, type KeyboardEvent, type MouseEvent, type ReactNode, type RefObject } from "react";
 
 import type { Chat, WaitingMode } from "../../chat/chat";
 import { isTooLong, limitOf } from "../../client/refusals";
@@ -14,8 +14,9 @@ import { words } from "../../i18n";
 import { isComposing } from "../../isComposing";
 import { later } from "../../later";
 import { messageField, refocus, useRefocus } from "../../refocus";
-import { beginning, draftIn, next } from "./composing";
-import { draftOf, joined, keepDraft, replaceDraft } from "./drafts";
+import { isOfSend } from "./clicks";
+import { beginning, draftAfter, draftIn, next, type Composing } from "./composing";
+import { joined, tabDrafts } from "./drafts";
 import { Icon } from "../controls/icons";
 import { showToast } from "../controls/toasts";
 import { useVoice } from "./voice";
@@ -45,20 +46,23 @@ type Props = {
 };
 
 export function Composer({ chat, draft, field, suggestion, isLockable, children }: Props) {
-  const [composing, happen] = useReducer(next, draft, (name) => beginning(draftOf(name), chat.unsent));
+  const [composing, happen] = useReducer(next, draft, (name) => beginning(tabDrafts.read(name), chat));
   const { text } = composing;
   const { tray, items } = useDraftTray(draft, chat);
   const obstacle = obstacleOf(items);
   const [isOver, setIsOver] = useState(false);
   const hint = useId();
+  const sentAt = useRef(-Infinity);
+  // Stop takes the place of Send.
+  const stop = (event: MouseEvent) => isOfSend(event, sentAt.current) || chat.stop();
   const isBusy = chat.progress === "submitted" || chat.progress === "streaming";
   const isHeld = isBusy && isNotSent(chat);
   const isLocked = isBusy && isLockable === true;
   const isSendable = (canSend(chat.progress) || (chat.takesMore && !isLocked)) && (text.trim() !== "" || items.length > 0) && !obstacle;
 
   useEffect(() => happen({ is: "reported", unsent: chat.unsent }), [chat.unsent]);
-  useKept(draft, draftIn(composing, chat.unsent));
-  useLeft(draft, text, chat);
+  useKept(draft, draftIn(composing, chat));
+  useLeft(draft, composing, chat);
   useHeight(field, text);
   const isTall = useTall(field, text) || Boolean(children) || items.length > 0;
 
@@ -72,6 +76,14 @@ export function Composer({ chat, draft, field, suggestion, isLockable, children 
     field.current?.focus();
   }, [suggestion, field]);
   useUnlocked(field, isLocked);
+  useEffect(() => {
+    for (const refused of chat.posting.filter(({ state }) => state === "refused")) {
+      happen({ is: "returned", text: refused.text });
+      tray.put(refused.files ?? []);
+      void chat.takeBack(refused);
+      showToast(words.shell.composer.notPosted);
+    }
+  }, [chat.posting]);
   const add = (files: File[]) => addTo(tray, files);
   useTaker(isLocked ? undefined : { take: add, hover: setIsOver });
 
@@ -88,21 +100,11 @@ export function Composer({ chat, draft, field, suggestion, isLockable, children 
     if (obstacle) showToast(wordsFor(obstacle));
     else if (isBusy && !isSendable && said !== "") showToast(words.shell.composer.waitForServer);
     if (!isSendable) return;
-    if (isBusy) void post(said, mode, files);
+    if (isBusy) void chat.post(said, mode, files);
     else if (!chat.send(said, files)) return;
     happen({ is: "sent" });
     tray.drop(files);
     field.current?.focus();
-  };
-
-  const post = async (said: string, mode: WaitingMode, files: FileRef[]) => {
-    try {
-      await chat.post(said, mode, files);
-    } catch {
-      happen({ is: "returned", text: said });
-      tray.put(files);
-      showToast(words.shell.composer.notPosted);
-    }
   };
 
   const onKeyDown = (event: KeyboardEvent) => {
@@ -117,6 +119,7 @@ export function Composer({ chat, draft, field, suggestion, isLockable, children 
       aria-label={words.shell.composer.name}
       onSubmit={(event) => {
         event.preventDefault();
+        sentAt.current = event.timeStamp;
         send();
       }}
     >
@@ -151,9 +154,9 @@ export function Composer({ chat, draft, field, suggestion, isLockable, children 
             <Icon name="voice" />
           </button>
         )}
-        {isBusy && <StopButton name={isHeld ? words.shell.composer.takeBack : words.shell.composer.stop} stop={chat.stop} isBusy />}
+        {isBusy && <StopButton name={isHeld ? words.shell.composer.takeBack : words.shell.composer.stop} stop={stop} isBusy />}
         {chat.progress === "waiting" && text.trim() === "" && items.length === 0 ? (
-          <StopButton name={words.shell.composer.stop} stop={chat.stop} />
+          <StopButton name={words.shell.composer.stop} stop={stop} />
         ) : (
           (!isBusy || isSendable || obstacle) && (
             <button
@@ -181,7 +184,7 @@ function wordsFor(obstacle: "uploading" | "failed"): string {
   return obstacle === "uploading" ? words.files.wait : words.files.mend;
 }
 
-function StopButton({ name, stop, isBusy }: { name: string; stop(): void; isBusy?: boolean }) {
+function StopButton({ name, stop, isBusy }: { name: string; stop(event: MouseEvent): void; isBusy?: boolean }) {
   // The button also disappears when the answer ends.
   const button = useRefocus<HTMLButtonElement>(messageField);
   return (
@@ -222,23 +225,27 @@ function useUnlocked(field: RefObject<HTMLTextAreaElement | null>, isLocked: boo
 function useKept(name: string, text: string) {
   const last = useRef(name);
   useEffect(() => {
-    if (last.current !== name) keepDraft(last.current, "");
+    if (last.current !== name) tabDrafts.keep(last.current, "");
     last.current = name;
-    keepDraft(name, text);
+    tabDrafts.keep(name, text);
   }, [name, text]);
+  useEffect(() => {
+    addEventListener("storage", tabDrafts.yield);
+    return () => removeEventListener("storage", tabDrafts.yield);
+  }, []);
 }
 
 /** A message in flight when the reader leaves the chat stops being a draft as soon as the server has it. */
-function useLeft(name: string, text: string, chat: Chat) {
-  const newest = useRef({ name, text, chat });
+function useLeft(name: string, composing: Composing, chat: Chat) {
+  const newest = useRef({ name, composing, chat });
   useLayoutEffect(() => {
-    newest.current = { name, text, chat };
+    newest.current = { name, composing, chat };
   });
   useEffect(
     () => () => {
-      const { name, text, chat } = newest.current;
-      const kept = draftOf(name);
-      if (chat.unsent?.isUnderway) void chat.settled().then((unsent) => unsent ?? replaceDraft(name, kept, text));
+      const { name, composing, chat } = newest.current;
+      const kept = draftIn(composing, chat);
+      void chat.settled().then((left) => tabDrafts.replace(name, kept, draftAfter(composing.text, left)));
     },
     [],
   );

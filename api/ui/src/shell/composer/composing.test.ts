@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import type { Unsent } from "../../chat/chat";
-import { beginning, draftIn, next, type Composing, type Happening } from "./composing";
+import { beginning, draftAfter, draftIn, next, type Composing, type Happening } from "./composing";
 
 const write = (text: string): Happening => ({ is: "written", text });
 const sent: Happening = { is: "sent" };
@@ -12,21 +12,30 @@ const after = (...happenings: Happening[]) => happenings.reduce<Composing>(next,
 
 test("a sent message leaves the field, and is a draft until it has arrived", () => {
   const now = after(write("hello"), sent, reported(underway));
-  expect([now.text, draftIn(now, underway)]).toEqual(["", "hello"]);
-  expect(draftIn(next(now, reported()), undefined)).toBe("");
+  expect([now.text, draftIn(now, { unsent: underway })]).toEqual(["", "hello"]);
+  expect(draftIn(next(now, reported()), {})).toBe("");
 });
 
 test("a reopened field does not have the message in flight", () => {
-  expect(beginning("hello\n\nand", underway)).toEqual({ text: "and" });
-  expect(beginning("hello", refused)).toEqual({ text: "hello" });
-  expect(beginning("and", undefined)).toEqual({ text: "and" });
+  expect(beginning("hello\n\nand", { unsent: underway })).toEqual({ text: "and" });
+  expect(beginning("hello", { unsent: refused })).toEqual({ text: "hello" });
+  expect(beginning("and", {})).toEqual({ text: "and" });
+});
+
+test("messages beside an answer are a draft until they have arrived", () => {
+  const posting = [{ id: "1", text: "first", mode: "steer" }, { id: "2", text: "second", mode: "enqueue" }] as const;
+  expect(draftIn({ text: "third" }, { posting })).toBe("first\n\nsecond\n\nthird");
+  expect(beginning("first\n\nsecond\n\nthird", { posting })).toEqual({ text: "third" });
+  // Their writer has left the chat, and the server has refused one of them.
+  expect(draftAfter("third", [{ text: "second", isUnderway: false }])).toBe("second\n\nthird");
+  expect(draftAfter("third", [{ text: "an edit", instead: "message", isUnderway: false }])).toBe("third");
 });
 
 test("an unsent message returns once, before the newer text", () => {
   const now = after(write("hello"), sent, reported(underway), write("and"), reported(refused));
   expect(now.text).toBe("hello\n\nand");
   expect(next(now, reported(refused)).text).toBe("hello\n\nand");
-  expect(draftIn(now, refused)).toBe("hello\n\nand");
+  expect(draftIn(now, { unsent: refused })).toBe("hello\n\nand");
 });
 
 test("a retry takes the returned text back, unless its writer has changed it", () => {
@@ -48,7 +57,7 @@ test("an unsent message stays during another request", () => {
   const again = { isUnderway: true };
   for (const other of [edit, again]) {
     expect(next(next(now, reported(other)), reported()).text).toBe("hello");
-    expect(draftIn(next(now, reported(other)), other)).toBe("hello");
+    expect(draftIn(next(now, reported(other)), { unsent: other })).toBe("hello");
   }
 });
 

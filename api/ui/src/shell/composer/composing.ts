@@ -1,5 +1,5 @@
 // This file computes the text of the message field. A sent text returns when the chat says that it failed to arrive.
-import type { Unsent } from "../../chat/chat";
+import type { Posting, Unsent } from "../../chat/chat";
 import { joined } from "./drafts";
 
 export interface Composing {
@@ -11,11 +11,14 @@ export interface Composing {
 /** The reader writes an edit in the edited message, and a request for another answer has no text. */
 type OfField = Unsent & { text: string; instead?: undefined };
 
-/** Returns the first content of the field: the draft without the message in flight, which the messages show. */
-export function beginning(draft: string, unsent: Unsent | undefined): Composing {
-  const underway = ofField(unsent);
-  if (!underway?.isUnderway || !draft.startsWith(underway.text)) return { text: draft };
-  return { text: draft.slice(underway.text.length).trimStart() };
+/** The messages of a chat that may be in flight. */
+export type Flights = { unsent?: Unsent; posting?: readonly Posting[] };
+
+/** Returns the first content of the field: the draft without the messages in flight. */
+export function beginning(draft: string, flights: Flights): Composing {
+  const underway = textInFlight(flights);
+  if (underway === "" || !draft.startsWith(underway)) return { text: draft };
+  return { text: draft.slice(underway.length).trimStart() };
 }
 
 export type Happening =
@@ -42,10 +45,19 @@ export function next(now: Composing, happening: Happening): Composing {
   }
 }
 
-/** Returns the text to keep for a reload: it includes a message that may not have arrived. */
-export function draftIn({ text }: Composing, unsent: Unsent | undefined): string {
+/** Returns the text to keep for a reload: it includes the messages that may not have arrived. */
+export function draftIn({ text }: Composing, flights: Flights): string {
+  return joined(textInFlight(flights), text);
+}
+
+/** Returns the draft after the messages in flight have settled: the server does not have these. */
+export function draftAfter(text: string, left: readonly Unsent[]): string {
+  return [...left.map((unsent) => ofField(unsent)?.text ?? ""), text].reduce(joined);
+}
+
+function textInFlight({ unsent, posting = [] }: Flights): string {
   const underway = ofField(unsent);
-  return joined(underway?.isUnderway ? underway.text : "", text);
+  return [underway?.isUnderway ? underway.text : "", ...posting.map(({ text }) => text)].reduce(joined);
 }
 
 function textAfter({ text, unsent: before }: Composing, after: OfField | undefined): string {

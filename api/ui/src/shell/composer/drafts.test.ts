@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { draftOf, forgetDrafts, joined, keepDraft, NEW_CHAT, replaceDraft } from "./drafts";
+import { draftOf, forgetDrafts, joined, keepDraft, NEW_CHAT, TabDrafts } from "./drafts";
 import type { Kept } from "../kept";
 
 function storage(): Kept & { kept: Map<string, string> } {
@@ -27,13 +27,66 @@ test("a blank or sent draft leaves nothing in storage", () => {
   expect(kept.kept.size).toBe(0);
 });
 
+/** Returns two tabs of one browser, and their shared storage. */
+function twoTabs() {
+  const shared = storage();
+  const tab = () => {
+    const aside = storage();
+    return new TabDrafts(shared, () => aside);
+  };
+  return { shared, one: tab(), other: tab() };
+}
+
 test("a newer draft replaces an arrived one, unless its writer has changed that", () => {
-  const kept = storage();
-  keepDraft(NEW_CHAT, "sent\n\nnext", kept);
-  replaceDraft(NEW_CHAT, "sent\n\nnext", "next", kept);
-  expect(draftOf(NEW_CHAT, kept)).toBe("next");
-  replaceDraft(NEW_CHAT, "sent\n\nnext", "", kept);
-  expect(draftOf(NEW_CHAT, kept)).toBe("next");
+  const { shared, one } = twoTabs();
+  one.keep(NEW_CHAT, "sent\n\nnext");
+  one.replace(NEW_CHAT, "sent\n\nnext", "next");
+  expect(draftOf(NEW_CHAT, shared)).toBe("next");
+  one.replace(NEW_CHAT, "sent\n\nnext", "");
+  expect(draftOf(NEW_CHAT, shared)).toBe("next");
+});
+
+test("a tab leaves the draft of another tab, and keeps its own aside", () => {
+  const { shared, one, other } = twoTabs();
+  expect([one.read("a"), other.read("a")]).toEqual(["", ""]);
+  one.keep("a", "of one");
+  other.keep("a", "of the other");
+  expect([one.read("a"), other.read("a")]).toEqual(["of one", "of the other"]);
+  other.keep("a", "");
+  expect([one.read("a"), other.read("a")]).toEqual(["of one", "of one"]);
+  one.keep("a", "");
+  expect(draftOf("a", shared)).toBe("");
+});
+
+test("a tab may replace the draft that it has read, and the writer keeps it", () => {
+  const { shared, one, other } = twoTabs();
+  one.keep("a", "of one");
+  expect(other.read("a")).toBe("of one");
+  other.keep("a", "of the other");
+  one.yield();
+  other.keep("a", "");
+  one.yield();
+  expect([draftOf("a", shared), one.read("a"), other.read("a")]).toEqual(["", "of one", ""]);
+  one.keep("a", "of one!");
+  expect(draftOf("a", shared)).toBe("of one!");
+});
+
+test("a draft that another tab has sent is none any more", () => {
+  const { one, other } = twoTabs();
+  one.keep("a", "of one");
+  expect(other.read("a")).toBe("of one");
+  other.keep("a", "");
+  one.yield();
+  expect(one.read("a")).toBe("");
+});
+
+test("a tab that has only read a draft follows it", () => {
+  const { one, other } = twoTabs();
+  one.keep("a", "of one");
+  expect(other.read("a")).toBe("of one");
+  one.keep("a", "of one!");
+  other.yield();
+  expect(other.read("a")).toBe("of one!");
 });
 
 test("forgetting the drafts leaves nothing for the next reader", () => {

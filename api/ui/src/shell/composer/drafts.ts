@@ -1,5 +1,5 @@
-// The browser keeps a writer's drafts by conversation, over reloads.
-import { keep, read, type Kept } from "../kept";
+// The browser keeps a writer's drafts by conversation, over reloads, and shares them between its tabs.
+import { keep, read, tabStorage, type Kept } from "../kept";
 
 /** The draft of a chat without a first message has this name. */
 export const NEW_CHAT = "new";
@@ -22,10 +22,61 @@ export function keepDraft(conversation: string, text: string, storage?: Kept, no
   keep("drafts", Object.keys(drafts).length > 0 ? JSON.stringify(drafts) : undefined, storage);
 }
 
-/** Keeps the text instead of another one, if storage still has the other one. */
-export function replaceDraft(conversation: string, before: string, text: string, storage?: Kept): void {
-  if (draftOf(conversation, storage) === before) keepDraft(conversation, text, storage);
+/**
+ * The drafts as one tab has them. It replaces only a draft that it has read or written itself; beside the draft of
+ * another tab, it keeps its own aside.
+ */
+export class TabDrafts {
+  /** The shared drafts as this tab last read or wrote them. */
+  readonly #seen = new Map<string, { text: string; isWritten: boolean }>();
+
+  constructor(
+    readonly shared?: Kept,
+    readonly aside: () => Kept = tabStorage,
+  ) {}
+
+  read(conversation: string): string {
+    const aside = draftOf(conversation, this.aside());
+    if (aside !== "") return aside;
+    const text = draftOf(conversation, this.shared);
+    if (this.#seen.get(conversation)?.text !== text) this.#seen.set(conversation, { text, isWritten: false });
+    return text;
+  }
+
+  keep(conversation: string, text: string): void {
+    const shared = draftOf(conversation, this.shared);
+    const isFree = ["", text, this.#seen.get(conversation)?.text].includes(shared);
+    if (!isFree) this.#seen.delete(conversation);
+    else if (text !== shared) {
+      keepDraft(conversation, text, this.shared);
+      this.#seen.set(conversation, { text: draftOf(conversation, this.shared), isWritten: true });
+    }
+    keepDraft(conversation, isFree ? "" : text, this.aside());
+  }
+
+  /** Keeps the text instead of another one, if the tab still has the other one. */
+  replace(conversation: string, before: string, text: string): void {
+    const [aside, shared] = [this.aside(), this.shared].map((storage) => draftOf(conversation, storage));
+    if ((aside || shared) === before) this.keep(conversation, text);
+  }
+
+  /** Keeps aside what this tab has written and another tab has replaced. A draft that was sent there is none any more. */
+  yield = (): void => {
+    for (const [conversation, { text, isWritten }] of this.#seen) {
+      const shared = draftOf(conversation, this.shared);
+      if (!isWritten || shared === "" || shared === text) continue;
+      keepDraft(conversation, text, this.aside());
+      this.#seen.delete(conversation);
+    }
+  };
+
+  forgetAside(): void {
+    forgetDrafts(this.aside());
+    this.#seen.clear();
+  }
 }
+
+export const tabDrafts = new TabDrafts();
 
 /** Drafts belong to their writer. */
 export function forgetDrafts(storage?: Kept): void {
