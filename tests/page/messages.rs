@@ -72,3 +72,18 @@ async fn a_cut_off_answer_is_continued_on_demand() {
 async fn tool_calls_and_thoughts_are_a_line_with_the_rest_behind() {
     Visit::begin(Deployment::embedded(), "looks_into_a_tool_call").await.ends().await;
 }
+
+#[tokio::test]
+async fn a_reader_who_has_gone_up_stays_when_other_messages_arrive() {
+    Visit::begin(Deployment::embedded(), "stays_where_the_reader_is").await.ends().await;
+}
+
+#[tokio::test]
+async fn a_selection_survives_the_growth_of_its_text() {
+    Visit::begin(Deployment::embedded(), "selects_while_it_streams").await.ends().await;
+}
+
+#[tokio::test]
+async fn an_answer_without_a_connection_fails_in_the_words_of_the_page() {
+    Visit::begin(Deployment::embedded(), "answers_without_a_connection").await.ends().await;
+}

@@ -133,3 +133,13 @@ async fn a_browser_without_dictation_has_no_button_for_it() {
 async fn the_page_needs_no_mouse() {
     Visit::begin(Deployment::embedded(), "uses_the_keyboard_alone").await.ends().await;
 }
+
+#[tokio::test]
+async fn a_title_that_was_not_saved_stays_for_another_try() {
+    Visit::begin(Deployment::embedded(), "renames_without_a_connection").await.ends().await;
+}
+
+#[tokio::test]
+async fn a_low_window_keeps_its_header() {
+    Visit::begin(Deployment::embedded(), "fits_into_a_low_window").await.ends().await;
+}

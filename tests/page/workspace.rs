@@ -27,3 +27,8 @@ async fn a_chat_about_a_project_changes_it_and_takes_it_back() {
 async fn a_project_fits_on_a_phone() {
     Visit::begin(Deployment::embedded(), "reads_a_project_on_a_phone").await.ends().await;
 }
+
+#[tokio::test]
+async fn tasks_are_added_as_fast_as_they_are_written() {
+    Visit::begin(Deployment::embedded(), "adds_tasks_quickly").await.ends().await;
+}

@@ -323,3 +323,86 @@ export async function asks_for_the_rest({ person }) {
   await tab.readsToTheEnd();
   assert.equal(await tab.button("Continue").count(), 0);
 }
+
+const topOf = (tab) => tab.log.evaluate((log) => log.scrollTop);
+
+/** Only a message of this tab leads its reader to the end: neither a message that joins the answer does, nor one of another tab. */
+export async function stays_where_the_reader_is({ person }) {
+  const me = await person();
+  const tab = await me.open();
+  await tab.say("[tokens=700] [delay=1] first");
+  await tab.reads(700);
+  await tab.readsToTheEnd();
+  const up = async () => {
+    await tab.log.hover();
+    await tab.page.mouse.wheel(0, -1200);
+    await tab.button("Jump to latest").waitFor();
+    return topOf(tab);
+  };
+  const other = await me.open(`/c/${await tab.conversation()}`);
+  await other.readsToTheEnd();
+  const before = await up();
+  await other.say("[tokens=50] of the other tab");
+  await tab.answers.nth(1).waitFor();
+  await tab.readsToTheEnd();
+  assert.equal(await topOf(tab), before);
+
+  await tab.say('[call=scripted__echo {"text": "ready", "delay_ms": 4000}] [tokens=50] third');
+  await tab.page.getByRole("button", { name: /^Calling echo/ }).waitFor();
+  await up();
+  await tab.field.fill("fourth");
+  await tab.field.press("Enter");
+  const waiting = tab.page.getByRole("article", { name: "Waiting message" });
+  await tab.button("Take back", waiting).waitFor();
+  await inView(waiting);
+  const at = await up();
+  await waiting.waitFor({ state: "detached" });
+  await tab.text("fourth", tab.questions).waitFor();
+  await tab.readsToTheEnd();
+  assert.equal(await topOf(tab), at);
+}
+
+/** A selection in the growing text survives the next words, and the text stays in its place while the reader selects. */
+export async function selects_while_it_streams({ person }) {
+  const tab = await (await person()).open();
+  await tab.say("[tokens=3000] [delay=10] hello");
+  await tab.reads(600);
+  const selected = () => tab.page.evaluate(() => getSelection().toString());
+  const { x } = await tab.answer.getByRole("paragraph").last().boundingBox();
+  const { y, height } = await tab.log.boundingBox();
+  const { mouse } = tab.page;
+  await mouse.move(x + 5, y + height / 2);
+  await mouse.down();
+  const at = await topOf(tab);
+  await mouse.move(x + 90, y + height / 2, { steps: 5 });
+  await tab.reads(700);
+  assert.equal(await topOf(tab), at);
+  await mouse.move(x + 120, y + height / 2, { steps: 5 });
+  await mouse.up();
+  const text = await selected();
+  assert.match(text, /\S/);
+  await tab.reads(900);
+  assert.deepEqual([await selected(), await topOf(tab)], [text, at]);
+  await tab.button("Jump to latest").waitFor();
+  await tab.page.keyboard.press("Escape");
+  await tab.readsToTheEnd();
+  assert.equal(await selected(), text);
+}
+
+/** An answer to a question that does not reach the server says so in the page's words, and can be given again. */
+export async function answers_without_a_connection({ person }) {
+  for (const [locale, said, approve] of [["en-GB", "That did not work: The server cannot be reached.", "Approve"], ["zh-CN", "操作没有成功：无法连接服务器。", "批准"]]) {
+    const me = await person({ locale });
+    const tab = await me.open();
+    await tab.page.locator("#compose").fill("[approval=send the report] [tokens=5]");
+    await tab.page.keyboard.press("Enter");
+    const button = tab.page.getByRole("button", { name: approve, exact: true });
+    await button.waitFor();
+    await me.context.setOffline(true);
+    await button.click();
+    await tab.text(said).waitFor();
+    await me.context.setOffline(false);
+    await button.click();
+    await button.waitFor({ state: "detached" });
+  }
+}

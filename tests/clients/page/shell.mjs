@@ -232,3 +232,41 @@ export async function lists_a_session({ person }) {
   const tab = await (await person()).open();
   await entry(tab, /harbour-bot/).waitFor();
 }
+
+/** A title that the server did not get is in the field again for another try. */
+export async function renames_without_a_connection({ person }) {
+  const me = await person();
+  const tab = await me.open();
+  await tab.say("[tokens=5] harbour");
+  await tab.readsToTheEnd();
+  await entry(tab, "[tokens=5] harbour").waitFor();
+  const title = tab.page.getByRole("textbox", { name: "Title" });
+  await me.context.setOffline(true);
+  await choose(tab, "[tokens=5] harbour", "Rename");
+  await title.fill("Ships at sea");
+  await title.press("Enter");
+  await tab.text("The title could not be changed.").waitFor();
+  await choose(tab, "[tokens=5] harbour", "Rename");
+  assert.equal(await title.inputValue(), "Ships at sea");
+  await me.context.setOffline(false);
+  await title.press("Enter");
+  await entry(tab, "Ships at sea").waitFor();
+  await tab.page.reload();
+  await entry(tab, "Ships at sea").waitFor();
+  await choose(tab, "Ships at sea", "Rename");
+  assert.equal(await title.inputValue(), "Ships at sea");
+}
+
+/** In a low and wide window, the header stays in sight, and the list scrolls by itself. */
+export async function fits_into_a_low_window({ person }) {
+  const tab = await (await person({ width: 1000, height: 300 })).open();
+  await tab.say("[tokens=30] [delay=1] harbour");
+  await tab.readsToTheEnd();
+  await tab.field.focus();
+  const header = tab.page.getByRole("heading", { level: 1 });
+  const page = () => tab.page.evaluate(() => [document.scrollingElement.scrollTop, document.scrollingElement.scrollHeight - innerHeight]);
+  assert.deepEqual(await page(), [0, 0]);
+  await entry(tab, /harbour/).click();
+  assert.deepEqual(await page(), [0, 0]);
+  assert((await header.boundingBox()).y >= 0);
+}

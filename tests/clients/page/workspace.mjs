@@ -60,6 +60,45 @@ export async function keeps_a_task_that_a_slow_list_lacks({ person, base }) {
   await row(tab, "Call the harbour master").waitFor();
 }
 
+/** A person writes tasks faster than the server takes them, and one that the server did not get stays for another try. */
+export async function adds_tasks_quickly({ person, base }) {
+  const project = await write(base, "POST", "projects", { name: "Harbour" });
+  const me = await person();
+  const tab = await me.open(`/w/${project.id}`);
+  const field = tab.page.getByRole("textbox", { name: "Add a task" });
+  const posted = [];
+  let isFree;
+  const free = new Promise((resolve) => (isFree = resolve));
+  await tab.page.route(/\/workspace\/tasks$/, async (route) => {
+    if (route.request().method() === "POST") posted.push(route.request().postDataJSON().title);
+    await free;
+    await route.continue();
+  });
+  await field.focus();
+  for (const name of ["one", "two", "three"]) {
+    await tab.page.keyboard.type(name);
+    await tab.page.keyboard.press("Enter");
+    assert.equal(await field.inputValue(), "");
+  }
+  assert.deepEqual(posted, ["one"]);
+  isFree();
+  await tab.page.getByRole("region", { name: /^to do 3/ }).waitFor();
+  assert.deepEqual(posted, ["one", "two", "three"]);
+
+  await me.context.setOffline(true);
+  await tab.page.keyboard.type("four");
+  await tab.page.keyboard.press("Enter");
+  await tab.page.keyboard.type("fi");
+  await tab.text("“\u2068four\u2069” is not added yet.").waitFor();
+  await tab.page.keyboard.type("ve");
+  assert.equal(await field.inputValue(), "five");
+  await me.context.setOffline(false);
+  await tab.button("Try again").click();
+  await row(tab, "four").waitFor();
+  assert.equal(await tab.button("Try again").count(), 0);
+  assert.equal(await field.inputValue(), "five");
+}
+
 /** Two people change one text, and the slower one loses nothing, also with a reload in between. */
 export async function loses_no_text({ person, base }) {
   const project = await write(base, "POST", "projects", { name: "Harbour" });

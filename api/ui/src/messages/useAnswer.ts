@@ -1,4 +1,5 @@
 // This hook sends the answer to a question: one at a time, with a note if it did not count.
+import { problemFrom } from "holdfast-client/problem";
 import { useState } from "react";
 
 import type { Outcome } from "../chat/chat";
@@ -22,7 +23,9 @@ export function useAnswer() {
       setOutcome(outcome);
       if (outcome === "answered elsewhere") setNote(words.approval.elsewhere);
     } catch (error) {
-      setNote(words.approval.failed(error instanceof Error ? error.message : String(error)));
+      const { code, message } = problemFrom(error);
+      // A browser's words for a lost connection help no reader, and are in one language.
+      setNote(words.approval.failed(words.trouble.code[code] ?? message));
     } finally {
       setSending(false);
     }

@@ -171,6 +171,7 @@ function Page({ reader }: { reader: Reader }) {
             onKnowledge={readAgain}
             isNarrow={listPlace.isNarrow}
             onFork={goToWrite}
+            unsaved={about && conversations.unsaved.get(about.id)}
             onRename={(conversation, title) => void conversations.rename(conversation, title).then(readAgain)}
             onDelete={onDelete}
             onSettled={navigation.settle}

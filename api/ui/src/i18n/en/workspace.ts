@@ -67,6 +67,7 @@ export const workspace = {
     unreachable: "The workspace could not be read.",
     count: (shown: number, hasMore: boolean) => (hasMore ? `${shown}+` : `${shown}`),
     notAdded: "It could not be added.",
+    notAddedYet: (name: string) => `“${apart(name)}” is not added yet.`,
     notChanged: (name: string) => `“${apart(name)}” could not be changed.`,
     full: "Your workspace is full. Delete something to continue.",
   },

@@ -66,6 +66,7 @@ export const workspace: typeof import("../en/workspace").workspace = {
     unreachable: "暂时无法读取工作区。",
     count: (shown, hasMore) => (hasMore ? `${shown}+` : `${shown}`),
     notAdded: "未能添加。",
+    notAddedYet: (name) => `“${apart(name)}”尚未添加。`,
     notChanged: (name) => `“${apart(name)}”未能修改。`,
     full: "你的工作区已满，请先删除一些内容。",
   },

@@ -6,6 +6,7 @@ import { words } from "../../i18n";
 import { CopyButton } from "../CopyButton";
 import { type Highlight, loadHighlight, loadedHighlight } from "./colour";
 import { usePaced } from "./pace";
+import { Selectable } from "./Selectable";
 
 /** Shows the code that markdown has found. */
 export function Code({ node, children }: { node?: Element; children: ReactNode }) {
@@ -30,9 +31,7 @@ export function CodeBlock({ code, language, isOpen = false }: { code: string; la
         <CopyButton text={() => code} label={words.message.copy} />
       </div>
       <pre role="group" aria-label={language ? words.message.codeIn(language) : words.message.code} tabIndex={0}>
-        <code>
-          <Lines text={code} language={language} isOpen={isOpen} />
-        </code>
+        <Lines text={code} language={language} isOpen={isOpen} />
       </pre>
     </div>
   );
@@ -58,14 +57,14 @@ function Lines({ text, language, isOpen }: { text: string; language?: string; is
     [highlight, start, language],
   );
   // The run may have taken the text back and written another.
-  if (!text.startsWith(start)) return text;
+  if (!text.startsWith(start)) return <code>{text}</code>;
   // The lines are in two blocks, so that the browser does not lay out the first again with every character of the
   // second.
   return (
-    <>
+    <Selectable as="code">
       <span>{coloured ?? start}</span>
       <span>{text.slice(start.length)}</span>
-    </>
+    </Selectable>
   );
 }
 

@@ -16,6 +16,7 @@ import { Image, Link, Table, Task } from "./inline";
 import { NOTE } from "./links";
 import { withMathKept } from "./math";
 import { usePaced } from "./pace";
+import { Selectable } from "./Selectable";
 import { tableIn } from "./table";
 import { directed, htmlAsText, labelled, lowered } from "./tree";
 import "./markdown.css";
@@ -88,11 +89,11 @@ export function Markdown({ text, isStreaming = false }: { text: string; isStream
   const shown = isStreaming ? paced : text;
   const blocks = useMemo(() => (isStreaming ? growing(shown) : settled(shown)), [shown, isStreaming]);
   return (
-    <div className="markdown" data-streaming={isStreaming || undefined}>
+    <Selectable as="div" className="markdown" data-streaming={isStreaming || undefined}>
       {blocks.map((block, index) => (
         <Block key={index} text={block} name={NOTE + id} />
       ))}
-    </div>
+    </Selectable>
   );
 }
 

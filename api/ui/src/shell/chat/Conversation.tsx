@@ -50,6 +50,8 @@ type Props = {
   onShowList(): void;
   onNew(): void;
   onFork(id: string): void;
+  /** The title that the reader has typed and the server does not have. */
+  unsaved?: string;
   onRename(conversation: About, title: string): void;
   onDelete(id: string, title: string): void;
   /** The server has made this conversation of the chat. */
@@ -120,6 +122,7 @@ export function Conversation(props: Props) {
         actions={
           about && {
             isRenaming,
+            unsaved: props.unsaved,
             beginRename: () => setIsRenaming(true),
             rename: (name) => {
               setIsRenaming(false);

@@ -22,8 +22,8 @@ type Props = {
   isListShown: boolean;
   onShowList(): void;
   onNew(): void;
-  /** The actions of an existing conversation. */
-  actions?: { isRenaming: boolean; beginRename(): void; rename(title: string | undefined): void; remove(): void };
+  /** The actions of an existing conversation. `unsaved` is a title that the server does not have. */
+  actions?: { isRenaming: boolean; unsaved?: string; beginRename(): void; rename(title: string | undefined): void; remove(): void };
 };
 
 export function Header({ title, agent, model, context, origin, isListShown, onShowList, onNew, actions }: Props) {
@@ -36,7 +36,7 @@ export function Header({ title, agent, model, context, origin, isListShown, onSh
       )}
       <div className="head-name">
         {actions?.isRenaming ? (
-          <TitleField title={title ?? ""} onDone={actions.rename} />
+          <TitleField title={actions.unsaved ?? title ?? ""} onDone={actions.rename} />
         ) : (
           <>
             <h1 dir="auto" className={title === undefined ? "unseen" : undefined} title={title} onDoubleClick={actions?.beginRename}>

@@ -16,6 +16,8 @@ type Props = {
   /** The name that a program has given it. */
   session?: string;
   isRenaming: boolean;
+  /** The title that the reader has typed and the server does not have. */
+  unsaved?: string;
   onOpen(id: string, messageId?: string): void;
   onBeginRename(): void;
   /** Without an argument, the title stays unchanged. */
@@ -23,7 +25,7 @@ type Props = {
   onDelete(id: string, title: string): void;
 };
 
-export function ConversationItem({ conversation, isCurrent, isWaiting, session, isRenaming, onOpen, onBeginRename, onRename, onDelete }: Props) {
+export function ConversationItem({ conversation, isCurrent, isWaiting, session, isRenaming, unsaved, onOpen, onBeginRename, onRename, onDelete }: Props) {
   const { id, live_run_id, found } = conversation;
   const place = found ? (found.client_id ?? found.message_id) : undefined;
   const live = isWaiting ? words.shell.list.needsYou : words.shell.list.live;
@@ -51,7 +53,7 @@ export function ConversationItem({ conversation, isCurrent, isWaiting, session, 
   if (isRenaming) {
     return (
       <li ref={element} className="item">
-        <TitleField title={conversation.title ?? ""} onDone={onRename} />
+        <TitleField title={unsaved ?? conversation.title ?? ""} onDone={onRename} />
       </li>
     );
   }

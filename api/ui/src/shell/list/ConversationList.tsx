@@ -88,6 +88,7 @@ export function ConversationList({ conversations, deleted, current, waiting, ses
                   isWaiting={waiting.has(item.id)}
                   session={sessions.get(item.id)}
                   isRenaming={item.id === renaming}
+                  unsaved={conversations.unsaved.get(item.id)}
                   onOpen={onOpen}
                   onRename={(title) => {
                     setRenaming(undefined);

@@ -19,6 +19,7 @@ const UNSEEN_AGAIN_MS = 15_000;
 const TOLD_AFTER = 3;
 const AGAIN_AFTER_MS = 2_000;
 const AGAIN_AT_MOST_MS = 15_000;
+const NOT_RENAMED_FOR_MS = 8_000;
 
 export interface Conversations {
   items: Listed["items"];
@@ -34,6 +35,8 @@ export interface Conversations {
   hasMore: boolean;
   readMore(): void;
   readAgain(): void;
+  /** The titles that the reader has typed and the server does not have, by conversation. */
+  unsaved: ReadonlyMap<string, string>;
   /** An empty title removes the title. */
   rename(conversation: Conversation, title: string): Promise<void>;
 }
@@ -42,6 +45,7 @@ export function useConversations(isAllowed: boolean): Conversations {
   const [query, search] = useState("");
   const [found, setFound] = useState("");
   const [listed, setListed] = useState<Listed>({ items: [], next: null });
+  const [unsaved, setUnsaved] = useState<ReadonlyMap<string, string>>(new Map());
   const [waiting, setWaiting] = useState<ReadonlySet<string>>(new Set());
   const [isRead, setIsRead] = useState(false);
   /** The number of consecutive failed reads. */
@@ -109,20 +113,23 @@ export function useConversations(isAllowed: boolean): Conversations {
     // It depends on `failures`: a list that failed to read more tries again when the server is back.
   }, [listed.next, found, failures]);
 
-  const rename = useCallback(async ({ id, title: before }: Conversation, title: string) => {
+  const rename = useCallback(async (conversation: Conversation, title: string): Promise<void> => {
+    const { id, title: before } = conversation;
     const after = title.trim() === "" ? null : title.trim();
+    setUnsaved((now) => new Map([...now].filter(([other]) => other !== id)));
     if (after === before) return;
     setListed((now) => withTitle(now, id, after));
     try {
       await renameConversation(id, after);
     } catch {
       setListed((now) => withTitle(now, id, before));
-      showToast(words.shell.list.notRenamed);
+      setUnsaved((now) => new Map(now).set(id, title));
+      showToast(words.shell.list.notRenamed, { label: words.shell.retry, run: () => void rename(conversation, title) }, NOT_RENAMED_FOR_MS);
     }
   }, []);
 
   const progress = failures >= TOLD_AFTER ? "failed" : isRead ? "idle" : "loading";
-  return { items: listed.items, waiting, found, query, search, progress, hasMore: listed.next !== null, readMore, readAgain, rename, isAway: failures > 0 };
+  return { items: listed.items, unsaved, waiting, found, query, search, progress, hasMore: listed.next !== null, readMore, readAgain, rename, isAway: failures > 0 };
 }
 
 function sameIds(one: ReadonlySet<string>, other: ReadonlySet<string>): boolean {

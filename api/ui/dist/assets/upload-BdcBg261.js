@@ -1,0 +1,1 @@
+export{t as uploadFile}from"./upload-B2bV-PMk.js";
