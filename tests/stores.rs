@@ -208,6 +208,20 @@ async fn a_run_that_is_answered_warns_in_its_first_attempt_only() {
     assert_eq!(of_kind(&frames, "warning.raised").len(), 1, "{frames:#?}");
 }
 
+#[tokio::test]
+async fn a_run_whose_progress_the_database_refuses_by_a_rule_ends_with_an_error() {
+    let embedded = Embedded::new();
+    let mut holdfast = embedded.start();
+    let client = holdfast.client();
+    let rule = "import sqlite3, sys; sqlite3.connect(sys.argv[1]).execute(\"create trigger rule before insert on \
+                agent_run_tool_calls begin select raise(abort, 'refused'); end\")";
+    let file = embedded.data_dir().join("holdfast.db");
+    assert!(Command::new("python3").args(["-c", rule]).arg(file).status().unwrap().success());
+    let started = client.start("[call=scripted__echo {\"text\": \"hi\"}] [tokens=3]").await;
+    let run = client.wait_for_run(started["run"]["id"].as_str().unwrap()).await;
+    assert_eq!((&run["status"], &run["error"]["code"]), (&json!("failed"), &json!("state_not_stored")), "{run}");
+}
+
 #[test]
 fn a_faulty_file_is_refused_or_replaced_by_memory() {
     let check = |break_it: &dyn Fn(&Embedded) -> Command, cause: &str| {

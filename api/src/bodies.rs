@@ -1,4 +1,5 @@
-//! The limit on request bodies in flight: bytes that this process reads at a time, per caller and in all.
+//! The limits on request bodies in flight: bytes that this process reads at a time, per caller and in all. Uploads have the
+//! same limits for themselves.
 
 use axum::http::{HeaderMap, header};
 
@@ -10,11 +11,12 @@ use crate::{
 
 pub struct Bodies {
     in_flight: InFlight,
+    uploads: InFlight,
 }
 
 impl Bodies {
     pub fn new(most: usize, most_per_caller: usize) -> Self {
-        Self { in_flight: InFlight::new(most, most_per_caller) }
+        Self { in_flight: InFlight::new(most, most_per_caller), uploads: InFlight::new(most, most_per_caller) }
     }
 
     /// Admits a body whose bytes count as they arrive, because a client may promise bytes that it never sends. Fails beyond
@@ -28,12 +30,12 @@ impl Bodies {
         self.in_flight.count_more(body, bytes).map_err(refused)
     }
 
-    /// Admits a body of at most `most` bytes until the guard is dropped. A body without a length counts as the longest
-    /// possible one. Fails beyond a limit.
-    pub fn read(&self, caller: &Caller, headers: &HeaderMap, most: usize) -> Result<InFlightGuard, Problem> {
+    /// Admits an upload, of which at most `most` bytes are in memory, until the guard is dropped. One without a length counts
+    /// as the longest possible one. Fails beyond a limit.
+    pub fn begin_upload(&self, caller: &Caller, headers: &HeaderMap, most: usize) -> Result<InFlightGuard, Problem> {
         let length = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
         let bytes = length.unwrap_or(most).min(most);
-        self.in_flight.count(caller, bytes).map_err(refused)
+        self.uploads.count(caller, bytes).map_err(refused)
     }
 }
 

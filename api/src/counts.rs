@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-/// The count of each holder. A holder whose count is zero takes no memory.
+/// The count of each holder. A holder without a guard takes no memory.
 pub struct Counts<K>(Mutex<HashMap<K, usize>>);
 
 /// An amount that counts for its holder until the guard is dropped.

@@ -1,6 +1,6 @@
 //! Extractors for bodies, queries, paths and headers. Each refuses bad input with a `Problem` of its own.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use axum::{
     body::{Bytes, HttpBody},
@@ -18,6 +18,7 @@ use crate::{
     app::App,
     auth::{Caller, MAX_NAME_CHARS, is_name},
     in_flight::InFlightGuard,
+    lingering_body::LingeringBody,
     problem::Problem,
 };
 
@@ -66,6 +67,9 @@ pub async fn read_body(request: Request, app: &Arc<App>) -> Result<Bytes, Proble
     read_counted_body(request, app).await.map(|(bytes, _)| bytes)
 }
 
+/// Time in which a client may send the rest of a refused body, so that it reads the refusal.
+const LINGER: Duration = Duration::from_secs(2);
+
 /// Reads the body of a request, which counts until the guard is dropped.
 async fn read_counted_body(request: Request, app: &Arc<App>) -> Result<(Bytes, InFlightGuard), Problem> {
     let (mut parts, body) = request.into_parts();
@@ -76,7 +80,7 @@ async fn read_counted_body(request: Request, app: &Arc<App>) -> Result<(Bytes, I
     }
     let mut in_flight = app.bodies().begin(&caller)?;
     let read = async {
-        let (mut pieces, mut bytes) = (body.into_data_stream(), BytesMut::new());
+        let (mut pieces, mut bytes) = (LingeringBody::new(body, most as u64, LINGER), BytesMut::new());
         while let Some(piece) = pieces.next().await {
             let piece = piece.map_err(|error| Problem::invalid_body(format!("The body broke off: {error}.")))?;
             if bytes.len() + piece.len() > most {
@@ -95,8 +99,8 @@ async fn read_counted_body(request: Request, app: &Arc<App>) -> Result<(Bytes, I
     Ok((bytes, in_flight))
 }
 
-/// Counts the brackets, colons and commas of a JSON text, about as many as it has values. A value may take some hundred
-/// times as much memory as its bytes.
+/// Counts the opening brackets, colons and commas of a JSON text, about as many as it has values. A value may take 70 times as
+/// much memory as its bytes.
 fn count_values(json: &[u8]) -> usize {
     let (mut count, mut is_in_text, mut is_escaped) = (0, false, false);
     for byte in json {
@@ -325,4 +329,51 @@ pub fn idempotency_key(
     });
     let parts: Vec<&str> = fingerprint.iter().copied().chain(extra.as_deref()).collect();
     Ok(Some(IdempotencyKey::new(key.to_owned(), &parts)))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::Deserialize;
+
+    use super::*;
+
+    #[derive(Debug, Deserialize)]
+    #[expect(dead_code, reason = "only its reading matters")]
+    struct Order {
+        size: Size,
+    }
+
+    #[derive(Debug, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    enum Size {
+        Small,
+    }
+
+    #[test]
+    fn a_body_that_is_json_but_no_order_is_invalid_at_its_field() {
+        let check = |json: &str, code: &str, part: &str| {
+            let problem = read_json::<Order>(json.as_bytes()).unwrap_err();
+            assert!(
+                problem.code == code && problem.detail.contains(part),
+                "{json}: {} {}",
+                problem.code,
+                problem.detail
+            );
+        };
+        for value in ["null", "5", "true", "[]", "\"large\""] {
+            check(&format!("{{\"size\": {value}}}"), "invalid_body", "size: ");
+        }
+        check("{}", "invalid_body", "missing field `size`");
+        check("{\"size\": 5", "invalid_json", "EOF");
+        check("{\"size\": \"small\"} {}", "invalid_json", "trailing");
+        read_json::<Order>(b"{\"size\": \"small\"} ").unwrap();
+    }
+
+    #[test]
+    fn only_marks_outside_of_texts_count() {
+        let check = |json: &str, values: usize| assert_eq!(count_values(json.as_bytes()), values, "{json}");
+        check("{\"a\": [1, {}]}", 5);
+        check("\"{[:,\\\"{[:,\\\\\"", 0);
+        check("[\"\\\\\", \"\"]", 2);
+    }
 }

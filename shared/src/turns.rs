@@ -1,6 +1,6 @@
-//! Turns: each caller works on one piece at a time, and all callers together on a few.
+//! Turns: each caller works on one piece at a time, or on all but one, and all callers together on a few.
 //!
-//! A caller first waits for its own work. So only one of its pieces waits among the pieces of other callers.
+//! A caller first waits for its own work. So only as many of its pieces wait among the pieces of other callers.
 
 use std::{
     collections::HashMap,
@@ -9,7 +9,7 @@ use std::{
 };
 
 use tokio::{
-    sync::{OwnedSemaphorePermit, Semaphore},
+    sync::{AcquireError, OwnedSemaphorePermit, Semaphore},
     time::{Instant, timeout_at},
 };
 
@@ -47,7 +47,8 @@ pub enum NoTurn {
 struct CallerSlot {
     callers: Arc<Callers>,
     caller: String,
-    turns: Arc<Semaphore>,
+    /// `None` while the slot is dropped.
+    turns: Option<Arc<Semaphore>>,
 }
 
 impl std::fmt::Debug for CallerSlot {
@@ -71,7 +72,7 @@ impl Turns {
     pub async fn wait(&self, caller: &str) -> TurnPermit {
         let slot = self.slot(caller);
         let never_closed = "nothing closes the semaphores";
-        let of_caller = Arc::clone(&slot.turns).acquire_owned().await.expect(never_closed);
+        let of_caller = slot.acquire().await.expect(never_closed);
         let of_all = Arc::clone(&self.all).acquire_owned().await.expect(never_closed);
         TurnPermit { _of_all: of_all, _of_caller: of_caller, _slot: slot }
     }
@@ -80,7 +81,7 @@ impl Turns {
     pub async fn take(&self, caller: &str, timeout: Duration) -> Result<TurnPermit, NoTurn> {
         let until = Instant::now() + timeout;
         let slot = self.slot(caller);
-        let of_caller = timeout_at(until, Arc::clone(&slot.turns).acquire_owned()).await;
+        let of_caller = timeout_at(until, slot.acquire()).await;
         let of_caller = of_caller.map_err(|_| NoTurn::OfCaller)?.expect("nothing closes the semaphore");
         let of_all = timeout_at(until, Arc::clone(&self.all).acquire_owned()).await;
         let of_all = of_all.map_err(|_| NoTurn::OfAll)?.expect("nothing closes the semaphore");
@@ -90,7 +91,7 @@ impl Turns {
     fn slot(&self, caller: &str) -> CallerSlot {
         let new = || Arc::new(Semaphore::new(self.most_per_caller));
         let turns = Arc::clone(self.callers.lock().entry(caller.to_owned()).or_insert_with(new));
-        CallerSlot { callers: Arc::clone(&self.callers), caller: caller.to_owned(), turns }
+        CallerSlot { callers: Arc::clone(&self.callers), caller: caller.to_owned(), turns: Some(turns) }
     }
 }
 
@@ -100,11 +101,18 @@ impl Callers {
     }
 }
 
+impl CallerSlot {
+    fn acquire(&self) -> impl Future<Output = Result<OwnedSemaphorePermit, AcquireError>> + use<> {
+        Arc::clone(self.turns.as_ref().expect("the slot is in use")).acquire_owned()
+    }
+}
+
 impl Drop for CallerSlot {
     fn drop(&mut self) {
         let mut callers = self.callers.lock();
-        // The map has one reference and this slot another. Each further slot, and each permit, adds one.
-        if Arc::strong_count(&self.turns) == 2 {
+        // Order matters: of two slots that are dropped at once, the second one finds the map's reference alone.
+        drop(self.turns.take());
+        if callers.get(&self.caller).is_some_and(|turns| Arc::strong_count(turns) == 1) {
             callers.remove(&self.caller);
         }
     }

@@ -245,10 +245,8 @@ async fn settle(
     let lost: Vec<_> = unknown.intersection(previously_unknown).copied().collect();
     if !lost.is_empty() {
         tracing::warn!(runs = lost.len(), "the result of a claim was lost; its runs start again");
-    }
-    for (run_id, attempt) in lost {
-        if let Err(error) = shared.worker.storage.give_back(&shared.holder, run_id, attempt).await {
-            tracing::warn!(run.id = %run_id, error = &error as &dyn Error, "failed to release a lost claim; the next renewal tries again");
+        if let Err(error) = shared.worker.storage.give_back(&shared.holder, lost).await {
+            tracing::warn!(error = &error as &dyn Error, "failed to release lost claims; the next renewal tries again");
         }
     }
     unknown

@@ -25,7 +25,8 @@ pub async fn sweep(shared: Arc<WorkerState>, stop: CancellationToken) {
             sweep_once(&shared).await;
         }
     };
-    // A sweep under way ends too: it would wait for a database that is away, and each of its steps is a transaction.
+    // A sweep under way ends too, because it would wait for a database that is away. It may stop after any of its
+    // transactions, as with the process.
     stop.run_until_cancelled(sweeps).await;
 }
 

@@ -248,7 +248,8 @@ impl Problem {
     }
 
     pub fn too_many_values(max: usize) -> Self {
-        let detail = format!("A request body has at most {max} brackets, colons and commas outside of its texts.");
+        let detail =
+            format!("A request body has at most {max} opening brackets, colons and commas outside of its texts.");
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, "body_too_large", detail)
     }
 

@@ -75,7 +75,8 @@ pub async fn read(
     (status = 201, body = Conversation),
     (status = 403, body = Problem, description = "quota_exceeded"),
     (status = 404, body = Problem, description = "conversation_not_found, checkpoint_not_found"),
-    (status = 429, body = Problem, description = "too_many_restores")
+    (status = 429, body = Problem, description = "too_many_restores"),
+    (status = 503, body = Problem, description = "restore_busy")
 ))]
 pub async fn fork(
     State(app): State<Arc<App>>,

@@ -112,7 +112,7 @@ pub async fn replace_profile(
 #[utoipa::path(post, path = "/v1/users/me/claim", tag = "users", request_body(content = Option<NewClaim>), responses(
     (status = 200, body = ClaimResult, description = "The number of moved conversations."),
     (status = 400, body = Problem, description = "no_anonymous_user: the request has neither a cookie nor a token of one"),
-    (status = 403, body = Problem, description = "token_needed: no JWT names the caller; quota_exceeded, too_many_memories, too_many_collections, too_many_documents, too_much_text: the two together keep too much"),
+    (status = 403, body = Problem, description = "token_needed: no JWT names the caller; quota_exceeded, too_many_memories, too_many_collections, too_many_documents, too_much_text, workspace_full: the two together keep too much"),
     (status = 429, body = Problem, description = "too_many_runs: the two together have too many unfinished runs")
 ))]
 pub async fn claim(

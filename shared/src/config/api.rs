@@ -40,7 +40,7 @@ pub struct ApiConfig {
     #[arg(long, env = "HOLDFAST_MAX_CHAT_BODY_BYTES", default_value = "16777216", value_parser = bytes)]
     pub max_chat_body_bytes: usize,
 
-    /// Brackets, colons and commas of a JSON body outside of its texts; a body with more gets 413.
+    /// Opening brackets, colons and commas of a JSON body outside of its texts; a body with more gets 413.
     #[arg(long, env = "HOLDFAST_MAX_BODY_VALUES", default_value = "100000", value_parser = count)]
     pub max_body_values: usize,
 
@@ -80,11 +80,11 @@ pub struct ApiConfig {
     #[arg(long, env = "HOLDFAST_MAX_PAGE_BYTES", default_value = "1048576", value_parser = bytes)]
     pub max_page_bytes: usize,
 
-    /// Bytes of request bodies that the API reads at the same time; a further request gets 503.
+    /// Bytes of request bodies that the API reads at the same time; a further one gets 503.
     #[arg(long, env = "HOLDFAST_BODIES_BYTES", default_value = "268435456", value_parser = bytes)]
     pub bodies_bytes: usize,
 
-    /// Bytes of request bodies that the API reads for one caller at the same time; a further request gets 429.
+    /// Bytes of request bodies that the API reads for one caller at the same time; a further one gets 429.
     #[arg(long, env = "HOLDFAST_BODIES_PER_CALLER_BYTES", default_value = "33554432", value_parser = bytes)]
     pub bodies_per_caller_bytes: usize,
 

@@ -142,7 +142,7 @@ impl TestBackends {
     pub async fn expire(&self, run_id: Uuid) {
         let held = self.storage.renew(&self.holder, LEASE).await.unwrap();
         let attempt = held.iter().find(|lease| lease.run_id == run_id).expect("it is held").attempt;
-        self.storage.give_back(&self.holder, run_id, attempt).await.unwrap();
+        self.storage.give_back(&self.holder, vec![(run_id, attempt)]).await.unwrap();
     }
 }
 

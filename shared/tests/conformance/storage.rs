@@ -310,7 +310,7 @@ async fn the_first_event_of_an_attempt_is_archived_as_its_worker_sends_it(backen
 
 async fn a_lost_claim_is_free_and_each_death_is_charged(backends: TestBackends) {
     let claim = one_claim(&backends).await;
-    backends.storage.give_back(&backends.holder, claim.run_id, claim.attempt).await.unwrap();
+    backends.storage.give_back(&backends.holder, vec![(claim.run_id, claim.attempt)]).await.unwrap();
     let (holder, dead) = (Holder::new(), Holder::new());
     let second = backends.storage.claim_expired(&terms(&holder), 1).await.unwrap().remove(0);
     assert_eq!(crashes(&second), 0);

@@ -1,4 +1,4 @@
-// What happens to a message on its way from the field to the server: double clicks, refusals, lost responses, other tabs.
+// The way of a message from the field to the server: double clicks, refusals, lost responses, other tabs.
 import assert from "node:assert/strict";
 
 /** An answer so long that only a stop ends it during the scenario. */

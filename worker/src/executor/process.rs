@@ -329,3 +329,22 @@ fn stop_for(error: model::Error) -> Stop {
     tracing::warn!(%error, "failed to get an answer from the model");
     Stop::Failed(RunError::new(error.code(), error.reason()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn piece(index: usize, arguments: &str) -> CallDelta {
+        CallDelta { index, name: Some("echo".to_owned()), arguments: arguments.to_owned(), signature: None }
+    }
+
+    #[test]
+    fn a_step_takes_in_one_call_more_than_it_makes_and_no_further_one() {
+        let (mut answer, toolbox) = (StepAnswer::default(), Toolbox::default());
+        let mut take = |index: usize, arguments: &str| answer.take(piece(index, arguments), &toolbox).is_some();
+        assert!((0..=MAX_CALLS).all(|index| take(index, "{")));
+        assert!((MAX_CALLS + 1..1_000).all(|index| !take(index, "{")));
+        assert!(take(3, "}") && !take(500, "}"));
+        assert_eq!((answer.calls.len(), answer.calls[3].arguments.as_str()), (MAX_CALLS + 1, "{}"));
+    }
+}

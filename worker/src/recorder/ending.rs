@@ -74,11 +74,17 @@ impl Recorder {
         self.complete_answer().await;
         let mut backoff = Backoff::new(FIRST_PAUSE, LONGEST_PAUSE);
         let mut refusals = 0;
+        let without_progress = Ending::Failed(progress_not_stored());
         let failure = Ending::Failed(RunError::new("answer_not_stored", "the database refused the answer"));
         loop {
             let no_answer = Answer { usage: self.answer.usage, ..Answer::default() };
-            // A database that can be reached and refuses the answer again and again will not accept it later either.
-            let (ending, answer) = if refusals < REFUSALS { (ending, &self.answer) } else { (&failure, &no_answer) };
+            // A database that can be reached and refuses a write again and again will not accept it later either. It may
+            // accept the answer without the progress.
+            let (ending, answer) = match refusals / REFUSALS {
+                0 => (ending, &self.answer),
+                1 => (&without_progress, &self.answer),
+                _ => (&failure, &no_answer),
+            };
             let finish = self.flushes.storage().finish(&self.claim, tail.as_ref(), self.last, answer, ending);
             let mut span = self.spans.commit("finish", tail.as_ref());
             let result = finish.await.inspect_err(|error| spans::fail_commit(&mut span, error));
@@ -98,8 +104,9 @@ impl Recorder {
                 Ok(FinishOutcome::Fenced) => return RecorderOutcome::Fenced,
                 Err(error) => {
                     refusals += usize::from(error.refuses_write());
-                    if refusals >= REFUSALS {
+                    if refusals == REFUSALS {
                         tail = tail.map(ArchiveChunk::without_progress);
+                        backoff.reset();
                     }
                     tracing::warn!(error = &error as &dyn Error, "failed to finish the run; trying again");
                 }
@@ -108,39 +115,44 @@ impl Recorder {
         }
     }
 
-    /// Adds the text and the parts of earlier attempts to the answer. Repeats until the database has answered, and gives
-    /// them up if it cannot read them: a run must be able to end.
+    /// Adds the text and the parts of earlier attempts to the answer. Repeats until the database has answered. Damaged rows
+    /// are left out, because a run must be able to end.
     async fn complete_answer(&mut self) {
         let mut backoff = Backoff::new(FIRST_PAUSE, LONGEST_PAUSE);
-        let mut failures = 0;
-        while let Err(error) = self.try_complete_answer().await {
-            failures += usize::from(!error.is_away());
-            if failures >= REFUSALS {
-                tracing::error!(
-                    error = &error as &dyn Error,
-                    "cannot read the run's earlier answer; the run ends without it"
-                );
-                return;
+        let earlier = loop {
+            match self.earlier_parts().await {
+                Ok(earlier) => break earlier,
+                Err(error) if error.is_damage() => {
+                    tracing::error!(
+                        error = &error as &dyn Error,
+                        "the run's earlier answer is damaged; the run ends without it"
+                    );
+                    break PartsBuilder::default();
+                }
+                Err(error) => {
+                    tracing::warn!(
+                        error = &error as &dyn Error,
+                        "failed to read the run's earlier answer; trying again"
+                    );
+                }
             }
-            tracing::warn!(error = &error as &dyn Error, "failed to read the run's earlier answer; trying again");
             backoff.pause().await;
-        }
-    }
-
-    async fn try_complete_answer(&mut self) -> Result<(), storage::Error> {
-        if !self.knows_answer {
-            let earlier = self.flushes.storage().earlier_answer(&self.claim).await?;
-            self.continue_from(earlier);
-        }
-        let earlier = if self.claim.is_fresh() {
-            PartsBuilder::default()
-        } else {
-            self.flushes.storage().earlier_parts(&self.claim).await?
         };
         let parts = earlier.followed_by(&self.claim.started, std::mem::take(&mut self.parts));
         self.answer.parts = parts.into_parts(Utc::now().timestamp_millis());
         self.answer.parts.complete_text(&self.answer.text);
-        Ok(())
+    }
+
+    /// Returns the parts of earlier attempts, after adding their text to the answer.
+    async fn earlier_parts(&mut self) -> Result<PartsBuilder, storage::Error> {
+        if !self.knows_answer {
+            let earlier = self.flushes.storage().earlier_answer(&self.claim).await?;
+            self.continue_from(earlier);
+        }
+        if self.claim.is_fresh() {
+            return Ok(PartsBuilder::default());
+        }
+        self.flushes.storage().earlier_parts(&self.claim).await
     }
 
     /// Waits until no flush is in flight, while appends continue.

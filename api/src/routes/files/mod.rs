@@ -50,7 +50,7 @@ use crate::{
 pub async fn create(State(app): State<Arc<App>>, caller: Caller, request: Request) -> Result<Response, Problem> {
     // An upload costs an anonymous caller as much as a run.
     app.anonymous_limits().admit(&caller).await?;
-    let _in_flight = app.bodies().read(&caller, request.headers(), PART_BYTES as usize)?;
+    let _in_flight = app.bodies().begin_upload(&caller, request.headers(), PART_BYTES as usize)?;
     upload::create(&app, &caller, request).await.map(stored)
 }
 
@@ -77,7 +77,7 @@ pub async fn resume(
     FileId(id): FileId,
     request: Request,
 ) -> Result<Response, Problem> {
-    let _in_flight = app.bodies().read(&caller, request.headers(), PART_BYTES as usize)?;
+    let _in_flight = app.bodies().begin_upload(&caller, request.headers(), PART_BYTES as usize)?;
     upload::resume(&app, &caller, id, request).await.map(stored)
 }
 

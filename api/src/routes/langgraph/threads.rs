@@ -172,7 +172,9 @@ pub async fn delete(
     responses(
         (status = 200, body = Object, description = "The new thread."),
         (status = 403, body = Problem, description = "quota_exceeded"),
-        (status = 404, body = Problem, description = "conversation_not_found")
+        (status = 404, body = Problem, description = "conversation_not_found"),
+        (status = 429, body = Problem, description = "too_many_restores"),
+        (status = 503, body = Problem, description = "restore_busy")
     )
 )]
 pub async fn copy(

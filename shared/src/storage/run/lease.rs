@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use serde_json::{Value, json};
 use sqlx::FromRow;
 use uuid::Uuid;
 
@@ -42,15 +43,17 @@ statements! {
         from agent_runs
         where holder = $1 and status = 'running'
     ",
-    /// Ends the lease of an attempt.
+    /// Ends the leases of some attempts of a holder.
     LOSE = "
         update agent_runs
-        set lease_until = {before:$4},
+        set lease_until = {before:$3},
             holder = null,
             executing = false,
-            crashes = crashes + $5
-        where id = $2
-          and attempt = $3
+            crashes = crashes + $4
+        where (id, attempt) in (
+            select {uuid:value->>'id'}, cast(value->>'attempt' as bigint)
+            from {each:$2}
+        )
           and holder = $1
           and status = 'running'
         returning id
@@ -87,27 +90,26 @@ impl Storage {
             .collect())
     }
 
-    /// Gives back an attempt of `holder` that it does not know, because the answer to its claim was lost. It counts no
-    /// crash.
-    pub async fn give_back(&self, holder: &Holder, run_id: Uuid, attempt: u32) -> Result<(), Error> {
-        self.lose("give back a run whose claim was lost", holder, run_id, attempt, 0).await
+    /// Gives back attempts of `holder` that it does not know, because the answer to its claim was lost. They count no crash.
+    pub async fn give_back(&self, holder: &Holder, unknown: Vec<(Uuid, u32)>) -> Result<(), Error> {
+        self.lose("give back runs whose claim was lost", holder, unknown, 0).await
     }
 
     /// Charges a run whose executor has panicked with a crash, and gives it back, unless a later attempt has it.
     pub async fn charge_panic(&self, holder: &Holder, run_id: Uuid, attempt: u32) -> Result<(), Error> {
-        self.lose("give back a run whose executor panicked", holder, run_id, attempt, 1).await
+        self.lose("give back a run whose executor panicked", holder, vec![(run_id, attempt)], 1).await
     }
 
-    /// Ends the lease at once, so that the next poll claims the run.
+    /// Ends the leases at once, so that the next poll claims the runs.
     async fn lose(
         &self,
         doing: &'static str,
         holder: &Holder,
-        run_id: Uuid,
-        attempt: u32,
+        attempts: Vec<(Uuid, u32)>,
         crashes: i64,
     ) -> Result<(), Error> {
-        let args = args![holder.as_str(), run_id, i64::from(attempt), 1_i64, crashes];
+        let attempts = attempts.into_iter().map(|(id, attempt)| json!({"id": id.simple(), "attempt": attempt}));
+        let args = args![holder.as_str(), Value::from_iter(attempts), 1_i64, crashes];
         self.database.write::<(Uuid,)>(doing, LOSE, args).await.map(drop)
     }
 

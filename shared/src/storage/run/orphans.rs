@@ -178,6 +178,7 @@ impl Storage {
         for (child,) in rows {
             match self.answer_for(child).await {
                 Ok(parents) => answered.extend(parents),
+                Err(error) if error.is_away() => return Err(error),
                 // A failure for one child must not stop the answers of the others.
                 Err(error) => {
                     tracing::error!(run.id = %child, error = &error as &dyn std::error::Error, "failed to answer the parent of an ended run");

@@ -169,9 +169,17 @@ impl Error {
         Self::Database { doing, source: sqlx::Error::Io(std::io::Error::new(kind, cause.to_string())) }
     }
 
-    /// Returns whether the database works and will refuse the same write again.
+    /// Returns whether the database works and will refuse the same write again. A missing table or privilege, which an
+    /// operator can bring back, does not count.
     pub fn refuses_write(&self) -> bool {
-        self.refuses_data() || self.refuses_row()
+        let is_of_schema = |code: &str| code.starts_with("42") || code == "1";
+        self.refuses_data() || self.code().is_some_and(|code| is_refusal(&code) && !is_of_schema(&code))
+    }
+
+    /// Returns whether a row has a value that no version of this program writes.
+    pub fn is_damage(&self) -> bool {
+        matches!(self, Self::Damaged { .. })
+            || matches!(self.cause(), Some(sqlx::Error::ColumnDecode { .. } | sqlx::Error::Decode(_)))
     }
 
     /// Returns whether the database works but refuses a row, by a constraint, a trigger, or the row's data.
