@@ -165,15 +165,19 @@ async fn an_owner_has_as_many_unfinished_runs_as_it_may_and_each_that_ends_makes
     answer(start(&ann, "3")).await.unwrap();
 }
 
+/// Returns a client of an account, one of a new anonymous user, and that user's token.
+async fn ann_and_an_anonymous_user(client: &Client) -> (Client, Client, String) {
+    let made = client.post("/v1/users/anonymous", json!({})).await.unwrap();
+    let secret = made["token"].as_str().unwrap().to_owned();
+    (client.token(&token(&claims("ann", json!({})))), client.token(&secret), secret)
+}
+
 #[tokio::test]
 async fn a_claim_beyond_a_quota_is_refused_and_moves_nothing() {
     let embedded = Embedded::new().with("HOLDFAST_JWT_KEY", SECRET).with("HOLDFAST_RUNS_PER_OWNER", "2");
     let mut holdfast = embedded.start();
     let client = holdfast.client();
-    let ann = client.token(&token(&claims("ann", json!({}))));
-    let user = client.post("/v1/users/anonymous", json!({})).await.unwrap();
-    let secret = user["token"].as_str().unwrap();
-    let anonymous = client.token(secret);
+    let (ann, anonymous, secret) = ann_and_an_anonymous_user(&client).await;
     for caller in [&ann, &ann, &anonymous] {
         caller.start("[tokens=1000] [delay=20]").await;
     }
@@ -192,10 +196,7 @@ async fn a_claim_beyond_the_limit_of_a_workspace_is_refused_and_moves_nothing() 
     let embedded = Embedded::new().with("HOLDFAST_JWT_KEY", SECRET).with("HOLDFAST_WORKSPACE_ENTITIES", 3);
     let mut holdfast = embedded.start();
     let client = holdfast.client();
-    let ann = client.token(&token(&claims("ann", json!({}))));
-    let user = client.post("/v1/users/anonymous", json!({})).await.unwrap();
-    let secret = user["token"].as_str().unwrap();
-    let anonymous = client.token(secret);
+    let (ann, anonymous, secret) = ann_and_an_anonymous_user(&client).await;
     for (caller, name) in [(&ann, "a"), (&ann, "b"), (&anonymous, "c"), (&anonymous, "d")] {
         caller.post("/v1/workspace/projects", json!({"name": name})).await.unwrap();
     }
