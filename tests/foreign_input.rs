@@ -113,7 +113,7 @@ async fn a_page_ends_at_its_byte_limit_and_the_next_page_continues() {
     assert!(events > 40 && pages > 1, "{events} in {pages}");
 }
 
-/// A request whose body has `promised` bytes, of which `sent` arrive.
+/// Begins a request whose body has `promised` bytes, of which `sent` arrive.
 fn send(host: &str, user: &str, promised: usize, sent: usize) -> TcpStream {
     let mut socket = TcpStream::connect(host).unwrap();
     let head = format!(
@@ -126,6 +126,12 @@ fn send(host: &str, user: &str, promised: usize, sent: usize) -> TcpStream {
     socket
 }
 
+fn status(mut socket: TcpStream) -> String {
+    let mut line = [0; 12];
+    socket.read_exact(&mut line).unwrap();
+    String::from_utf8_lossy(&line[9..]).into_owned()
+}
+
 #[tokio::test]
 async fn bodies_in_flight_are_limited_per_caller() {
     let embedded =
@@ -135,25 +141,20 @@ async fn bodies_in_flight_are_limited_per_caller() {
     let host = base.strip_prefix("http://").unwrap();
     // The last byte never comes.
     let hold = |user: &str, bytes: usize| send(host, user, bytes + 1, bytes);
-    let ask = |user: &str, bytes: usize| {
-        let mut status = [0; 12];
-        send(host, user, bytes, bytes).read_exact(&mut status).unwrap();
-        String::from_utf8_lossy(&status[9..]).into_owned()
-    };
-    let until_refused = async |user: &str, bytes: usize, status: &str| {
-        crate::support::until("the bytes before have arrived", || async { (ask(user, bytes) == status).then_some(()) })
-            .await;
+    let ask = |user: &str, bytes: usize| status(send(host, user, bytes, bytes));
+    // A body without bytes takes no room from those that arrive.
+    let until_refused = async |user: &str, code: &str| {
+        crate::support::until("the bytes have arrived", || async { (ask(user, 0) == code).then_some(()) }).await;
     };
     let silent: Vec<_> = (0..16).map(|_| send(host, "sue", 900, 0)).collect();
-    assert_eq!(ask("sue", 900), "400", "it was read; promised bytes do not count");
-    let ann = hold("ann", 900);
-    until_refused("ann", 101, "429").await;
-    assert_eq!(ask("ann", 100), "400");
-    let _eve = hold("eve", 1_200);
-    until_refused("eve", 1, "429").await;
-    let bob = hold("bob", 900);
-    until_refused("dan", 1, "503").await;
-    drop((ann, bob, silent));
+    assert_eq!(ask("sue", 1_000), "400", "it was read; promised bytes do not count");
+    let ann = hold("ann", 1_000);
+    until_refused("ann", "429").await;
+    let eve = hold("eve", 1_200);
+    until_refused("eve", "429").await;
+    let bob = hold("bob", 800);
+    until_refused("dan", "503").await;
+    drop((ann, eve, bob, silent));
     crate::support::until("the bytes of broken requests no longer count", || async {
         (ask("ann", 1_000) == "400").then_some(())
     })
