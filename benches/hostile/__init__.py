@@ -1,0 +1,1 @@
+"""What benches/attacks.py is made of."""
