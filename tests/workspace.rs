@@ -165,6 +165,12 @@ async fn an_operator_publishes_a_template(mut deployment: Deployment) {
     let path = format!("/v1/workspace/templates/{}", id(&template));
     // In development mode, every caller is an operator.
     let otto = ann.user("otto");
+    assert_eq!(
+        otto.get("/v1/workspace/template_requests").await.unwrap()["items"],
+        json!([]),
+        "ann has asked for nothing"
+    );
+    ann.patch(&path, json!({"state": "requested"})).await.unwrap();
     let requests = otto.get("/v1/workspace/template_requests").await.unwrap();
     assert_eq!(requests["items"][0]["id"], template["id"]);
     let publish = format!("/v1/workspace/template_requests/{}/publish", id(&template));

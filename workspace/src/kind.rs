@@ -140,7 +140,7 @@ const TEMPLATE: &[Field] = &[
     optional("kind", WORD),
     optional("description", DESCRIPTION),
     optional("body", CONTENTS),
-    required("state", Form::State(&["requested", "draft", "published"])),
+    required("state", Form::State(&["draft", "requested", "published"])),
 ];
 
 impl Kind {

@@ -79,7 +79,8 @@ pub async fn request(call: Call<'_>, input: Map<String, Value>) -> Result<ToolOu
     let hints = input.get("hints").and_then(Value::as_str).map(str::to_owned);
     let project = call.project_of(&input)?;
     let template = json!({
-        "name": kind, "kind": kind, "description": reason, "props": {"hints": hints, "project_id": project}
+        "name": kind, "kind": kind, "description": reason, "state": "requested",
+        "props": {"hints": hints, "project_id": project}
     });
     let Value::Object(template) = template else { unreachable!("the value is an object") };
     let new = NewEntity::read(Kind::Template, template).map_err(invalid_arguments)?;

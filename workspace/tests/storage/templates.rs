@@ -10,7 +10,11 @@ use crate::{
     on_both_databases,
 };
 
-on_both_databases!(an_operator_publishes_what_a_user_has_requested, only_an_operator_changes_what_is_published);
+on_both_databases!(
+    an_operator_publishes_what_a_user_has_requested,
+    operators_see_no_template_that_its_owner_has_not_requested,
+    only_an_operator_changes_what_is_published,
+);
 
 async fn names(test: &TestWorkspace, owner: &str) -> Vec<String> {
     let page = test.workspace.templates(owner, None, None, None, PageSize::ALL).await.unwrap();
@@ -30,7 +34,7 @@ async fn publish(test: &TestWorkspace, id: Uuid) {
 
 async fn an_operator_publishes_what_a_user_has_requested(test: TestWorkspace) {
     assert_eq!(names(&test, "bob").await.len(), 6);
-    let id = test.create(Kind::Template, json!({"name": "Garden"})).await.id;
+    let id = test.create(Kind::Template, json!({"name": "Garden", "state": "requested"})).await.id;
     assert_eq!((names(&test, ANN).await.len(), names(&test, "bob").await.len()), (7, 6));
     let requested = test.workspace.requested_templates(None, PageSize::ALL).await.unwrap().items;
     assert_eq!((requested.len(), requested[0].id), (1, id));
@@ -47,13 +51,22 @@ async fn an_operator_publishes_what_a_user_has_requested(test: TestWorkspace) {
     assert_eq!((first.items.len(), second.items.len(), second.next), (5, 2, None));
 }
 
+async fn operators_see_no_template_that_its_owner_has_not_requested(test: TestWorkspace) {
+    let template = test.create(Kind::Template, json!({"name": "Mine"})).await;
+    assert_eq!(template.fields["state"], "draft");
+    assert!(test.workspace.requested_templates(None, PageSize::ALL).await.unwrap().items.is_empty());
+    assert_eq!(test.workspace.owner_of_template(template.id).await.unwrap(), None, "an operator cannot publish it");
+    changed(test.workspace.update(Author::user(ANN), template.id, patch(json!({"state": "requested"}))).await.unwrap());
+    assert_eq!(test.workspace.requested_templates(None, PageSize::ALL).await.unwrap().items.len(), 1);
+}
+
 async fn only_an_operator_changes_what_is_published(test: TestWorkspace) {
     let refused =
         |outcome: Outcome<_>| matches!(outcome, Outcome::Invalid(invalid) if invalid.to_string().contains("operator"));
     let published = json!({"name": "x", "state": "published"});
     let new = NewEntity::read(Kind::Template, published.as_object().unwrap().clone()).unwrap();
     assert!(refused(test.workspace.create(Author::user(ANN), new).await.unwrap()));
-    let id = test.create(Kind::Template, json!({"name": "Garden"})).await.id;
+    let id = test.create(Kind::Template, json!({"name": "Garden", "state": "requested"})).await.id;
     let author = Author::user(ANN);
     assert!(refused(test.workspace.update(author, id, patch(json!({"state": "published"}))).await.unwrap()));
     publish(&test, id).await;
