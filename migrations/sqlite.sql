@@ -399,7 +399,7 @@ CREATE TABLE onto_changes (
     user_id text not null,
     undoes blob,
     created_at text not null
-, run_id blob, call_id text, number integer);
+, run_id blob, call_id text, number integer, size integer);
 CREATE INDEX onto_changes_of_owner on onto_changes (owner_id, id);
 CREATE INDEX onto_changes_of_entity on onto_changes (entity_id, id);
 CREATE INDEX onto_changes_of_set on onto_changes (change_set_id, id);

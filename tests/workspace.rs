@@ -15,6 +15,7 @@ in_either_mode!(
     an_erased_user_has_no_workspace,
     entities_are_found_by_name,
     an_operator_publishes_a_template,
+    a_change_of_more_than_one_change_may_be_about_is_refused,
 );
 
 async fn create(client: &Client, kind: &str, input: Value) -> Value {
@@ -184,6 +185,25 @@ async fn an_operator_publishes_a_template(mut deployment: Deployment) {
     assert_eq!(otto.get(&path).await.unwrap_err().code, "entity_not_found");
     let missing = format!("/v1/workspace/template_requests/{}/publish", id(&json!({"id": uuid::Uuid::now_v7()})));
     assert_eq!(otto.post(&missing, json!({})).await.unwrap_err().code, "entity_not_found");
+}
+
+async fn a_change_of_more_than_one_change_may_be_about_is_refused(_: Deployment) {
+    let mut deployment = Deployment::on(Embedded::new().with("HOLDFAST_CHANGE_ENTITIES", 3));
+    let client = deployment.client();
+    let project = create(&client, "projects", json!({"name": "Harbour"})).await;
+    let mut tasks = Vec::new();
+    for title in ["a", "b", "c"] {
+        tasks.push(create(&client, "tasks", json!({"project_id": project["id"], "title": title})).await);
+    }
+    let path = format!("/v1/workspace/projects/{}", id(&project));
+    let refused = client.delete(&path).await.unwrap_err();
+    assert_eq!((refused.status, refused.code.as_str()), (403, "change_too_large"));
+    assert!(refused.body["detail"].as_str().unwrap().contains("at most 3 entities"), "{refused:?}");
+    client.delete(&format!("/v1/workspace/tasks/{}", id(&tasks[0]))).await.unwrap();
+    client.delete(&path).await.unwrap();
+    let changes = client.get("/v1/workspace/changes").await.unwrap();
+    let undone = undo(&client, &changes["items"][0]["change_set_id"], "").await.unwrap();
+    assert_eq!(undone["undone"].as_array().unwrap().len(), 3);
 }
 
 async fn an_erased_user_has_no_workspace(_: Deployment) {

@@ -97,6 +97,10 @@ pub struct WorkspaceLimits {
     pub max_entities: usize,
     /// Most bytes of JSON of the entities and of the changes of the last 30 days, roughly.
     pub max_bytes: usize,
+    /// Most entities of one deletion or restoration, and most changes of one undo.
+    pub max_change_entities: usize,
+    /// Most bytes of the texts of these, roughly.
+    pub max_change_bytes: usize,
 }
 
 /// The limits of one owner's memories.

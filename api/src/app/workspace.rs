@@ -87,6 +87,7 @@ impl App {
             Undo::AlreadyUndone => Err(Problem::already_undone()),
             Undo::NotFound => Err(Problem::nothing_to_undo()),
             Undo::Full(limit) => Err(Problem::workspace_full(&limit)),
+            Undo::TooLarge(limit) => Err(Problem::change_too_large(&limit)),
         }
     }
 
@@ -171,6 +172,7 @@ fn changed<T>(outcome: Outcome<T>, kind: Kind, id: Uuid) -> Result<T, Problem> {
         Outcome::Conflict(version) => Err(Problem::version_conflict(kind, id, version)),
         Outcome::Invalid(invalid) => Err(Problem::invalid_entity(&invalid)),
         Outcome::Full(limit) => Err(Problem::workspace_full(&limit)),
+        Outcome::TooLarge(limit) => Err(Problem::change_too_large(&limit)),
         Outcome::Fenced => unreachable!("only the calls of runs are fenced"),
     }
 }

@@ -37,6 +37,10 @@ impl Problem {
         Self::new(StatusCode::FORBIDDEN, "workspace_full", format!("This request would exceed a limit: {limit}."))
     }
 
+    pub fn change_too_large(limit: &str) -> Self {
+        Self::new(StatusCode::FORBIDDEN, "change_too_large", format!("This request would exceed a limit: {limit}."))
+    }
+
     pub fn change_set_not_found(id: impl Display) -> Self {
         let detail = format!("There is no set of changes {id}; sets are kept for 30 days.");
         Self::new(StatusCode::NOT_FOUND, "change_set_not_found", detail)

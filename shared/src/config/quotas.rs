@@ -54,6 +54,14 @@ pub struct QuotasConfig {
     #[arg(long, env = "HOLDFAST_WORKSPACE_BYTES", default_value = "268435456", value_parser = bytes)]
     pub workspace_bytes: usize,
 
+    /// Entities of one deletion or restoration in a workspace, and changes of one undo; a larger one gets 403.
+    #[arg(long, env = "HOLDFAST_CHANGE_ENTITIES", default_value = "5000", value_parser = count)]
+    pub change_entities: usize,
+
+    /// Bytes of the texts of these entities, roughly; a deletion, restoration or undo of more gets 403.
+    #[arg(long, env = "HOLDFAST_CHANGE_BYTES", default_value = "16777216", value_parser = bytes)]
+    pub change_bytes: usize,
+
     /// Memories that agents may keep of one user; a further one is refused, and the model reads why.
     #[arg(long, env = "HOLDFAST_OWNER_MEMORIES", default_value = "500", value_parser = count)]
     pub owner_memories: usize,
@@ -91,7 +99,12 @@ impl QuotasConfig {
 
     /// Returns the limits of one owner's workspace.
     pub const fn workspace(&self) -> WorkspaceLimits {
-        WorkspaceLimits { max_entities: self.workspace_entities, max_bytes: self.workspace_bytes }
+        WorkspaceLimits {
+            max_entities: self.workspace_entities,
+            max_bytes: self.workspace_bytes,
+            max_change_entities: self.change_entities,
+            max_change_bytes: self.change_bytes,
+        }
     }
 
     /// Returns the limits of one owner's memories.
@@ -178,6 +191,8 @@ mod tests {
                 anonymous_file_bytes: 1,
                 workspace_entities: 1,
                 workspace_bytes: 1,
+                change_entities: 1,
+                change_bytes: 1,
                 owner_memories: 1,
                 anonymous_memories: 1,
                 memory_chars: 1,

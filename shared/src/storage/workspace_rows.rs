@@ -182,7 +182,7 @@ pub async fn move_workspace(tx: &mut Tx, from: &str, to: &str, limits: Option<Wo
     }
     let sums = tx.fetch_optional::<(i64, i64)>(MOVE_COUNT, args![from, to]).await?;
     tx.execute(ERASE_OWNER, args![from]).await?;
-    let (Some(WorkspaceLimits { max_entities, max_bytes }), Some((entities, bytes))) = (limits, sums) else {
+    let (Some(WorkspaceLimits { max_entities, max_bytes, .. }), Some((entities, bytes))) = (limits, sums) else {
         return Ok(());
     };
     if entities > max_entities as i64 {

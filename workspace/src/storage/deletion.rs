@@ -1,44 +1,52 @@
-//! The deletion of entities with all that cannot be without them, and its reversal within 30 days.
+//! The deletion of entities with all that cannot be without them, and its reversal within 30 days. The database marks the
+//! dependents; the process has only their ids, and the facts of relations.
 
 use std::collections::BTreeSet;
 
-use holdfast_shared::database::{Error, Tx, args};
+use holdfast_shared::{
+    database::{Error, Tx, args},
+    quotas::WorkspaceLimits,
+};
+use uuid::Uuid;
 
 use super::{
     Outcome, Workspace,
-    change_set::ChangeSet,
+    change_set::{ChangeSet, DeletionMark},
     existing,
     kept::live_among,
     live,
     references::no_such,
     rows::{EntityRow, entity, read_in},
     tables::{EDGES_OF_ENTITY, Table, table},
-    the_entity, too_much,
+    the_entity,
 };
 use crate::{
     author::Author,
-    entity::Entity,
+    entity::{Entity, text_of},
     input::{InvalidField, invalid},
     kind::Kind,
 };
-use uuid::Uuid;
+
+/// The ids of dependents, by their kinds.
+type Dependents = Vec<(Kind, Vec<Uuid>)>;
 
 impl Workspace {
     /// Deletes an entity with its relations; a project with everything in it. It can be restored for 30 days.
     pub async fn delete(&self, author: Author<'_>, kind: Kind, id: Uuid) -> Result<Outcome<()>, Error> {
+        let _permit = self.long_change().await;
         self.change("delete an entity", author, drop, async |tx: &mut Tx, set: &mut ChangeSet<'_>| {
             let Some(entity) = live(read_in(tx, author.owner, kind, id).await?) else { return Ok(Outcome::NotFound) };
             if entity.is_published() && !author.is_operator {
                 return Ok(Outcome::Invalid(published()));
             }
-            let now = Some(set.now);
-            let dependents = match dependents(tx, author.owner, &entity, self.most_at_once()).await? {
+            let dependents = match dependents(tx, author.owner, &entity, self.limits).await? {
                 Ok(dependents) => dependents,
-                Err(limit) => return Ok(Outcome::Full(limit)),
+                Err(limit) => return Ok(Outcome::TooLarge(limit)),
             };
-            for before in dependents.into_iter().filter(Entity::is_live).chain([entity]) {
-                let after = Entity { deleted_at: now, ..before.clone() };
-                set.change(Some(before), Some(after));
+            let deleted_at = Some(set.now);
+            let mark = |id: Uuid| DeletionMark { id, was_deleted: false, deleted_at };
+            for (kind, ids) in dependents.into_iter().chain([(kind, vec![id])]) {
+                set.mark(tx, kind, &ids.into_iter().map(mark).collect::<Vec<_>>()).await?;
             }
             Ok(Outcome::Changed(()))
         })
@@ -47,6 +55,7 @@ impl Workspace {
 
     /// Restores a deleted entity with all that was deleted with it, as far as it can be.
     pub async fn restore(&self, author: Author<'_>, kind: Kind, id: Uuid) -> Result<Outcome<Entity>, Error> {
+        let _permit = self.long_change().await;
         self.change("restore an entity", author, the_entity, async |tx: &mut Tx, set: &mut ChangeSet<'_>| {
             let stored = read_in(tx, author.owner, kind, id).await?;
             let Some(entity) = stored.filter(|entity| entity.is_live() || entity.updated_at >= set.horizon()) else {
@@ -66,25 +75,17 @@ impl Workspace {
                     }));
                 }
             }
-            let deleted_at = entity.deleted_at;
-            let dependents = match dependents(tx, author.owner, &entity, self.most_at_once()).await? {
+            let mut back = match dependents(tx, author.owner, &entity, self.limits).await? {
                 Ok(dependents) => dependents,
-                Err(limit) => return Ok(Outcome::Full(limit)),
+                Err(limit) => return Ok(Outcome::TooLarge(limit)),
             };
-            let mut back: Vec<Entity> =
-                dependents.into_iter().filter(|entity| entity.deleted_at == deleted_at).collect();
-            // A relation needs both ends.
-            let returning: BTreeSet<Uuid> = back.iter().map(|entity| entity.id).chain([id]).collect();
-            let ends = back.iter().filter(|entity| entity.kind == Kind::Edge).flat_map(Entity::needs);
-            let live = live_among(tx, author.owner, ends.filter(|(_, end)| !returning.contains(end))).await?;
-            let is_there = |(_, needed): &(Kind, Uuid)| returning.contains(needed) || live.contains(needed);
-            back.retain(|entity| entity.kind != Kind::Edge || entity.needs().iter().all(is_there));
-            for before in back {
-                let after = Entity { deleted_at: None, ..before.clone() };
-                set.change(Some(before), Some(after));
+            keep_whole_edges(tx, author.owner, id, &mut back).await?;
+            let mark = |id: Uuid| DeletionMark { id, was_deleted: true, deleted_at: None };
+            for (kind, ids) in back.into_iter().chain([(kind, vec![id])]) {
+                set.mark(tx, kind, &ids.into_iter().map(mark).collect::<Vec<_>>()).await?;
             }
-            let after = Entity { deleted_at: None, ..entity.clone() };
-            Ok(Outcome::Changed(set.change(Some(entity), Some(after))))
+            let version = entity.version + 1;
+            Ok(Outcome::Changed(Some(Entity { version, updated_at: set.now, deleted_at: None, ..entity })))
         })
         .await
         .map(existing)
@@ -103,27 +104,63 @@ pub fn tables_of_dependents(entity: Kind) -> Vec<(Kind, &'static Table)> {
     }
 }
 
-/// Returns the entities that cannot be without this one, deleted or not. Returns the limit if they have more bytes.
+/// Returns the live entities that cannot be without a live one, or those that were deleted with a deleted one. Returns the limit
+/// that they exceed.
 async fn dependents(
     tx: &mut Tx,
     owner: &str,
-    entity_of: &Entity,
-    most: usize,
-) -> Result<Result<Vec<Entity>, String>, Error> {
-    let tables = tables_of_dependents(entity_of.kind);
+    of: &Entity,
+    limits: WorkspaceLimits,
+) -> Result<Result<Dependents, String>, Error> {
+    // The entity itself is one of those that change.
+    let mut room = limits.max_change_entities.saturating_sub(1);
     let mut bytes = 0;
-    for (_, table) in &tables {
-        bytes += tx.fetch_one::<(i64,)>(table.bytes_within, args![owner, entity_of.id]).await?.0;
-    }
-    if bytes > most as i64 {
-        return Ok(Err(too_much(most)));
-    }
     let mut dependents = Vec::new();
-    for (kind, table) in tables {
-        let rows = tx.fetch_all::<EntityRow>(table.within, args![owner, entity_of.id]).await?;
-        dependents.extend(rows.into_iter().map(|row| entity(kind, row)));
+    for (kind, table) in tables_of_dependents(of.kind) {
+        let ids = dependents_in(tx, owner, table, of, room + 1).await?;
+        if ids.is_empty() {
+            continue;
+        }
+        bytes += tx.fetch_one::<(i64,)>(table.bytes, args![owner, ids.clone()]).await?.0;
+        if ids.len() > room || bytes > limits.max_change_bytes as i64 {
+            return Ok(Err(too_large(limits)));
+        }
+        room -= ids.len();
+        dependents.push((kind, ids));
     }
     Ok(Ok(dependents))
+}
+
+/// Returns the ids of at most so many dependents in a table.
+async fn dependents_in(tx: &mut Tx, owner: &str, table: &Table, of: &Entity, most: usize) -> Result<Vec<Uuid>, Error> {
+    let rows = match of.deleted_at {
+        None => tx.fetch_all::<(Uuid,)>(table.live_ids, args![owner, of.id, most]).await?,
+        Some(at) => tx.fetch_all::<(Uuid,)>(table.deleted_ids, args![owner, of.id, most, text_of(at)]).await?,
+    };
+    Ok(rows.into_iter().map(|row| row.0).collect())
+}
+
+/// Keeps those relations among the returning entities whose ends are there, or return too.
+async fn keep_whole_edges(tx: &mut Tx, owner: &str, root: Uuid, back: &mut Dependents) -> Result<(), Error> {
+    let returning: BTreeSet<Uuid> = back.iter().flat_map(|(_, ids)| ids.iter().copied()).chain([root]).collect();
+    for (_, ids) in back.iter_mut().filter(|(kind, _)| *kind == Kind::Edge) {
+        let rows = tx.fetch_all::<EntityRow>(table(Kind::Edge).facts, args![owner, ids.clone()]).await?;
+        let edges: Vec<Entity> = rows.into_iter().map(|row| entity(Kind::Edge, row)).collect();
+        let ends = edges.iter().flat_map(Entity::needs).filter(|(_, end)| !returning.contains(end));
+        let live = live_among(tx, owner, ends).await?;
+        let is_there = |(_, needed): &(Kind, Uuid)| returning.contains(needed) || live.contains(needed);
+        *ids = edges.iter().filter(|edge| edge.needs().iter().all(is_there)).map(|edge| edge.id).collect();
+    }
+    Ok(())
+}
+
+/// Words the limits of one deletion, restoration or undo.
+pub fn too_large(limits: WorkspaceLimits) -> String {
+    let WorkspaceLimits { max_change_entities, max_change_bytes, .. } = limits;
+    format!(
+        "one deletion, restoration or undo is about at most {max_change_entities} entities and {max_change_bytes} bytes \
+         of their texts; first delete or undo parts of it, such as single documents and tasks"
+    )
 }
 
 /// Returns the refusal of a change of a published template by its owner.

@@ -7,9 +7,9 @@ use uuid::Uuid;
 
 use super::{
     deletion::tables_of_dependents,
+    effects::{Effects, EntityEffect},
     rows::NameRow,
     tables::table,
-    undo::{EntityEffect, is_same},
 };
 use crate::{author::Author, entity::Entity, kind::Kind};
 
@@ -24,9 +24,6 @@ holdfast_shared::statements! {
     ",
 }
 
-type Effects = BTreeMap<Uuid, EntityEffect>;
-type Current = BTreeMap<Uuid, Option<Entity>>;
-
 /// The entities around those of the undo.
 struct Surroundings {
     /// The live entities that cannot be without one that would vanish.
@@ -37,25 +34,19 @@ struct Surroundings {
 
 /// Returns the entities that the undo must leave as they are: those that were changed again since, and those that would be
 /// without their project or an end, or leave others without theirs.
-pub async fn kept_entities(
-    tx: &mut Tx,
-    author: Author<'_>,
-    effects: &Effects,
-    current: &Current,
-) -> Result<BTreeSet<Uuid>, Error> {
+pub async fn kept_entities(tx: &mut Tx, author: Author<'_>, effects: &Effects) -> Result<BTreeSet<Uuid>, Error> {
     // Only an operator changes what all users may use.
     let is_published = |entity: Option<&Entity>| entity.is_some_and(Entity::is_published);
-    let is_kept = |(id, effect): &(&Uuid, &EntityEffect)| {
-        let current = current[*id].as_ref();
-        let concerns_all = is_published(current) || is_published(effect.before.as_ref());
-        (concerns_all && !author.is_operator) || !is_same(current, effect.after.as_ref())
+    let is_kept = |(_, effect): &(&Uuid, &EntityEffect)| {
+        let concerns_all = is_published(effect.current.as_ref()) || is_published(effect.before.as_ref());
+        (concerns_all && !author.is_operator) || !effect.is_current
     };
     let mut kept: BTreeSet<Uuid> = effects.iter().filter(is_kept).map(|(id, _)| *id).collect();
-    let surroundings = Surroundings::read(tx, author.owner, effects, current).await?;
+    let surroundings = Surroundings::read(tx, author.owner, effects).await?;
     // A kept entity may need its project, so this is repeated until nothing more is kept.
     loop {
         let is_free = |(id, _): &(&Uuid, &EntityEffect)| !kept.contains(*id);
-        let stays = |(id, _): &(&Uuid, &EntityEffect)| surroundings.keep(**id, effects, current, &kept);
+        let stays = |(id, _): &(&Uuid, &EntityEffect)| surroundings.keep(**id, effects, &kept);
         let more: Vec<Uuid> = effects.iter().filter(is_free).filter(stays).map(|(id, _)| *id).collect();
         if more.is_empty() {
             return Ok(kept);
@@ -66,15 +57,15 @@ pub async fn kept_entities(
 
 impl Surroundings {
     /// Reads them with a few statements, however many entities the undo has.
-    async fn read(tx: &mut Tx, owner: &str, effects: &Effects, current: &Current) -> Result<Self, Error> {
+    async fn read(tx: &mut Tx, owner: &str, effects: &Effects) -> Result<Self, Error> {
         let mut dependents = BTreeMap::<Uuid, Vec<Uuid>>::new();
         let vanishes =
-            |(id, effect): &(&Uuid, &EntityEffect)| is_live(current[*id].as_ref()) && !is_live(effect.before.as_ref());
+            |(_, effect): &(&Uuid, &EntityEffect)| is_live(effect.current.as_ref()) && !is_live(effect.before.as_ref());
         let (projects, others): (Vec<_>, Vec<_>) =
             effects.iter().filter(vanishes).partition(|(_, effect)| effect.kind == Kind::Project);
         for (project, _) in projects {
             for (_, table) in tables_of_dependents(Kind::Project) {
-                let live = tx.fetch_all::<(Uuid,)>(table.live_ids, args![owner, *project]).await?;
+                let live = tx.fetch_all::<(Uuid,)>(table.live_ids, args![owner, *project, i64::MAX]).await?;
                 dependents.entry(*project).or_default().extend(live.into_iter().map(|row| row.0));
             }
         }
@@ -93,11 +84,12 @@ impl Surroundings {
     }
 
     /// Returns whether an entity must stay as it is while these are kept.
-    fn keep(&self, id: Uuid, effects: &Effects, current: &Current, kept: &BTreeSet<Uuid>) -> bool {
+    fn keep(&self, id: Uuid, effects: &Effects, kept: &BTreeSet<Uuid>) -> bool {
         let will_live = |id: &Uuid| {
-            effects
-                .get(id)
-                .map(|effect| is_live(if kept.contains(id) { current[id].as_ref() } else { effect.before.as_ref() }))
+            let state = |effect: &EntityEffect| {
+                is_live(if kept.contains(id) { effect.current.as_ref() } else { effect.before.as_ref() })
+            };
+            effects.get(id).map(state)
         };
         match effects[&id].before.as_ref().filter(|before| before.is_live()) {
             Some(before) => {
@@ -107,7 +99,7 @@ impl Surroundings {
             }
             None => {
                 let dependents = self.dependents.get(&id).into_iter().flatten();
-                is_live(current[&id].as_ref()) && dependents.into_iter().any(|of| will_live(of).unwrap_or(true))
+                is_live(effects[&id].current.as_ref()) && dependents.into_iter().any(|of| will_live(of).unwrap_or(true))
             }
         }
     }

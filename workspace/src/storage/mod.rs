@@ -1,8 +1,12 @@
 //! The workspace in the database. Every function works for one owner, and finds no entity of another owner.
 
+#[macro_use]
+mod columns;
+
 mod change_set;
 mod creation;
 mod deletion;
+mod effects;
 mod filter;
 mod history;
 mod kept;
@@ -14,6 +18,8 @@ mod tables;
 mod templates;
 mod undo;
 
+use std::sync::Arc;
+
 use holdfast_shared::{
     database::{Commit, Database, Error, RollBack, Sql, Tx, args},
     page::{Page, PageSize},
@@ -21,6 +27,7 @@ use holdfast_shared::{
     storage::{BackEnd, Storage},
 };
 use serde_json::{Map, Value};
+use tokio::sync::{Semaphore, SemaphorePermit};
 use uuid::Uuid;
 
 use self::{
@@ -47,6 +54,9 @@ pub use undo::{Undo, Undone};
 pub struct Workspace {
     database: Database,
     limits: WorkspaceLimits,
+    /// Deletions, restorations and undoes use SQLite's writer longest. One at a time waits for it, so another writer waits for one
+    /// of them at most. `None` on PostgreSQL.
+    long_changes: Option<Arc<Semaphore>>,
 }
 
 /// The outcome of a change.
@@ -62,6 +72,8 @@ pub enum Outcome<T> {
     Invalid(InvalidField),
     /// The owner's workspace is full.
     Full(String),
+    /// The change is about more entities or bytes than one change may be.
+    TooLarge(String),
     /// The attempt does not hold its run any more.
     Fenced,
 }
@@ -69,7 +81,14 @@ pub enum Outcome<T> {
 impl Workspace {
     /// Returns the workspace in the database of `storage`.
     pub fn new(storage: &Storage, limits: WorkspaceLimits) -> Self {
-        Self { database: storage.database().clone(), limits }
+        let database = storage.database().clone();
+        let long_changes = (!database.is_postgres()).then(|| Arc::new(Semaphore::new(1)));
+        Self { database, limits, long_changes }
+    }
+
+    /// Waits for the permit of a change that may be long.
+    async fn long_change(&self) -> Option<SemaphorePermit<'_>> {
+        Some(self.long_changes.as_ref()?.acquire().await.expect("nothing closes the semaphore"))
     }
 
     /// Returns an entity that is not deleted.
@@ -130,12 +149,6 @@ impl Workspace {
         .map(existing)
     }
 
-    /// Returns the most bytes of entities that one change may be about: a quarter of those that a workspace keeps. A change has
-    /// them in memory, some times over.
-    const fn most_at_once(&self) -> usize {
-        self.limits.max_bytes / 4
-    }
-
     /// Makes the changes of an author in one transaction. If the author's call has made them before, `repeated` makes the
     /// result of their records.
     async fn change<T>(
@@ -173,6 +186,7 @@ impl<T> Outcome<T> {
             Self::Conflict(version) => Outcome::Conflict(version),
             Self::Invalid(invalid) => Outcome::Invalid(invalid),
             Self::Full(limit) => Outcome::Full(limit),
+            Self::TooLarge(limit) => Outcome::TooLarge(limit),
             Self::Fenced => Outcome::Fenced,
         }
     }
@@ -207,12 +221,6 @@ fn appended(before: &Entity, new: Map<String, Value>) -> Result<Map<String, Valu
     new.into_iter().map(append).collect()
 }
 
-fn too_much(most: usize) -> String {
-    format!(
-        "one change is about at most {most} bytes of entities, a quarter of a workspace; delete documents one by one first"
-    )
-}
-
 /// Returns a page of a query for one item more than the page has at most. It ends after the item that fills its bytes.
 fn page_of<T>(
     items: Vec<T>,
@@ -234,6 +242,7 @@ fn page_of<T>(
 pub fn statement_texts(back_end: BackEnd) -> Vec<(&'static str, String)> {
     let files = [
         change_set::STATEMENTS,
+        effects::STATEMENTS,
         history::STATEMENTS,
         kept::STATEMENTS,
         reads::STATEMENTS,

@@ -9,7 +9,7 @@ use uuid::Uuid;
 use super::{
     Workspace,
     change_set::CHANGES_OF_CALL,
-    history::{ChangeRow, change},
+    history::{ChangeReader, ChangeRow, changes_of},
     page_of,
     rows::{EntityRow, NameRow, entity},
     tables::table,
@@ -64,9 +64,9 @@ impl Workspace {
         let Some(call) = author.call else { return Ok(None) };
         let args = args![author.owner, call.run_id, call.call_id];
         let rows = self.database.fetch_all::<ChangeRow>("find the changes of a call", CHANGES_OF_CALL, args).await?;
-        let changed =
-            rows.into_iter().filter_map(change).filter_map(|change| Entity::of_state(change.kind, &change.after?));
-        let changed: Vec<Entity> = changed.collect();
+        let changes = changes_of(&mut ChangeReader::Database(&self.database), author.owner, rows).await?;
+        let changed: Vec<Entity> =
+            changes.into_iter().filter_map(|change| Entity::of_state(change.kind, &change.after?)).collect();
         Ok(Some(changed).filter(|changed| !changed.is_empty()))
     }
 }

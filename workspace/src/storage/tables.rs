@@ -13,12 +13,20 @@ pub struct Table {
     pub list: Sql,
     /// Counts the owner's live entities within `$2` by their state.
     pub count: Sql,
-    /// Returns the owner's entities within `$2`.
-    pub within: Sql,
-    /// Returns the bytes of JSON of the owner's entities within `$2`, roughly.
-    pub bytes_within: Sql,
-    /// Returns the ids of the owner's live entities within `$2`.
+    /// Returns the ids of at most `$3` of the owner's live entities within `$2`.
     pub live_ids: Sql,
+    /// Returns the ids of at most `$3` of the owner's entities within `$2` that were deleted at the time `$4`.
+    pub deleted_ids: Sql,
+    /// Returns the bytes of entities of the owner `$1` with the ids `$2`, roughly.
+    pub bytes: Sql,
+    /// Returns entities of the owner `$1` with the ids `$2`, without texts.
+    pub facts: Sql,
+    /// Stores the changes of the marks `$2` of the owner's entities: the set `$3`, at the time `$4`.
+    pub record: Sql,
+    /// Gives entities of the owner the marks `$2`, at the time `$3`.
+    pub mark: Sql,
+    /// Returns the fields that entities had at the changes of the owner `$1` with the ids `$2`, which have none of their own.
+    pub contents: Sql,
     /// Returns the owner's live entities within `$2` and in the state `$3`, if given: lines of an id and the beginning of the
     /// folded name.
     pub search: Sql,
@@ -28,96 +36,9 @@ pub struct Table {
     pub put: Sql,
     /// Removes entities of the owner `$1` with the ids `$2`.
     pub remove: Sql,
-    /// Returns entities of the owner `$1` that were deleted, and changed last, before the time `$2`.
+    /// Returns the ids and bytes of entities of the owner `$1` that were deleted before the time `$2`, and whose changes are
+    /// forgotten.
     pub expired: Sql,
-}
-
-/// The expression that reads a column into the JSON of an entity.
-macro_rules! read {
-    ($column:ident uuid) => {
-        concat!(", '", stringify!($column), "', {id text:e.", stringify!($column), "}")
-    };
-    ($column:ident object) => {
-        concat!(", '", stringify!($column), "', {json:e.", stringify!($column), "}")
-    };
-    ($column:ident $form:ident) => {
-        concat!(", '", stringify!($column), "', e.", stringify!($column))
-    };
-}
-
-/// The expression of a column's value in a filter.
-macro_rules! wanted {
-    ($column:ident word) => {
-        concat!(", value->>'", stringify!($column), "' as ", stringify!($column))
-    };
-    ($column:ident number) => {
-        concat!(", cast(value->>'", stringify!($column), "' as bigint) as ", stringify!($column))
-    };
-    ($column:ident uuid) => {
-        concat!(", {uuid:value->>'", stringify!($column), "'} as ", stringify!($column))
-    };
-    ($column:ident time) => {
-        concat!(", {time:value->>'", stringify!($column), "'} as ", stringify!($column))
-    };
-    ($column:ident $form:ident) => {
-        ""
-    };
-}
-
-/// The condition that a column has the value of a filter; a time is before it.
-macro_rules! matches {
-    ($column:ident time) => {
-        matches!(@ $column " < ")
-    };
-    ($column:ident word) => {
-        matches!(@ $column " = ")
-    };
-    ($column:ident number) => {
-        matches!(@ $column " = ")
-    };
-    ($column:ident uuid) => {
-        matches!(@ $column " = ")
-    };
-    ($column:ident $form:ident) => {
-        ""
-    };
-    (@ $column:ident $operator:literal) => {
-        concat!(
-            " and (w.", stringify!($column), " is null or e.", stringify!($column), $operator, "w.", stringify!($column), ")"
-        )
-    };
-}
-
-/// The expression for a list, which leaves out bodies.
-macro_rules! read_brief {
-    ($column:ident body) => {
-        ""
-    };
-    ($column:ident object) => {
-        ""
-    };
-    ($column:ident $form:ident) => {
-        read!($column $form)
-    };
-}
-
-/// The expression that reads a column from the row of a write.
-macro_rules! written {
-    ($column:ident uuid) => {
-        concat!(", {uuid:value->>'", stringify!($column), "'}")
-    };
-    ($column:ident time) => {
-        concat!(", {time:value->>'", stringify!($column), "'}")
-    };
-    ($column:ident number) => {
-        concat!(", cast(value->>'", stringify!($column), "' as bigint)")
-    };
-    ($column:ident object) => {
-        concat!(", nullif(value->'", stringify!($column), "', 'null')")
-    };
-    ($column:ident $form:ident) => {
-        concat!(", value->>'", stringify!($column), "'")
-    };
 }
 
 /// Declares the statements of a table. The first list has the column of the project: its name in an insertion, its expression
@@ -155,7 +76,7 @@ macro_rules! table {
                       and (cast($4 as uuid) is null or e.id < $4)
                       and (
                           not exists (select 1 from wanted)
-                          or exists (select 1 from wanted w where true", $(matches!($column $form)),+, ")
+                          or exists (select 1 from wanted w where true", $(is_wanted!($column $form)),+, ")
                       )
                     order by e.id desc
                     limit $5
@@ -167,28 +88,88 @@ macro_rules! table {
                     where e.owner_id = $1 and ", $is_within, " and e.deleted_at is null
                     group by ", $state, "
                 "),
-                /// Returns the entities within a project.
-                WITHIN = concat!("
-                    select e.id, ", $selected, " as project_id,
-                        {object}('props', {json:e.props}", $(read!($column $form)),+, ") as fields,
-                        e.version, e.created_at, e.updated_at, e.deleted_at
-                    from ", $table, " e
-                    where e.owner_id = $1 and ", $is_within, "
-                "),
-                /// Returns the bytes of the entities within a project.
-                BYTES_WITHIN = concat!("
-                    select cast(
-                            coalesce(sum(octet_length(cast({object}('props', {json:e.props}", $(read!($column $form)),+, ") as text))), 0)
-                            as bigint
-                        )
-                    from ", $table, " e
-                    where e.owner_id = $1 and ", $is_within, "
-                "),
                 /// Returns the ids of the live entities within a project.
                 LIVE_IDS = concat!("
                     select e.id
                     from ", $table, " e
                     where e.owner_id = $1 and ", $is_within, " and e.deleted_at is null
+                    limit $3
+                "),
+                /// Returns the ids of the entities within a project that were deleted together.
+                DELETED_IDS = concat!("
+                    select e.id
+                    from ", $table, " e
+                    where e.owner_id = $1
+                      and ", $is_within, "
+                      and e.deleted_at is not null
+                      and e.deleted_at = {time:cast($4 as text)}
+                    limit $3
+                "),
+                /// Returns the bytes of entities.
+                BYTES = concat!("
+                    select cast(
+                            coalesce(sum(200 + {json bytes:e.props}", $(bytes_of!($column $form)),+, "), 0)
+                            as bigint
+                        )
+                    from ", $table, " e
+                    where e.owner_id = $1 and e.id {in:$2}
+                "),
+                /// Returns entities without texts.
+                FACTS = concat!("
+                    select e.id, ", $selected, " as project_id,
+                        {object}('version', e.version", $(read_fact!($column $form)),+, ") as fields,
+                        e.version, e.created_at, e.updated_at, e.deleted_at
+                    from ", $table, " e
+                    where e.owner_id = $1 and e.id {in:$2}
+                "),
+                /// Stores the changes of marks, with what differs between the states.
+                RECORD = concat!("
+                    insert into onto_changes (
+                        id, owner_id, change_set_id, kind, entity_id, action, before, after, bytes, size,
+                        user_id, undoes, run_id, call_id, number, created_at
+                    )
+                    select {uuid:value->>'change_id'}, e.owner_id, $3, $10, e.id, value->>'action',
+                        {object}('version', e.version, 'updated_at', e.updated_at, 'deleted_at', e.deleted_at),
+                        {object}('version', e.version + 1, 'updated_at', cast($4 as text),
+                            'deleted_at', value->>'deleted_at'),
+                        $5, 2 * (200 + {json bytes:e.props}", $(bytes_of!($column $form)),+, "),
+                        $6, $7, $8, $9, cast(value->>'number' as bigint), {time:cast($4 as text)}
+                    from {each:$2}
+                    join ", $table, " e on e.id = {uuid:value->>'id'}
+                    where e.owner_id = $1
+                "),
+                /// Marks entities as deleted, or as live.
+                MARK = concat!("
+                    update ", $table, " as e
+                    set version = e.version + 1,
+                        updated_at = {time:cast($3 as text)},
+                        deleted_at = {time:value->>'deleted_at'}
+                    from {each:$2}
+                    where e.owner_id = $1 and e.id = {uuid:value->>'id'}
+                "),
+                /// Returns the fields that entities had at changes without fields: those before the next change that has them,
+                /// or else the present ones.
+                CONTENTS = concat!("
+                    select c.id,
+                        coalesce(
+                            (
+                                select n.before
+                                from onto_changes n
+                                where n.entity_id = c.entity_id
+                                  and n.owner_id = c.owner_id
+                                  and n.id > c.id
+                                  and n.size is null
+                                  and n.action <> 'create'
+                                order by n.id
+                                limit 1
+                            ),
+                            {object}('id', {id text:e.id}, 'project_id', {id text:", $selected, "},
+                                'props', {json:e.props}, 'created_at', e.created_at",
+                                $(read!($column $form)),+, ")
+                        )
+                    from onto_changes c
+                    left join ", $table, " e on e.id = c.entity_id and e.owner_id = c.owner_id
+                    where c.owner_id = $1 and c.id {in:$2}
                 "),
                 /// Returns the ids and the folded names of live entities, as lines of one text: a row for each would cost more than
                 /// its name.
@@ -231,13 +212,13 @@ macro_rules! table {
                     delete from ", $table, "
                     where owner_id = $1 and id {in:$2}
                 "),
-                /// Returns entities that were deleted long ago.
+                /// Returns entities that were deleted long ago, and whose changes are forgotten.
                 EXPIRED = concat!("
-                    select e.id, ", $selected, " as project_id,
-                        {object}('props', {json:e.props}", $(read!($column $form)),+, ") as fields,
-                        e.version, e.created_at, e.updated_at, e.deleted_at
+                    select e.id, cast(200 + {json bytes:e.props}", $(bytes_of!($column $form)),+, " as bigint)
                     from ", $table, " e
-                    where e.owner_id = $1 and e.deleted_at < $2 and e.updated_at < $2
+                    where e.owner_id = $1
+                      and e.deleted_at < $2
+                      and not exists (select 1 from onto_changes c where c.entity_id = e.id)
                     limit 100
                 "),
             }
@@ -246,9 +227,13 @@ macro_rules! table {
                 get: GET,
                 list: LIST,
                 count: COUNT,
-                within: WITHIN,
-                bytes_within: BYTES_WITHIN,
                 live_ids: LIVE_IDS,
+                deleted_ids: DELETED_IDS,
+                bytes: BYTES,
+                facts: FACTS,
+                record: RECORD,
+                mark: MARK,
+                contents: CONTENTS,
                 search: SEARCH,
                 names: NAMES,
                 put: PUT,

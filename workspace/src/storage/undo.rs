@@ -3,37 +3,30 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use holdfast_shared::database::{Commit, Error, RollBack, Tx, args};
-use serde_json::Value;
 use uuid::Uuid;
 
 use super::{
     Workspace,
-    change_set::{Beginning, ChangeSet},
-    history::{ChangeRow, change},
+    change_set::{Beginning, ChangeSet, DeletionMark},
+    deletion::too_large,
+    effects::{Effects, OutlineRow, effects_of, pieces, states_of},
     kept::kept_entities,
-    rows::{EntityRow, entity},
-    tables::table,
-    too_much,
 };
-use crate::{author::Author, change::Change, entity::Entity, kind::Kind};
+use crate::{author::Author, kind::Kind};
 
-holdfast_shared::statements! {
-    /// Returns the changes of a set, in order.
-    CHANGES_OF_SET = "
-        select id, change_set_id, kind, entity_id, action, before, after, user_id, run_id, created_at
-        from onto_changes
-        where owner_id = $1 and change_set_id = $2
-        order by id
-    ",
-    /// Returns the bytes of the changes of a set.
-    BYTES_OF_SET = "
-        select cast(coalesce(sum(bytes), 0) as bigint)
-        from onto_changes
-        where owner_id = $1 and change_set_id = $2
-    ",
-    /// Returns the bytes of the changes of a run and of the runs below it.
-    BYTES_OF_RUN = "
-        with recursive family as (
+/// The columns of an outline of a change.
+macro_rules! outline {
+    () => {
+        "id, kind, entity_id, created_at, bytes, size,
+            case when size is not null then before->>'deleted_at' end,
+            case when size is not null then after->>'deleted_at' end"
+    };
+}
+
+/// The run `$2` and the runs below it.
+macro_rules! family {
+    () => {
+        "with recursive family as (
             select id
             from agent_runs
             where id = $2
@@ -41,29 +34,40 @@ holdfast_shared::statements! {
             select r.id
             from agent_runs r
             join family f on r.parent_run_id = f.id
-        )
-        select cast(coalesce(sum(bytes), 0) as bigint)
+        )"
+    };
+}
+
+holdfast_shared::statements! {
+    /// Counts the changes of a set, and the bytes of their entities. Whole states count twice, because the process reads and writes
+    /// them.
+    WEIGHT_OF_SET = "
+        select count(*), cast(coalesce(sum(coalesce(size / 2, 2 * bytes)), 0) as bigint)
+        from onto_changes
+        where owner_id = $1 and change_set_id = $2
+    ",
+    /// Counts the changes of a run and of the runs below it, and the bytes of their entities.
+    WEIGHT_OF_RUN = concat!(family!(), "
+        select count(*), cast(coalesce(sum(coalesce(size / 2, 2 * bytes)), 0) as bigint)
         from onto_changes
         where owner_id = $1
           and run_id in (select id from family)
-    ",
-    /// Returns the changes of a run and of the runs below it, in order.
-    CHANGES_OF_RUN = "
-        with recursive family as (
-            select id
-            from agent_runs
-            where id = $2
-            union all
-            select r.id
-            from agent_runs r
-            join family f on r.parent_run_id = f.id
-        )
-        select id, change_set_id, kind, entity_id, action, before, after, user_id, run_id, created_at
+    "),
+    /// Returns the outlines of the changes of a set, in order.
+    OUTLINES_OF_SET = concat!("
+        select ", outline!(), "
+        from onto_changes
+        where owner_id = $1 and change_set_id = $2
+        order by id
+    "),
+    /// Returns the outlines of the changes of a run and of the runs below it, in order.
+    OUTLINES_OF_RUN = concat!(family!(), "
+        select ", outline!(), "
         from onto_changes
         where owner_id = $1
           and run_id in (select id from family)
         order by created_at, id
-    ",
+    "),
     /// Counts the unfinished runs among a run and those below it.
     UNFINISHED = "
         with recursive family as (
@@ -126,35 +130,35 @@ pub enum Undo {
     NotFound,
     /// The owner's workspace is full.
     Full(String),
-}
-
-/// The effect of a set on one entity: the states before its first change and after its last one.
-pub(super) struct EntityEffect {
-    pub kind: Kind,
-    pub before: Option<Entity>,
-    pub after: Option<Entity>,
+    /// The set has more changes, or more bytes, than one undo may be about.
+    TooLarge(String),
 }
 
 impl Workspace {
     /// Takes back the changes of a set or of a run. With `force`, entities that were changed again are left out.
     pub async fn undo(&self, author: Author<'_>, undone: Undone, force: bool) -> Result<Undo, Error> {
+        const DOING: &str = "undo changes";
+        let (owner, set_id) = (author.owner, undone.id());
+        let (weight_of, outlines_of) = match undone {
+            Undone::Set(_) => (WEIGHT_OF_SET, OUTLINES_OF_SET),
+            Undone::Run(_) => (WEIGHT_OF_RUN, OUTLINES_OF_RUN),
+        };
+        // A set never grows, and a run that lives is refused later, so this need not hold the writer.
+        let weights = self.database.fetch_all::<(i64, i64)>(DOING, weight_of, args![owner, set_id]).await?;
+        let limits = self.limits;
+        let is_heavy = |(changes, bytes): &(i64, i64)| {
+            *changes > limits.max_change_entities as i64 || *bytes > limits.max_change_bytes as i64
+        };
+        if weights.iter().any(is_heavy) {
+            return Ok(Undo::TooLarge(too_large(limits)));
+        }
+        let _permit = self.long_change().await;
         let undo = async |tx: &mut Tx| {
-            let (owner, set_id) = (author.owner, undone.id());
-            let Beginning::Set(mut set) = ChangeSet::begin(tx, author, self.limits, Some(set_id)).await? else {
+            let Beginning::Set(mut set) = ChangeSet::begin(tx, author, limits, Some(set_id)).await? else {
                 return Ok(RollBack(Undo::NotFound));
             };
-            let (bytes_of, changes_of) = match undone {
-                Undone::Set(_) => (BYTES_OF_SET, CHANGES_OF_SET),
-                Undone::Run(_) => (BYTES_OF_RUN, CHANGES_OF_RUN),
-            };
-            // Each change has two states.
-            let most = self.most_at_once();
-            if tx.fetch_one::<(i64,)>(bytes_of, args![owner, set_id]).await?.0 / 2 > most as i64 {
-                return Ok(RollBack(Undo::Full(too_much(most))));
-            }
-            let rows = tx.fetch_all::<ChangeRow>(changes_of, args![owner, set_id]).await?;
-            let changes: Vec<Change> = rows.into_iter().filter_map(change).collect();
-            if changes.first().is_none_or(|change| change.created_at < set.horizon()) {
+            let outlines = tx.fetch_all::<OutlineRow>(outlines_of, args![owner, set_id]).await?;
+            if outlines.first().is_none_or(|outline| outline.3 < set.horizon()) {
                 return Ok(RollBack(Undo::NotFound));
             }
             if let Undone::Run(run_id) = undone
@@ -165,42 +169,65 @@ impl Workspace {
             if is_undone(tx, owner, set_id).await? {
                 return Ok(RollBack(Undo::AlreadyUndone));
             }
-            let effects = effects_of(changes);
-            let mut current: BTreeMap<Uuid, Option<Entity>> = effects.keys().map(|id| (*id, None)).collect();
-            for kind in Kind::ALL {
-                let of_kind = effects.iter().filter(|(_, effect)| effect.kind == *kind).map(|(id, _)| *id);
-                for row in
-                    tx.fetch_all::<EntityRow>(table(*kind).get, args![owner, of_kind.collect::<Vec<_>>()]).await?
-                {
-                    let found = entity(*kind, row);
-                    current.insert(found.id, Some(found));
-                }
-            }
-            let kept = kept_entities(tx, author, &effects, &current).await?;
+            let effects = effects_of(tx, owner, outlines).await?;
+            let kept = kept_entities(tx, author, &effects).await?;
             let (mut as_before, mut left_out) = (Vec::new(), Vec::new());
-            for (id, effect) in effects {
-                let current = current.remove(&id).flatten();
-                if kept.contains(&id) {
-                    left_out.push((effect.kind, id));
-                } else if current.is_some() || effect.before.is_some() {
-                    set.change(current, effect.before);
-                    as_before.push((effect.kind, id));
+            for (id, effect) in &effects {
+                if kept.contains(id) {
+                    left_out.push((effect.kind, *id));
+                } else if effect.current.is_some() || effect.before.is_some() {
+                    as_before.push((effect.kind, *id));
                 }
             }
-            if !left_out.is_empty() && (!force || set.is_empty()) {
+            if !left_out.is_empty() && (!force || as_before.is_empty()) {
                 return Ok(RollBack(Undo::Conflicts(left_out)));
             }
-            if set.is_empty() {
+            if as_before.is_empty() {
                 return Ok(RollBack(Undo::AlreadyUndone));
             }
+            take_back(tx, &mut set, owner, &effects, &as_before).await?;
             let change_set_id = set.id;
             Ok(match set.store(tx).await? {
                 Some(full) => RollBack(Undo::Full(full.0)),
                 None => Commit(Undo::Done { change_set_id, undone: as_before, left_out }),
             })
         };
-        self.database.transact("undo changes", undo).await
+        self.database.transact(DOING, undo).await
     }
+}
+
+/// Gives entities the states that they had before: the database does it where only their deletion has changed, and the process
+/// does it for the others, a piece of them at a time.
+async fn take_back(
+    tx: &mut Tx,
+    set: &mut ChangeSet<'_>,
+    owner: &str,
+    effects: &Effects,
+    entities: &[(Kind, Uuid)],
+) -> Result<(), Error> {
+    let mut marks = BTreeMap::<Kind, Vec<DeletionMark>>::new();
+    let mut whole = BTreeSet::new();
+    for (kind, id) in entities {
+        match effects[id].marks {
+            Some([before, after]) => {
+                let mark = DeletionMark { id: *id, was_deleted: after.is_some(), deleted_at: before };
+                marks.entry(*kind).or_default().push(mark);
+            }
+            None => {
+                whole.insert(*id);
+            }
+        }
+    }
+    for (kind, marks) in marks {
+        set.mark(tx, kind, &marks).await?;
+    }
+    for piece in pieces(effects, &whole) {
+        for states in states_of(tx, owner, effects, &piece).await?.into_values() {
+            set.change(states.current, states.before);
+        }
+        set.flush(tx).await?;
+    }
+    Ok(())
 }
 
 /// Returns whether a set that undoes this one is not undone itself.
@@ -214,27 +241,4 @@ async fn is_undone(tx: &mut Tx, owner: &str, set_id: Uuid) -> Result<bool, Error
         (of, is_undone) = (newest, !is_undone);
     }
     Ok(is_undone)
-}
-
-/// Returns whether two states of an entity differ only in what each change makes new.
-pub(super) fn is_same(one: Option<&Entity>, other: Option<&Entity>) -> bool {
-    match (one, other) {
-        (None, None) => true,
-        (Some(one), Some(other)) => {
-            Entity { version: other.version, updated_at: other.updated_at, ..one.clone() } == *other
-        }
-        _ => false,
-    }
-}
-
-fn effects_of(changes: Vec<Change>) -> BTreeMap<Uuid, EntityEffect> {
-    let mut effects = BTreeMap::<Uuid, EntityEffect>::new();
-    for change in changes {
-        let kind = change.kind;
-        let read = |state: Option<Value>| state.and_then(|state| Entity::of_state(kind, &state));
-        let before = read(change.before);
-        let effect = effects.entry(change.entity_id).or_insert(EntityEffect { kind, before, after: None });
-        effect.after = read(change.after);
-    }
-    effects
 }

@@ -315,6 +315,7 @@ fn result<T>(outcome: Result<Outcome<T>, Error>, kind: Kind, id: Uuid) -> Result
         Outcome::Conflict(version) => Err(conflict(kind, version)),
         Outcome::Invalid(invalid) => Err(invalid_arguments(invalid)),
         Outcome::Full(limit) => Err(refused("workspace_full", limit)),
+        Outcome::TooLarge(limit) => Err(refused("change_too_large", limit)),
         Outcome::Fenced => Err(refused("fenced", "another worker executes this run now")),
     }
 }

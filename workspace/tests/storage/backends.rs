@@ -39,7 +39,8 @@ fn migrate(url: &str) {
     runtime.block_on(storage::migrate(&config.stores().unwrap(), &config)).unwrap();
 }
 
-pub const LIMITS: WorkspaceLimits = WorkspaceLimits { max_entities: 1000, max_bytes: 16 << 20 };
+pub const LIMITS: WorkspaceLimits =
+    WorkspaceLimits { max_entities: 1000, max_bytes: 16 << 20, max_change_entities: 1000, max_change_bytes: 16 << 20 };
 
 impl TestWorkspace {
     pub async fn sqlite() -> Self {

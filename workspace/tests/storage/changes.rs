@@ -7,12 +7,12 @@ use holdfast_shared::{
     quotas::{FileQuotas, Quotas, WorkspaceLimits},
     storage::Erasure,
 };
-use holdfast_workspace::{Action, Author, Filter, Kind, NewEntity, Outcome, Patch, Undo, Undone, Workspace};
+use holdfast_workspace::{Action, Author, Filter, Kind, NewEntity, Outcome, Patch, Workspace};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::{
-    backends::{ANN, TestWorkspace, changed},
+    backends::{ANN, LIMITS, TestWorkspace, changed},
     on_both_databases,
 };
 
@@ -25,7 +25,6 @@ on_both_databases!(
     lists_have_pages_and_filters,
     each_change_is_recorded_with_both_states,
     limits_hold_at_their_edge,
-    one_change_is_about_a_quarter_of_a_workspace,
     an_owners_workspace_moves_and_is_erased,
 );
 
@@ -185,7 +184,7 @@ async fn each_change_is_recorded_with_both_states(test: TestWorkspace) {
 }
 
 async fn limits_hold_at_their_edge(test: TestWorkspace) {
-    let few = test.limited(WorkspaceLimits { max_entities: 2, max_bytes: 1 << 20 });
+    let few = test.limited(WorkspaceLimits { max_entities: 2, max_bytes: 1 << 20, ..LIMITS });
     let new = |name: &str| NewEntity::read(Kind::Project, json!({"name": name}).as_object().unwrap().clone()).unwrap();
     let first = changed(few.create(Author::user(ANN), new("a")).await.unwrap());
     changed(few.create(Author::user(ANN), new("b")).await.unwrap());
@@ -197,7 +196,7 @@ async fn limits_hold_at_their_edge(test: TestWorkspace) {
     assert!(matches!(few.create(Author::user(ANN), new("c")).await.unwrap(), Outcome::Full(_)));
 
     let long = "x".repeat(10_000);
-    let small = test.limited(WorkspaceLimits { max_entities: 100, max_bytes: 50_000 });
+    let small = test.limited(WorkspaceLimits { max_entities: 100, max_bytes: 50_000, ..LIMITS });
     let id = changed(small.create(Author::user("cy"), new("a")).await.unwrap()).id;
     let describe =
         |text: &str| Patch::read(Kind::Project, json!({"description": text}).as_object().unwrap().clone()).unwrap();
@@ -215,27 +214,6 @@ async fn limits_hold_at_their_edge(test: TestWorkspace) {
     let joined = changed(few.update(Author::user("dee"), id, appends(&"y".repeat(998))).await.unwrap());
     assert_eq!(joined.fields["description"].as_str().unwrap().len(), 10_000);
     assert!(matches!(few.update(Author::user("dee"), id, appends("z")).await.unwrap(), Outcome::Invalid(_)));
-}
-
-async fn one_change_is_about_a_quarter_of_a_workspace(test: TestWorkspace) {
-    let id = project(&test, "Harbour").await;
-    let mut documents = Vec::new();
-    for _ in 0..4 {
-        let body = "x".repeat(1024 * 1024 - 1000);
-        let document = json!({"title": "Log", "project_id": id, "body": body});
-        documents.push(test.create(Kind::Document, document).await.id);
-    }
-    // Four documents with their fields have just less than a quarter of 16 MiB.
-    let deleted = test.workspace.delete(Author::user(ANN), Kind::Project, id).await.unwrap();
-    changed(deleted);
-    let deletion = test.workspace.changes(ANN, None, None, PageSize::from(1)).await.unwrap().items[0].change_set_id;
-    let small = test.limited(WorkspaceLimits { max_entities: 100, max_bytes: 15 << 20 });
-    match small.restore(Author::user(ANN), Kind::Project, id).await.unwrap() {
-        Outcome::Full(limit) => assert!(limit.contains("a quarter of a workspace"), "{limit}"),
-        other => panic!("{other:?}"),
-    }
-    let undone = small.undo(Author::user(ANN), Undone::Set(deletion), false).await.unwrap();
-    assert!(matches!(undone, Undo::Full(_)), "{undone:?}");
 }
 
 async fn an_owners_workspace_moves_and_is_erased(test: TestWorkspace) {

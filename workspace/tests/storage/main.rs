@@ -4,6 +4,7 @@
 mod backends;
 mod calls;
 mod changes;
+mod marks;
 mod search;
 mod statements;
 mod templates;

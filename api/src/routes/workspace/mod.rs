@@ -164,7 +164,9 @@ pub async fn change(
 
 /// Delete an entity; a project with everything in it. It can be restored for 30 days.
 #[utoipa::path(delete, path = "/v1/workspace/{kind}/{id}", operation_id = "delete_entity", tag = "workspace", params(("kind" = String, Path, pattern = "^(projects|tasks|plans|goals|documents|outputs|edges|templates)$"), ("id" = Uuid, Path)), responses(
-    (status = 204), (status = 404, body = Problem, description = "entity_not_found")
+    (status = 204),
+    (status = 403, body = Problem, description = "workspace_full; change_too_large: the project has too much for one change"),
+    (status = 404, body = Problem, description = "entity_not_found")
 ))]
 pub async fn delete(
     State(app): State<Arc<App>>,
@@ -178,6 +180,7 @@ pub async fn delete(
 #[utoipa::path(post, path = "/v1/workspace/{kind}/{id}/restore", operation_id = "restore_entity", tag = "workspace", params(("kind" = String, Path, pattern = "^(projects|tasks|plans|goals|documents|outputs|edges|templates)$"), ("id" = Uuid, Path)), responses(
     (status = 200, body = WorkspaceEntity),
     (status = 400, body = Problem, description = "invalid_entity: the project is deleted"),
+    (status = 403, body = Problem, description = "workspace_full; change_too_large: the project has too much for one change"),
     (status = 404, body = Problem, description = "entity_not_found")
 ))]
 pub async fn restore(
@@ -219,6 +222,7 @@ pub async fn changes(
 /// Undo a set of changes, unless an entity was changed again since. Undoing the set of the answer takes the undo back.
 #[utoipa::path(post, path = "/v1/workspace/change_sets/{id}/undo", operation_id = "undo_changes", tag = "workspace", params(("id" = Uuid, Path), UndoQuery), responses(
     (status = 200, body = UndoneChanges),
+    (status = 403, body = Problem, description = "workspace_full; change_too_large: the set has too much for one undo"),
     (status = 404, body = Problem, description = "change_set_not_found"),
     (status = 409, body = Problem, description = "already_undone; changed_since, which lists the entities")
 ))]
@@ -235,6 +239,7 @@ pub async fn undo(
 /// Undo all that a run and the runs below it have changed in the workspace, as for a set of changes.
 #[utoipa::path(post, path = "/v1/runs/{id}/undo", operation_id = "undo_run", tag = "workspace", params(("id" = Uuid, Path), UndoQuery), responses(
     (status = 200, body = UndoneChanges),
+    (status = 403, body = Problem, description = "workspace_full; change_too_large: the run has changed too much for one undo"),
     (status = 404, body = Problem, description = "run_not_found; change_set_not_found: the run has changed nothing"),
     (status = 409, body = Problem, description = "run_live; already_undone; changed_since, which lists the entities")
 ))]

@@ -9,6 +9,7 @@
 //! - `{objects:'name', expression, …}`: the JSON array of an object for each row
 //! - `{object}('name', expression, …)`: a JSON object
 //! - `{id text:column}`, `{json:column}`: an id, or JSON, as a value of such an object
+//! - `{json bytes:column}`: the bytes of a JSON text, roughly; SQLite does not read the text for them
 //! - `{uuid:expression}`, `{time:expression}`, `{bytes:expression}`: the id, the time or the bytes of a text
 //! - `{fenced}`, `{fenced:id}`: whether the fence let the write pass, or the row of this id ([`super::batch`])
 //! - `{array type:$n}`: an array, for statements of PostgreSQL alone
@@ -43,6 +44,7 @@ fn postgres_word(word: &str, parameter: &str) -> String {
         "objects" => format!("jsonb_agg(jsonb_build_object({parameter}))"),
         "object" => "jsonb_build_object".to_owned(),
         "id text" | "json" => parameter.to_owned(),
+        "json bytes" => format!("octet_length(cast({parameter} as text))"),
         "uuid" => format!("cast({parameter} as uuid)"),
         "time" => format!("cast({parameter} as timestamptz)"),
         "bytes" => format!("convert_to({parameter}, 'utf8')"),
@@ -70,6 +72,7 @@ pub fn sqlite(sql: &'static str) -> String {
         "object" => "json_object".to_owned(),
         "id text" => format!("case when {parameter} is not null then lower(hex({parameter})) end"),
         "json" => format!("json({parameter})"),
+        "json bytes" => format!("octet_length({parameter})"),
         "uuid" => format!("unhex({parameter})"),
         "time" => parameter.to_owned(),
         "bytes" => format!("cast({parameter} as blob)"),
