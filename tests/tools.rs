@@ -18,6 +18,7 @@ in_both_modes!(
     a_step_with_tools_is_streamed_event_by_event,
     a_cancel_ends_a_call_under_way,
     a_hundred_megabytes_of_output_are_an_outcome,
+    an_answer_of_many_small_values_is_an_outcome,
 );
 
 in_either_mode!(
@@ -288,6 +289,18 @@ async fn a_hundred_megabytes_of_output_are_an_outcome(deployment: Deployment) {
         frames_of(&client, &agent_id, &format!("[tokens=1] [call=files__read_text_file {{\"path\":{path:?}}}]")).await;
     let error = &of_kind(&frames, "tool_call.completed")[0]["error"];
     assert!(["answer_too_large", "timeout", "connection_lost"].contains(&error["code"].as_str().unwrap()), "{error}");
+    assert_eq!(frames.last().unwrap().event, "run.completed");
+}
+
+async fn an_answer_of_many_small_values_is_an_outcome(mut deployment: Deployment) {
+    let client = deployment.client();
+    let server = ToolServer::returning(json!(vec![0; 100_000])).await;
+    let agent_id = agent(&client, json!([server.describe()]), json!({})).await;
+    let frames = frames_of(&client, &agent_id, "[tokens=1] [call=kb__count {}]").await;
+    let error = &of_kind(&frames, "tool_call.completed")[0]["error"];
+    assert_eq!(error["code"], "answer_too_large", "{error}");
+    let message = error["message"].as_str().unwrap();
+    assert!(message.ends_with("was called, but the answer has more than 100000 values"), "{message}");
     assert_eq!(frames.last().unwrap().event, "run.completed");
 }
 

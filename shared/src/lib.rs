@@ -8,7 +8,8 @@
 //! - `file_store` has the contents of files.
 //! - `database` lends the database of `storage` to another crate.
 //! - API processes alone meet in `rate_limit`.
-//! - `quotas` limits one owner, and `turns` gives each caller one permit at a time.
+//! - `quotas` limits one owner, and `turns` gives each caller one permit at a time. `json_size` measures foreign JSON before it
+//!   is parsed.
 //! - `config` chooses the back ends, `redis_link` connects three of them to Redis, `telemetry` exports spans.
 
 #![warn(missing_docs)]
@@ -33,6 +34,7 @@ pub mod finish_reason;
 pub mod hidden;
 mod hosts;
 pub mod idempotency;
+pub mod json_size;
 mod lenient;
 pub mod media_type;
 pub mod memory;

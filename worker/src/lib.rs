@@ -18,6 +18,7 @@ mod files;
 mod forgotten;
 mod lease;
 mod memories;
+mod memory_budget;
 mod missing_vectors;
 pub mod model;
 mod recorder;

@@ -42,6 +42,18 @@ pub struct ToolsConfig {
     #[arg(long, env = "HOLDFAST_MCP_MAX_BYTES", default_value = "16777216", value_parser = bytes)]
     pub mcp_max_bytes: usize,
 
+    /// Opening brackets, colons and commas of an answer of an MCP server outside of its texts, about as many as it has values.
+    #[arg(long, env = "HOLDFAST_MCP_MAX_VALUES", default_value = "100000", value_parser = count)]
+    pub mcp_max_values: usize,
+
+    /// Bytes of all texts of an answer of an MCP server; the base64 of pictures, sound and resources is not text.
+    #[arg(long, env = "HOLDFAST_MCP_TEXT_BYTES", default_value = "2097152", value_parser = bytes)]
+    pub mcp_text_bytes: usize,
+
+    /// Memory for the large answers of all MCP servers at a time, in bytes; an owner has at most a quarter, a server half.
+    #[arg(long, env = "HOLDFAST_FOREIGN_ANSWERS_BYTES", default_value = "268435456", value_parser = bytes)]
+    pub foreign_answers_bytes: usize,
+
     /// Time-out of one call of a built-in tool, in ms.
     #[arg(long = "tool-timeout-ms", env = "HOLDFAST_TOOL_TIMEOUT_MS", default_value = "30000", value_parser = milliseconds)]
     pub tool_timeout: Duration,

@@ -148,7 +148,7 @@ fn warn_unreadable(attempt: &mut Attempt<'_>, file: &StoredFile, reason: &str) {
 async fn reserve(attempt: &mut Attempt<'_>, bytes: u64) -> Result<(), Stop> {
     let memory = &attempt.shared.file_memory;
     if let Some(guard) = &mut attempt.memory.files.memory {
-        if memory.grow(guard, bytes) {
+        if guard.grow(bytes) {
             return Ok(());
         }
         let LoadedFiles { extracting, unreadable, .. } = std::mem::take(&mut attempt.memory.files);

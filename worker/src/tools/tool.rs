@@ -18,7 +18,7 @@ use tokio::sync::OnceCell;
 use super::{
     files::{self, FilesOfRun},
     knowledge::{KnowledgeOfRun, KnowledgeTool},
-    mcp::{Mcp, McpCall},
+    mcp::{Mcp, McpCall, Output},
     memory::{MemoryOfRun, MemoryTool},
     returned::FileKeeper,
     scripted::ScriptedTool,
@@ -181,9 +181,14 @@ impl Tool {
                 };
                 let repeatable = self.effect != Effect::Once;
                 let caller = server.caller.then_some(owner.as_ref());
-                let call = McpCall { tool: name, input: &input, key: &key, limit: *limit, caller, repeatable };
+                let call = McpCall { tool: name, input: &input, key: &key, limit: *limit, owner, caller, repeatable };
                 match mcp.call(server, &call).await {
-                    Ok(output) => Ok(keeper.keep(name, &key, output.parts).await),
+                    Ok(Output { parts, memory }) => {
+                        let kept = keeper.keep(name, &key, parts).await;
+                        // Order matters: the answer's memory is free once its files are stored.
+                        drop(memory);
+                        Ok(kept)
+                    }
                     Err(error) => Err(error),
                 }
             }

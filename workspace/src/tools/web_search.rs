@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use holdfast_shared::{config::WebSearchConfig, excerpt};
+use holdfast_shared::{config::WebSearchConfig, excerpt, json_size::count_values};
 use reqwest::{Client, StatusCode};
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
@@ -18,6 +18,7 @@ use super::{
 /// Time-out of a search, and the longest response.
 const TIMEOUT: Duration = Duration::from_secs(15);
 const MAX_RESPONSE_BYTES: usize = 1024 * 1024;
+const MAX_RESPONSE_VALUES: usize = 10_000;
 
 /// Results where the call names no number, and at most.
 const USUAL_RESULTS: u64 = 5;
@@ -85,6 +86,9 @@ impl WebSearch {
             if body.len() > MAX_RESPONSE_BYTES {
                 return Err(format!("the provider's answer has more than {MAX_RESPONSE_BYTES} bytes"));
             }
+        }
+        if count_values(&body) > MAX_RESPONSE_VALUES {
+            return Err(format!("the provider's answer has more than {MAX_RESPONSE_VALUES} values"));
         }
         serde_json::from_slice(&body).map_err(|_| "the provider's answer is no list of results".to_owned())
     }

@@ -3,9 +3,29 @@
 //! rmcp ignores an answer with an unknown id, so its call would wait for the time-out. Therefore ids are checked here.
 
 use rmcp::model::{RequestId, ServerJsonRpcMessage};
-use serde_json::Value;
 
 use super::transport_failure::{TransportFailure, TransportFailureKind};
+
+/// The fields that distinguish answers from calls.
+#[derive(Default, serde::Deserialize)]
+pub struct MessageHead {
+    #[serde(default)]
+    pub id: Option<RequestId>,
+    #[serde(default)]
+    method: Option<String>,
+}
+
+impl MessageHead {
+    /// Returns the head of a message; an empty one if the message cannot be read.
+    pub fn of(text: &[u8]) -> Self {
+        serde_json::from_slice(text).unwrap_or_default()
+    }
+
+    /// Returns whether the message is a request or a notification of the server.
+    pub const fn is_call(&self) -> bool {
+        self.method.is_some()
+    }
+}
 
 /// Returns the answer to the request `id`, or what is wrong with it.
 pub fn read(text: &[u8], id: &RequestId) -> Result<ServerJsonRpcMessage, TransportFailure> {
@@ -14,15 +34,6 @@ pub fn read(text: &[u8], id: &RequestId) -> Result<ServerJsonRpcMessage, Transpo
         Ok(message @ (ServerJsonRpcMessage::Response(_) | ServerJsonRpcMessage::Error(_))) => addressed_to(message, id),
         Ok(_) => Err(malformed("the server sent a request or notification in place of the answer".into())),
         Err(error) => Err(malformed(format!("the answer is not JSON-RPC 2.0: {error}"))),
-    }
-}
-
-/// Reads one message of a stream. Messages that are no answer pass unchecked.
-pub fn read_streamed(text: &[u8], id: &RequestId) -> Result<Option<ServerJsonRpcMessage>, TransportFailure> {
-    let is_call = |value: &Value| value.get("method").is_some();
-    match serde_json::from_slice::<Value>(text) {
-        Ok(value) if is_call(&value) => Ok(serde_json::from_value(value).ok()),
-        _ => read(text, id).map(Some),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use holdfast_shared::config::ToolsConfig;
 use reqwest::{Client, header};
 use rmcp::{
     RoleClient, ServiceExt,
@@ -15,6 +16,7 @@ use super::{
     error::{Error, SUPPORTED_VERSIONS, ServerProblem},
     failure::{CallFailure, in_short},
     http::Http,
+    intake::{AnswerLimits, Intake},
     listener::NotificationListener,
     post,
     rpc::Rpc,
@@ -22,14 +24,14 @@ use super::{
     target::{ServerTarget, TargetTransport},
     transport_failure::{TransportFailure, TransportFailureKind},
 };
+use crate::memory_budget::MemoryBudget;
 
 /// Settings of all connections.
 #[derive(Clone)]
 pub struct Terms {
-    /// Longest time of connecting as a whole.
-    pub connect: Duration,
-    /// Largest answer.
-    pub max_bytes: usize,
+    pub config: ToolsConfig,
+    /// The memory for the answers of all servers.
+    pub memory: MemoryBudget,
     pub children: Arc<Children>,
 }
 
@@ -42,8 +44,8 @@ const LISTING: &str = "reading its tools";
 /// Connects, and logs the outcome.
 pub async fn connect(target: &ServerTarget, terms: &Terms) -> Result<Arc<Connection>, Error> {
     let started = std::time::Instant::now();
-    let slow = |_| Err(ServerProblem::Slow { doing: HANDSHAKE, limit: terms.connect });
-    let outcome = tokio::time::timeout(terms.connect, open(target, terms)).await.unwrap_or_else(slow);
+    let slow = |_| Err(ServerProblem::Slow { doing: HANDSHAKE, limit: terms.config.mcp_connect });
+    let outcome = tokio::time::timeout(terms.config.mcp_connect, open(target, terms)).await.unwrap_or_else(slow);
     let (server, transport, duration_ms) =
         (&target.name, target.transport_name(), started.elapsed().as_millis() as u64);
     match outcome {
@@ -72,8 +74,10 @@ async fn open(target: &ServerTarget, terms: &Terms) -> Result<(Connection, usize
     if !SUPPORTED_VERSIONS.split(", ").any(|supported| supported == version) {
         return Err(unsupported_version(version));
     }
-    let connection = Connection::new(service, listener, terms.connect).await.map_err(listing)?;
-    let tools = connection.tools(terms.connect).await.map_err(listing)?.len();
+    let connection = Connection::new(service, listener, AnswerLimits::new(&terms.config), terms.config.mcp_connect)
+        .await
+        .map_err(listing)?;
+    let tools = connection.tools(terms.config.mcp_connect).await.map_err(listing)?.len();
     Ok((connection, tools))
 }
 
@@ -82,17 +86,17 @@ async fn serve(
     listener: Arc<NotificationListener>,
     terms: &Terms,
 ) -> Result<RunningService<RoleClient, Arc<NotificationListener>>, ServerProblem> {
-    let max_bytes = terms.max_bytes;
+    let intake = Intake::new(&terms.config, terms.memory.clone(), &target.key().in_words());
     match &target.transport {
         TargetTransport::Stdio { command, args, env } => {
             let program = ServerProgram { server: &target.name, command, args, env };
-            let stdio = Stdio::start(&program, &terms.children, max_bytes);
+            let stdio = Stdio::start(&program, &terms.children, intake);
             let stdio = stdio.map_err(|error| ServerProblem::Command(error.to_string()))?;
             listener.serve(stdio).await.map_err(handshake)
         }
         TargetTransport::Http { url, bearer, caller_header } => {
             let client = client(terms)?;
-            let http = Http::new(client.clone(), max_bytes, caller_header.clone());
+            let http = Http::new(client.clone(), intake, caller_header.clone());
             let transport = http.transport(url, bearer.clone());
             match listener.serve(transport).await.map_err(handshake) {
                 Err(ServerProblem::Failed { .. }) if speaks_old_transport(&client, url).await => {
@@ -102,7 +106,7 @@ async fn serve(
             }
         }
         TargetTransport::Rpc { url, bearer, caller_header } => {
-            let rpc = Rpc::new(client(terms)?, url, bearer.clone(), max_bytes, caller_header.clone());
+            let rpc = Rpc::new(client(terms)?, url, bearer.clone(), intake, caller_header.clone());
             listener.serve(rpc).await.map_err(handshake)
         }
     }
@@ -119,7 +123,7 @@ fn unsupported_version(version: String) -> ServerProblem {
 }
 
 fn client(terms: &Terms) -> Result<Client, ServerProblem> {
-    post::client(terms.connect).map_err(|error| ServerProblem::Client(error.without_url().to_string()))
+    post::client(terms.config.mcp_connect).map_err(|error| ServerProblem::Client(error.without_url().to_string()))
 }
 
 /// Returns whether a GET opens a stream of events, in which the old transport names the address for POSTs.

@@ -8,16 +8,26 @@ use std::{
     time::{Duration, Instant},
 };
 
+use holdfast_shared::json_size::JsonSize;
 use rmcp::{
     RoleClient,
-    model::{CallToolRequest, CallToolRequestParams, ClientRequest, RequestMetaObject, ServerResult},
-    service::{Peer, PeerRequestOptions, RunningService},
+    model::{
+        CallToolRequest, CallToolRequestParams, ClientRequest, GetExtensions, RequestMetaObject, ServerJsonRpcMessage,
+        ServerResult,
+    },
+    service::{Peer, PeerRequestOptions, RunningService, ServiceError},
 };
 
 use super::{
-    CALLER, IDEMPOTENCY_KEY, McpCall, Output, ServerTool, cancel_guard::CancelGuard, failure::CallFailure,
-    listener::NotificationListener, output, tool_list,
+    CALLER, IDEMPOTENCY_KEY, McpCall, Output, ServerTool,
+    cancel_guard::CancelGuard,
+    exchange::{Deposit, McpExchange},
+    failure::CallFailure,
+    intake::AnswerLimits,
+    listener::NotificationListener,
+    output, tool_list,
 };
+use crate::memory_budget::MemoryGuard;
 
 /// Consecutive requests without an answer in time, after which the connection is replaced. A child process is then
 /// restarted.
@@ -31,12 +41,21 @@ pub struct Connection {
     /// `close` takes it. Dropping it ends the connection, and a child with it.
     service: Mutex<Option<RunningService<RoleClient, Arc<NotificationListener>>>>,
     listener: Arc<NotificationListener>,
+    pub limits: AnswerLimits,
     tools: Mutex<ToolListing>,
     /// Set once a request has shown that the server has gone.
     broken: AtomicBool,
     /// Requests without an answer in time since the last answer.
     unanswered: AtomicU32,
     activity: Mutex<Activity>,
+}
+
+/// The answer to a request.
+pub struct RequestAnswer {
+    pub result: ServerResult,
+    pub size: JsonSize,
+    /// The memory of a large answer, until it is dropped.
+    pub memory: Option<MemoryGuard>,
 }
 
 /// A list of tools, and the number of changes that it includes.
@@ -57,12 +76,14 @@ impl Connection {
     pub async fn new(
         service: RunningService<RoleClient, Arc<NotificationListener>>,
         listener: Arc<NotificationListener>,
+        limits: AnswerLimits,
         limit: Duration,
     ) -> Result<Self, CallFailure> {
         let connection = Self {
             peer: service.peer().clone(),
             service: Mutex::new(Some(service)),
             listener,
+            limits,
             tools: Mutex::default(),
             broken: AtomicBool::new(false),
             unanswered: AtomicU32::new(0),
@@ -97,11 +118,20 @@ impl Connection {
         let mut params = CallToolRequestParams::new(call.tool.to_owned()).with_arguments(call.input.clone());
         params.meta = Some(meta);
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
-        output::read(self.request(request, limit).await?)
+        let RequestAnswer { result, memory, .. } = self.request(request, Some(call.owner), limit).await?;
+        Ok(Output { memory, ..output::read(result, self.limits.text_bytes)? })
     }
 
-    /// Sends one request. Cancels it at the server when it takes longer than `limit`, or when the future is dropped.
-    pub async fn request(&self, request: ClientRequest, limit: Duration) -> Result<ServerResult, CallFailure> {
+    /// Sends one request, whose answer takes the memory of this owner. Cancels it at the server when it takes longer than
+    /// `limit`, or when the future is dropped.
+    pub async fn request(
+        &self,
+        mut request: ClientRequest,
+        owner: Option<&str>,
+        limit: Duration,
+    ) -> Result<RequestAnswer, CallFailure> {
+        let exchange = McpExchange::new(owner);
+        request.extensions_mut().insert(exchange.clone());
         let _active = ActiveRequest::new(&self.activity);
         let exchange = async {
             let handle = self.peer.send_cancellable_request(request, PeerRequestOptions::no_options()).await;
@@ -109,7 +139,14 @@ impl Connection {
             let mut cancel_guard = CancelGuard::new(self.peer.clone(), handle.id);
             let answer = handle.rx.await;
             cancel_guard.disarm();
-            answer.map_err(|_| CallFailure::lost())?.map_err(CallFailure::from)
+            let answer = answer.map_err(|_| CallFailure::lost())?;
+            let Deposit { size, memory, message } = exchange.collect();
+            let answer = match message {
+                Some(ServerJsonRpcMessage::Response(answer)) => Ok(answer.result),
+                Some(ServerJsonRpcMessage::Error(answer)) => Err(ServiceError::McpError(answer.error)),
+                _ => answer,
+            };
+            Ok(RequestAnswer { result: answer.map_err(CallFailure::from)?, size, memory })
         };
         let outcome = tokio::time::timeout(limit, exchange).await.unwrap_or(Err(CallFailure::Timeout(limit)));
         let unanswered = match outcome {

@@ -5,7 +5,6 @@
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
-use futures::{StreamExt, stream::BoxStream};
 use reqwest::{
     Client, Response, StatusCode,
     header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue},
@@ -21,17 +20,17 @@ use rmcp::{
     },
 };
 use secrecy::{ExposeSecret, SecretString};
-use sse_stream::{Error as SseError, Sse, SseStream};
 
 use super::{
-    answer,
-    post::{self, BodyError},
+    events::{EventIntake, McpEventStream},
+    exchange::McpExchange,
+    intake::Intake,
+    post,
     transport_failure::{TransportFailure, TransportFailureKind},
 };
 
 pub type HttpError = StreamableHttpError<reqwest::Error>;
 type HttpHeaders = HashMap<HeaderName, HeaderValue>;
-type McpEventStream = BoxStream<'static, Result<Sse, SseError>>;
 
 /// Tries to resume a stream, each after a longer pause. A server that is gone must not hold its calls until their
 /// time-outs.
@@ -44,20 +43,17 @@ const CONCURRENT_POSTS: usize = 64;
 #[derive(Clone)]
 pub struct Http {
     client: Client,
-    max_bytes: usize,
     caller_header: Option<String>,
+    events: EventIntake,
 }
 
 impl Http {
-    pub fn new(client: Client, max_bytes: usize, caller_header: Option<String>) -> Self {
-        Self { client, max_bytes, caller_header }
+    pub fn new(client: Client, intake: Intake, caller_header: Option<String>) -> Self {
+        Self { client, caller_header, events: EventIntake::new(intake) }
     }
 
     pub fn transport(self, url: &str, bearer: Option<SecretString>) -> StreamableHttpClientTransport<Self> {
-        let max_bytes = self.max_bytes;
-        let mut config = StreamableHttpClientTransportConfig::with_uri(url)
-            .max_sse_event_size(max_bytes)
-            .max_concurrent_requests(CONCURRENT_POSTS);
+        let mut config = StreamableHttpClientTransportConfig::with_uri(url).max_concurrent_requests(CONCURRENT_POSTS);
         let mut resumption = ExponentialBackoff::default();
         resumption.max_times = Some(RESUMPTIONS);
         resumption.base_duration = RESUMPTION_PAUSE;
@@ -72,6 +68,7 @@ impl Http {
         &self,
         response: Response,
         id: RequestId,
+        exchange: Option<McpExchange>,
         in_session: bool,
     ) -> Result<StreamableHttpPostResponse, HttpError> {
         let status = response.status();
@@ -83,7 +80,7 @@ impl Http {
             return Ok(StreamableHttpPostResponse::Accepted);
         }
         if status.is_success() && has_type(&response, "text/event-stream") {
-            return Ok(StreamableHttpPostResponse::Sse(answers(response, id, self.max_bytes), session));
+            return Ok(StreamableHttpPostResponse::Sse(self.events.of_post(response, id, exchange), session));
         }
         if status.is_success() && !has_type(&response, "application/json") {
             let failure = TransportFailure::new(
@@ -92,7 +89,7 @@ impl Http {
             );
             return Ok(StreamableHttpPostResponse::Json(failure.into_answer(id), session));
         }
-        let answer = match post::read_json(response, &id, self.max_bytes).await {
+        let answer = match post::read_json(response, &id, &self.events.intake, exchange.as_ref()).await {
             // Servers that use the TypeScript SDK send this error after a restart.
             Ok(ServerJsonRpcMessage::Error(error))
                 if in_session && status == StatusCode::BAD_REQUEST && is_about_session(&error.error) =>
@@ -127,6 +124,8 @@ impl StreamableHttpClient for Http {
         if let Some((name, caller)) = post::caller(&message, self.caller_header.as_deref()) {
             post = post.header(name, caller);
         }
+        let exchange = McpExchange::of(&message);
+        self.events.expect(&message, exchange.as_ref());
         let in_session = session.is_some();
         if let Some(session) = session {
             post = post.header("mcp-session-id", session.as_ref());
@@ -138,7 +137,7 @@ impl StreamableHttpClient for Http {
             return Ok(StreamableHttpPostResponse::Accepted);
         };
         match sent {
-            Ok(response) => self.read(response, request.id, in_session).await,
+            Ok(response) => self.read(response, request.id, exchange, in_session).await,
             Err(error) => {
                 Ok(StreamableHttpPostResponse::Json(TransportFailure::of_request(error).into_answer(request.id), None))
             }
@@ -163,9 +162,28 @@ impl StreamableHttpClient for Http {
         bearer: Option<String>,
         headers: HttpHeaders,
     ) -> Result<McpEventStream, HttpError> {
-        let size = self.max_bytes;
-        let stream = self.client.get_stream_with_max_sse_event_size(url, session, last_event, bearer, headers, size);
-        stream.await.map_err(without_url)
+        let mut get = self.client.get(url.as_ref()).header(ACCEPT, "text/event-stream, application/json");
+        if let Some(session) = session {
+            get = get.header("mcp-session-id", session.as_ref());
+        }
+        if let Some(last_event) = last_event {
+            get = get.header("last-event-id", last_event);
+        }
+        if let Some(bearer) = bearer {
+            get = get.bearer_auth(bearer);
+        }
+        for (name, value) in headers {
+            get = get.header(name, value);
+        }
+        let response = get.send().await.map_err(reqwest::Error::without_url)?;
+        if response.status() == StatusCode::METHOD_NOT_ALLOWED {
+            return Err(StreamableHttpError::ServerDoesNotSupportSse);
+        }
+        let response = response.error_for_status().map_err(reqwest::Error::without_url)?;
+        if !has_type(&response, "text/event-stream") {
+            return Err(StreamableHttpError::UnexpectedContentType(None));
+        }
+        Ok(self.events.of_get(response))
     }
 }
 
@@ -175,44 +193,6 @@ fn without_url(error: HttpError) -> HttpError {
         HttpError::Client(error) => HttpError::Client(error.without_url()),
         error => error,
     }
-}
-
-/// Returns the stream that answers the request `id`. A message that is no JSON-RPC or too large becomes an answer. rmcp
-/// itself reports a stream that ends without an answer.
-fn answers(response: Response, id: RequestId, max_bytes: usize) -> McpEventStream {
-    let events = SseStream::from_bytes_stream(post::limited_body(response, max_bytes));
-    let checked = events.map(move |event| match event {
-        Ok(event) => Ok(check(event, &id)),
-        Err(SseError::Body(error)) if matches!(error.downcast_ref(), Some(BodyError::TooLong)) => {
-            Ok(event_of(TransportFailure::too_large(max_bytes), &id))
-        }
-        // A broken connection stays an error, so that rmcp may resume the stream.
-        Err(error @ SseError::Body(_)) => Err(error),
-        Err(error) => {
-            let failure = TransportFailure::new(
-                TransportFailureKind::Malformed,
-                format!("the stream of events cannot be read: {error}"),
-            );
-            Ok(event_of(failure, &id))
-        }
-    });
-    checked.boxed()
-}
-
-fn check(event: Sse, id: &RequestId) -> Sse {
-    let text = event.data.as_deref().unwrap_or_default();
-    if text.trim().is_empty() {
-        return event;
-    }
-    match answer::read_streamed(text.as_bytes(), id) {
-        Ok(_) => event,
-        Err(failure) => Sse { id: event.id, ..event_of(failure, id) },
-    }
-}
-
-fn event_of(failure: TransportFailure, id: &RequestId) -> Sse {
-    let answer = serde_json::to_string(&failure.into_answer(id.clone())).expect("an error of ours is JSON");
-    Sse::default().data(answer)
 }
 
 fn has_type(response: &Response, expected: &str) -> bool {

@@ -4,16 +4,22 @@ use std::io;
 
 use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 
+use super::intake::SMALL_BYTES;
+
 pub struct LineReader<R> {
     reader: BufReader<R>,
     limit: usize,
     line: Vec<u8>,
+    /// Set once the reader has learned that the line is large.
+    is_large: bool,
     /// Set from the limit until the end of a line that is too long.
     discarding: bool,
 }
 
 pub enum OutputLine {
     Complete(Vec<u8>),
+    /// The line has more than `SMALL_BYTES` so far, and continues.
+    Large,
     /// The line was longer than the limit and was dropped.
     TooLong,
     End,
@@ -21,7 +27,13 @@ pub enum OutputLine {
 
 impl<R: AsyncRead + Unpin> LineReader<R> {
     pub fn new(source: R, limit: usize) -> Self {
-        Self { reader: BufReader::with_capacity(64 * 1024, source), limit, line: Vec::new(), discarding: false }
+        Self {
+            reader: BufReader::with_capacity(64 * 1024, source),
+            limit,
+            line: Vec::new(),
+            is_large: false,
+            discarding: false,
+        }
     }
 
     /// Returns the next line, without its end. Dropping the future loses no bytes: `self` keeps the bytes read so far.
@@ -32,9 +44,17 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
             };
             match read {
                 Read::Nothing => return OutputLine::End,
+                Read::Part if self.line.len() > SMALL_BYTES && !std::mem::replace(&mut self.is_large, true) => {
+                    return OutputLine::Large;
+                }
                 Read::Part => {}
-                Read::Rest if std::mem::take(&mut self.discarding) => return OutputLine::TooLong,
-                Read::Rest => return OutputLine::Complete(std::mem::take(&mut self.line)),
+                Read::Rest => {
+                    self.is_large = false;
+                    if std::mem::take(&mut self.discarding) {
+                        return OutputLine::TooLong;
+                    }
+                    return OutputLine::Complete(std::mem::take(&mut self.line));
+                }
             }
         }
     }

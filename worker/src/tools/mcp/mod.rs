@@ -2,8 +2,9 @@
 //!
 //! The modules, in the order in which a call passes them: `target` (a server with its secrets looked up), `pool`
 //! (shared connections), `connect` (handshake and list of tools). Then `connection` (requests and their cancellation),
-//! `output` and `failure` (the results). Three transports: `stdio` with `lines` and `children`, `http`, `rpc`; the
-//! latter two use `post`. By `answer` and `transport_failure` a transport reports an unusable answer.
+//! `output` and `failure` (the results). Three transports: `stdio` with `output_reader`, `lines` and `children`, `http` with
+//! `events` and `event_bytes`, `rpc`; the latter two use `post`. `intake` takes in each message, and `exchange` carries its
+//! memory to the caller. By `answer` and `transport_failure` a transport reports an unusable answer.
 
 mod answer;
 mod cancel_guard;
@@ -11,11 +12,16 @@ mod children;
 mod connect;
 mod connection;
 mod error;
+mod event_bytes;
+mod events;
+mod exchange;
 mod failure;
 mod http;
+mod intake;
 mod lines;
 mod listener;
 mod output;
+mod output_reader;
 mod pool;
 mod post;
 mod rpc;
@@ -43,6 +49,7 @@ use pool::ConnectionPool;
 use target::ServerTarget;
 
 use super::returned::ResultPart;
+use crate::memory_budget::{MemoryBudget, MemoryGuard};
 
 /// Key of a call's idempotency key in the `_meta` of its request; `rpc` sends it also as the header `Idempotency-Key`.
 const IDEMPOTENCY_KEY: &str = "holdfast/idempotency-key";
@@ -82,6 +89,8 @@ pub struct McpCall<'a> {
     pub key: &'a str,
     /// Longest time of one try; without it the server's time-out applies, or else the configured one.
     pub limit: Option<Duration>,
+    /// The owner of the run, whose share of memory the answer takes.
+    pub owner: &'a str,
     /// The owner of the run, for a server that receives it.
     pub caller: Option<&'a str>,
     /// Whether a try that may have reached the tool can be repeated, as with `read_only` and `idempotent` tools.
@@ -89,16 +98,18 @@ pub struct McpCall<'a> {
 }
 
 /// The output of a tool.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct Output {
     /// For the model: text, text resources, files, and descriptions of other content in brackets. Structured content as
     /// JSON if there is no text.
     pub parts: Vec<ResultPart>,
+    /// The memory of a large answer, until it is dropped.
+    pub memory: Option<MemoryGuard>,
 }
 
 impl Mcp {
     pub fn new(config: &ToolsConfig, children: Arc<Children>) -> Arc<Self> {
-        let terms = Terms { connect: config.mcp_connect, max_bytes: config.mcp_max_bytes, children };
+        let terms = Terms { config: config.clone(), memory: MemoryBudget::new(config.foreign_answers_bytes), children };
         Arc::new(Self {
             pool: ConnectionPool::new(terms, config.mcp_idle),
             config: Config {

@@ -2,17 +2,31 @@
 
 use rmcp::model::{CallToolResult, ContentBlock, ResourceContents, ServerResult};
 
-use super::{Output, failure::CallFailure};
+use super::{Output, failure::CallFailure, transport_failure::TransportFailure};
 use crate::tools::returned::{ResultPart, ReturnedData, ReturnedFile};
 
-/// Returns the output of a call. Fails if the result reports a failure, or if its kind is not supported.
-pub fn read(result: ServerResult) -> Result<Output, CallFailure> {
+/// Returns the output of a call. Fails if the result reports a failure, if its texts have more bytes than `text_bytes`, or if
+/// its kind is not supported.
+pub fn read(result: ServerResult, text_bytes: usize) -> Result<Output, CallFailure> {
     match result {
-        ServerResult::CallToolResult(result) if result.is_error == Some(true) => match in_words(parts(result)) {
-            text if text.is_empty() => Err(CallFailure::Tool("the tool failed without a message".into())),
-            text => Err(CallFailure::Tool(text)),
-        },
-        ServerResult::CallToolResult(result) => Ok(Output { parts: parts(result) }),
+        ServerResult::CallToolResult(result) => {
+            let (is_error, parts) = (result.is_error == Some(true), parts(result));
+            // Structured content may have had text in the place of base64.
+            let texts = parts.iter().map(|part| match part {
+                ResultPart::Text(text) => text.len(),
+                ResultPart::File(_) => 0,
+            });
+            if texts.sum::<usize>() > text_bytes {
+                return Err(CallFailure::Transport(TransportFailure::too_much_text(text_bytes)));
+            }
+            match (is_error, parts) {
+                (false, parts) => Ok(Output { parts, memory: None }),
+                (true, parts) => Err(CallFailure::Tool(match in_words(parts) {
+                    text if text.is_empty() => "the tool failed without a message".into(),
+                    text => text,
+                })),
+            }
+        }
         ServerResult::InputRequiredResult(_) => {
             Err(CallFailure::malformed("the tool asks for input, which is not supported"))
         }

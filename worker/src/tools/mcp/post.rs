@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use bytes::Bytes;
-use futures::{Stream, StreamExt};
+use futures::StreamExt;
 use reqwest::{
     Client, Response, StatusCode,
     header::{self, HeaderValue},
@@ -13,8 +12,11 @@ use rmcp::model::{ClientJsonRpcMessage, ClientRequest, RequestId, ServerJsonRpcM
 
 use super::{
     CALLER, answer,
+    exchange::McpExchange,
+    intake::{Intake, SMALL_BYTES},
     transport_failure::{TransportFailure, TransportFailureKind},
 };
+use crate::memory_budget::MemoryGuard;
 
 /// Most bytes of an HTTP error's body that are read.
 const ERROR_BYTES: usize = 64 * 1024;
@@ -35,40 +37,31 @@ pub fn client(connect: Duration) -> reqwest::Result<Client> {
         .build()
 }
 
-/// Reads a complete body. Fails if it is larger than `limit`.
-pub async fn read_body(response: Response, limit: usize) -> Result<Vec<u8>, TransportFailure> {
-    if response.content_length().is_some_and(|length| length > limit as u64) {
+/// Reads a complete body, with memory for a large one. Fails if it is larger than `limit`.
+async fn read_body(
+    response: Response,
+    limit: usize,
+    intake: &Intake,
+    exchange: Option<&McpExchange>,
+) -> Result<(Vec<u8>, Option<MemoryGuard>), TransportFailure> {
+    let length = response.content_length().map_or(limit, |length| usize::try_from(length).unwrap_or(usize::MAX));
+    if length > limit {
         return Err(TransportFailure::too_large(limit));
     }
-    let mut body = Vec::new();
+    let (mut body, mut memory) = (Vec::new(), None);
     let mut chunks = response.bytes_stream();
     while let Some(chunk) = chunks.next().await {
         let chunk = chunk.map_err(TransportFailure::of_request)?;
-        if body.len() + chunk.len() > limit {
+        let bytes = body.len() + chunk.len();
+        if bytes > limit {
             return Err(TransportFailure::too_large(limit));
+        }
+        if bytes > SMALL_BYTES && memory.is_none() {
+            memory = Some(intake.reserve(exchange, length).await);
         }
         body.extend_from_slice(&chunk);
     }
-    Ok(body)
-}
-
-/// Returns the bytes of a body, up to a limit.
-pub fn limited_body(response: Response, limit: usize) -> impl Stream<Item = Result<Bytes, BodyError>> + Send {
-    let mut left = limit;
-    response.bytes_stream().map(move |chunk| {
-        let chunk = chunk.map_err(|error| BodyError::Broken(error.without_url()))?;
-        left = left.checked_sub(chunk.len()).ok_or(BodyError::TooLong)?;
-        Ok(chunk)
-    })
-}
-
-/// Why a body was not read to its end.
-#[derive(Debug, thiserror::Error)]
-pub enum BodyError {
-    #[error("the answer is too large")]
-    TooLong,
-    #[error(transparent)]
-    Broken(reqwest::Error),
+    Ok((body, memory))
 }
 
 /// Returns whether a refusal names the server that issues tokens, as MCP's authorization by OAuth requires (RFC 9728).
@@ -79,16 +72,24 @@ fn requires_oauth(response: &Response) -> bool {
     })
 }
 
-/// Returns the JSON answer to the request `id`. The body counts before the status, because an error that the server
-/// describes is more precise.
+/// Returns the JSON answer to the request `id`, and leaves its memory in the exchange. The body counts before the status,
+/// because an error that the server describes is more precise.
 pub async fn read_json(
     response: Response,
     id: &RequestId,
-    limit: usize,
+    intake: &Intake,
+    exchange: Option<&McpExchange>,
 ) -> Result<ServerJsonRpcMessage, TransportFailure> {
     let status = response.status();
+    let own = id.clone();
+    let parse = move |text: &[u8], within: Result<(), _>| within.and_then(|()| answer::read(text, &own));
     if status.is_success() {
-        return answer::read(&read_body(response, limit).await?, id);
+        let (body, memory) = read_body(response, intake.limits.bytes, intake, exchange).await?;
+        let taken = intake.read(body, exchange, memory, parse).await;
+        if let Some(exchange) = exchange {
+            exchange.deposit(taken.size, taken.memory, None);
+        }
+        return taken.parsed;
     }
     if status == StatusCode::UNAUTHORIZED && requires_oauth(&response) {
         return Err(TransportFailure::new(
@@ -100,8 +101,9 @@ pub async fn read_json(
         return Err(TransportFailure::new(TransportFailureKind::Unauthorized, format!("HTTP {status}")));
     }
     let status_failure = TransportFailure::new(TransportFailureKind::Status(status.as_u16()), format!("HTTP {status}"));
-    let body = read_body(response, limit.min(ERROR_BYTES)).await.map_err(|_| status_failure.clone())?;
-    match answer::read(&body, id) {
+    let read = read_body(response, intake.limits.bytes.min(ERROR_BYTES), intake, exchange).await;
+    let (body, memory) = read.map_err(|_| status_failure.clone())?;
+    match intake.read(body, exchange, memory, parse).await.parsed {
         Ok(message @ ServerJsonRpcMessage::Error(_)) => Ok(message),
         _ => Err(status_failure),
     }

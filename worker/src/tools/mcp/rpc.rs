@@ -22,7 +22,7 @@ use secrecy::{ExposeSecret, SecretString};
 use serde_json::json;
 use tokio::{sync::mpsc, task::AbortHandle};
 
-use super::{IDEMPOTENCY_KEY, post, transport_failure::TransportFailure};
+use super::{IDEMPOTENCY_KEY, exchange::McpExchange, intake::Intake, post, transport_failure::TransportFailure};
 
 /// Longest time for sending a notification, in the background.
 const NOTIFICATION: Duration = Duration::from_secs(5);
@@ -39,7 +39,7 @@ struct Endpoint {
     client: Client,
     url: String,
     bearer: Option<SecretString>,
-    max_bytes: usize,
+    intake: Intake,
     caller_header: Option<String>,
     /// The negotiated version, after the handshake.
     version: Mutex<Option<String>>,
@@ -50,12 +50,12 @@ impl Rpc {
         client: Client,
         url: &str,
         bearer: Option<SecretString>,
-        max_bytes: usize,
+        intake: Intake,
         caller_header: Option<String>,
     ) -> Self {
         let (answer_sender, answers) = mpsc::unbounded_channel();
         let (url, version) = (url.to_owned(), Mutex::default());
-        let endpoint = Endpoint { client, url, bearer, max_bytes, caller_header, version };
+        let endpoint = Endpoint { client, url, bearer, intake, caller_header, version };
         Self { endpoint: Arc::new(endpoint), answers, answer_sender, in_flight: Arc::default() }
     }
 
@@ -130,7 +130,7 @@ impl Endpoint {
         message: &ClientJsonRpcMessage,
     ) -> Result<ServerJsonRpcMessage, TransportFailure> {
         let response = self.post(message).send().await.map_err(TransportFailure::of_request)?;
-        let answer = post::read_json(response, id, self.max_bytes).await?;
+        let answer = post::read_json(response, id, &self.intake, McpExchange::of(message).as_ref()).await?;
         if is_handshake(message) && is_unknown_method(&answer) {
             return Ok(without_handshake(id));
         }

@@ -3,18 +3,11 @@
 //! The child leads its own process group, and the whole group is killed with the connection. `children` decides the
 //! child's user and environment. The child's standard error is logged at debug.
 
-use std::{
-    collections::{BTreeMap, VecDeque},
-    io, process,
-    process::Stdio as Pipe,
-    sync::{Arc, MutexGuard},
-    thread,
-    time::Duration,
-};
+use std::{collections::BTreeMap, io, process, process::Stdio as Pipe, sync::Arc, thread, time::Duration};
 
 use rmcp::{
     RoleClient,
-    model::{ClientJsonRpcMessage, ClientNotification, RequestId, ServerJsonRpcMessage},
+    model::{ClientJsonRpcMessage, ClientNotification, ServerJsonRpcMessage},
     transport::Transport,
 };
 use rustix::{
@@ -24,14 +17,17 @@ use rustix::{
 use secrecy::{ExposeSecret, SecretString};
 use tokio::{
     io::AsyncWriteExt,
-    process::{Child, ChildStderr, ChildStdin, ChildStdout, Command},
-    sync::Mutex,
+    process::{Child, ChildStderr, ChildStdin, Command},
+    sync::{Mutex, mpsc},
 };
+use tokio_util::task::AbortOnDropHandle;
 
 use super::{
-    answer,
     children::{Children, GroupGuard},
+    exchange::McpExchange,
+    intake::Intake,
     lines::{LineReader, OutputLine},
+    output_reader::{OutputReader, SentRequests},
     transport_failure::{TransportFailure, TransportFailureKind},
 };
 
@@ -43,9 +39,10 @@ const LOGGED_BYTES: usize = 4096;
 
 pub struct Stdio {
     input: Arc<Mutex<Option<ChildStdin>>>,
-    output: LineReader<ChildStdout>,
-    max_bytes: usize,
-    requests: Arc<std::sync::Mutex<PendingRequests>>,
+    messages: mpsc::Receiver<ServerJsonRpcMessage>,
+    requests: SentRequests,
+    /// Reads the child's output.
+    _reader: AbortOnDropHandle<()>,
     group: ProcessGroup,
 }
 
@@ -55,37 +52,6 @@ pub struct ServerProgram<'a> {
     pub command: &'a str,
     pub args: &'a [String],
     pub env: &'a BTreeMap<String, SecretString>,
-}
-
-/// Requests whose answer may still arrive.
-#[derive(Default)]
-struct PendingRequests {
-    waiting: Vec<RequestId>,
-    /// The latest cancelled requests; late answers to them are dropped.
-    cancelled: VecDeque<RequestId>,
-}
-
-const CANCELLED: usize = 64;
-
-impl PendingRequests {
-    fn cancel(&mut self, cancelled: &RequestId) {
-        self.waiting.retain(|id| id != cancelled);
-        self.cancelled.push_back(cancelled.clone());
-        if self.cancelled.len() > CANCELLED {
-            self.cancelled.pop_front();
-        }
-    }
-
-    /// Removes and returns the request whose answer has this id. An answer without a matching request counts for the
-    /// only waiting one, if there is exactly one.
-    fn take(&mut self, found: Option<&RequestId>) -> Option<RequestId> {
-        let is = |id: &RequestId| found.is_some_and(|found| answer::same_id(id, found));
-        if self.cancelled.iter().any(is) {
-            return None;
-        }
-        let at = self.waiting.iter().position(is).or_else(|| (self.waiting.len() == 1).then_some(0))?;
-        Some(self.waiting.remove(at))
-    }
 }
 
 /// The child and the processes that it has started. Dropping the group kills them.
@@ -137,7 +103,7 @@ impl Drop for ProcessGroup {
 }
 
 impl Stdio {
-    pub fn start(program: &ServerProgram<'_>, children: &Children, max_bytes: usize) -> io::Result<Self> {
+    pub fn start(program: &ServerProgram<'_>, children: &Children, intake: Intake) -> io::Result<Self> {
         let ServerProgram { server, command, args, env } = *program;
         let mut child = Command::new(command);
         child.args(args);
@@ -150,41 +116,17 @@ impl Stdio {
         let output = child.stdout.take().ok_or_else(no_pipe)?;
         let errors = child.stderr.take().ok_or_else(no_pipe)?;
         tokio::spawn(log(server.to_owned(), errors, env.values().cloned().collect()));
+        let requests = SentRequests::default();
+        let (messages, received) = mpsc::channel(1);
+        let reader = OutputReader::new(output, intake, requests.clone());
         Ok(Self {
             input: Arc::new(Mutex::new(Some(input))),
-            output: LineReader::new(output, max_bytes),
-            max_bytes,
-            requests: Arc::default(),
+            messages: received,
+            requests,
+            _reader: AbortOnDropHandle::new(tokio::spawn(reader.read(messages))),
             group: ProcessGroup::new(child, children),
         })
     }
-
-    /// Parses one line as a message. A line that is no JSON object is noise, which some servers print.
-    fn read(&self, line: &[u8]) -> Option<ServerJsonRpcMessage> {
-        let line = line.trim_ascii();
-        if !line.starts_with(b"{") {
-            return None;
-        }
-        let head: MessageHead = serde_json::from_slice(line).unwrap_or_default();
-        if head.method.is_some() {
-            return serde_json::from_slice(line).ok();
-        }
-        let id = self.requests().take(head.id.as_ref())?;
-        Some(answer::read(line, &id).unwrap_or_else(|failure| failure.into_answer(id)))
-    }
-
-    fn requests(&self) -> MutexGuard<'_, PendingRequests> {
-        self.requests.lock().expect("no thread panics with this lock")
-    }
-}
-
-/// The fields that distinguish answers from calls.
-#[derive(Default, serde::Deserialize)]
-struct MessageHead {
-    #[serde(default)]
-    id: Option<RequestId>,
-    #[serde(default)]
-    method: Option<String>,
 }
 
 impl Transport<RoleClient> for Stdio {
@@ -192,10 +134,12 @@ impl Transport<RoleClient> for Stdio {
 
     fn send(&mut self, message: ClientJsonRpcMessage) -> impl Future<Output = io::Result<()>> + Send + 'static {
         match &message {
-            ClientJsonRpcMessage::Request(request) => self.requests().waiting.push(request.id.clone()),
+            ClientJsonRpcMessage::Request(request) => {
+                self.requests.expect(request.id.clone(), McpExchange::of(&message))
+            }
             ClientJsonRpcMessage::Notification(notification) => {
                 if let ClientNotification::CancelledNotification(cancelled) = &notification.notification {
-                    cancelled.params.request_id.iter().for_each(|id| self.requests().cancel(id));
+                    cancelled.params.request_id.iter().for_each(|id| self.requests.cancel(id));
                 }
             }
             _ => {}
@@ -213,21 +157,10 @@ impl Transport<RoleClient> for Stdio {
 
     async fn receive(&mut self) -> Option<ServerJsonRpcMessage> {
         loop {
-            let line = tokio::select! {
+            tokio::select! {
                 biased;
-                line = self.output.next() => line,
-                () = self.group.wait_for_end(), if self.group.leader.is_some() => continue,
-            };
-            let message = match line {
-                OutputLine::Complete(line) => self.read(&line),
-                OutputLine::TooLong => {
-                    let id = self.requests().take(None);
-                    id.map(|id| TransportFailure::too_large(self.max_bytes).into_answer(id))
-                }
-                OutputLine::End => return None,
-            };
-            if message.is_some() {
-                return message;
+                message = self.messages.recv() => return message,
+                () = self.group.wait_for_end(), if self.group.leader.is_some() => {}
             }
         }
     }
@@ -237,7 +170,7 @@ impl Transport<RoleClient> for Stdio {
         // useless.
         if let Ok(mut input) = self.input.try_lock() {
             drop(input.take());
-            let ended = async { while !matches!(self.output.next().await, OutputLine::End) {} };
+            let ended = async { while self.messages.recv().await.is_some() {} };
             let _ = tokio::time::timeout(CLOSE_TIMEOUT, ended).await;
         }
         self.group.kill();
@@ -257,6 +190,7 @@ async fn log(server: String, errors: ChildStderr, secrets: Vec<SecretString>) {
                 }
                 tracing::debug!(mcp.server = server, line = text, "an MCP server wrote to standard error");
             }
+            OutputLine::Large => {}
             OutputLine::TooLong => {
                 tracing::debug!(mcp.server = server, "an MCP server wrote a long line to standard error")
             }

@@ -30,6 +30,13 @@ pub enum TargetTransport {
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Key([u8; 32]);
 
+impl Key {
+    /// Returns the key in words, from which no secret can be read.
+    pub fn in_words(self) -> String {
+        hex::encode(self.0)
+    }
+}
+
 impl ServerTarget {
     /// Looks up the secrets of a server among the variables that agents may use. Fails if one is not allowed or not
     /// set.

@@ -48,6 +48,14 @@ impl TransportFailure {
         Self::new(TransportFailureKind::TooLarge, format!("the answer is larger than {limit} bytes"))
     }
 
+    pub fn too_many_values(limit: usize) -> Self {
+        Self::new(TransportFailureKind::TooLarge, format!("the answer has more than {limit} values"))
+    }
+
+    pub fn too_much_text(limit: usize) -> Self {
+        Self::new(TransportFailureKind::TooLarge, format!("the answer has more than {limit} bytes of text"))
+    }
+
     pub fn of_request(error: reqwest::Error) -> Self {
         let kind = if error.is_connect() || error.is_builder() {
             TransportFailureKind::Undelivered

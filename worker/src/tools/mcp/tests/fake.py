@@ -39,6 +39,17 @@ def call(id, params):
         for _ in range(arguments.get("megabytes", 100)):
             sys.stdout.write(chunk)
         send('"}]},"id":%d}' % id)
+    elif name == "large":
+        content = '{"type":"text","text":"fine"}'
+        if "text" in arguments:
+            content = '{"type":"text","text":"%s"}' % ("x" * arguments["text"])
+        if "picture" in arguments:
+            content = '{"type":"image","mimeType":"image/png","data":"%s"}' % ("A" * arguments["picture"])
+        values = "0," * (arguments.get("values", 1) - 1)
+        send('{"jsonrpc":"2.0","id":%d,"result":{"content":[%s],"structuredContent":{"a":[%s0]}}}' % (id, content, values))
+    elif name == "unfinished":
+        sys.stdout.write('{"jsonrpc":"2.0","result":"' + "x" * 1_000_000)
+        sys.stdout.flush()
     elif name == "malformed":
         send("this is only noise")
         send('{"jsonrpc":"2.0","id":%d,"result":' % id)

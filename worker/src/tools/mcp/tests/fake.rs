@@ -26,6 +26,8 @@ pub enum Behaviour {
     NoHandshake,
     /// Requires every client to sign in.
     SignIn,
+    /// Lists tools whose schemas have this many values.
+    LongSchemas(usize),
 }
 
 /// A request that the server received.
@@ -149,6 +151,13 @@ async fn serve(socket: TcpStream, behaviour: Behaviour, requests: watch::Sender<
             socket.write_all(head.as_bytes()).await?;
             socket.shutdown().await
         }
+        Behaviour::LongSchemas(values) if request.method() == "tools/list" => {
+            let page = request.body["params"]["cursor"].as_str().map_or(1, |cursor| cursor.parse().unwrap());
+            let schema = json!({"type": "object", "examples": vec![0; values]});
+            let tool = json!({"name": format!("tool_{page}"), "inputSchema": schema});
+            answer(socket, &request.body["id"], json!({"tools": [tool], "nextCursor": (page + 1).to_string()})).await
+        }
+        Behaviour::LongSchemas(_) => reply(socket, &request, "2025-11-25", earlier).await,
         Behaviour::Fine => reply(socket, &request, "2025-11-25", earlier).await,
     }
 }
@@ -176,6 +185,8 @@ async fn fault(socket: &mut TcpStream, request: &McpRequest, earlier: usize) -> 
     let id = &request.body["id"];
     let error = json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32603, "message": "out of order"}}).to_string();
     match request.tool() {
+        "large" => write(socket, 200, "application/json", large(request).as_bytes()).await,
+        "stream_large" => stream(socket, &format!("data: {}\n\n", large(request))).await,
         "hang" => std::future::pending().await,
         "big" => big(socket, "application/json").await,
         "malformed" => write(socket, 200, "application/json", b"{\"jsonrpc\": ").await,
@@ -222,6 +233,21 @@ async fn fault(socket: &mut TcpStream, request: &McpRequest, earlier: usize) -> 
         "structured" => answer(socket, id, json!({"content": [], "structuredContent": {"a": 1}})).await,
         _ => answer(socket, id, text(request.body["params"]["arguments"]["text"].as_str().unwrap_or("fine"))).await,
     }
+}
+
+/// Returns an answer as large as the arguments say: so many values, bytes of text, or characters of a picture's base64.
+fn large(request: &McpRequest) -> String {
+    let (id, arguments) = (&request.body["id"], &request.body["params"]["arguments"]);
+    let number = |name: &str| arguments[name].as_u64().map(|number| number as usize);
+    let content = match (number("text"), number("picture")) {
+        (Some(bytes), _) => format!(r#"{{"type":"text","text":"{}"}}"#, "x".repeat(bytes)),
+        (_, Some(chars)) => format!(r#"{{"type":"image","mimeType":"image/png","data":"{}"}}"#, "A".repeat(chars)),
+        _ => r#"{"type":"text","text":"fine"}"#.to_owned(),
+    };
+    let values = "0,".repeat(number("values").unwrap_or(1) - 1);
+    format!(
+        r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":[{content}],"structuredContent":{{"a":[{values}0]}}}}}}"#
+    )
 }
 
 fn text(text: &str) -> Value {

@@ -87,7 +87,8 @@ async fn a_dropped_call_is_cancelled_at_the_server() {
     for (server, tool) in [(http(&fake.url()), "hang"), (rpc(&fake.url()), "stream_hang")] {
         let dropped = {
             let input = Map::new();
-            let call = McpCall { tool, input: &input, key: "k", limit: None, caller: None, repeatable: false };
+            let call =
+                McpCall { tool, input: &input, key: "k", limit: None, owner: "ann", caller: None, repeatable: false };
             tokio::select! {
                 _ = mcp.call(&server, &call) => panic!("it hangs"),
                 request = fake.wait_for(|request| request.tool() == tool) => request.body["id"].clone(),

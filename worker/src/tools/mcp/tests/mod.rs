@@ -3,6 +3,7 @@
 
 mod fake;
 mod http_faults;
+mod large_answers;
 mod lifecycle;
 mod others;
 mod secrets;
@@ -90,7 +91,8 @@ async fn call_with(
     change: impl FnOnce(&mut McpCall<'_>),
 ) -> Result<String, ToolError> {
     let input: Map<String, Value> = serde_json::from_value(input).unwrap();
-    let mut call = McpCall { tool, input: &input, key: "key-1", limit: None, caller: None, repeatable: false };
+    let mut call =
+        McpCall { tool, input: &input, key: "key-1", limit: None, owner: "ann", caller: None, repeatable: false };
     change(&mut call);
     tokio::time::timeout(DEADLINE, mcp.call(server, &call)).await.unwrap().map(|output| output::in_words(output.parts))
 }

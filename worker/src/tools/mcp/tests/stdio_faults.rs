@@ -66,7 +66,8 @@ async fn a_dropped_call_is_cancelled_at_the_server() {
     let (mcp, server) = (mcp(&[]), fake_stdio(&[]));
     tool_names(&mcp, &server).await;
     let input = Map::new();
-    let hanging = McpCall { tool: "hang", input: &input, key: "k", limit: None, caller: None, repeatable: false };
+    let hanging =
+        McpCall { tool: "hang", input: &input, key: "k", limit: None, owner: "ann", caller: None, repeatable: false };
     tokio::select! {
         _ = mcp.call(&server, &hanging) => panic!("it hangs"),
         // The hanging call was sent before this call is answered.
