@@ -14,7 +14,7 @@ use holdfast_worker::{
     model::{Embedder, Models},
 };
 
-use crate::{agents, cli::ServerSettings, roles};
+use crate::{agents, cli::ServerSettings, memory, roles};
 
 /// Arguments of `holdfast doctor`.
 #[derive(Debug, Clone, Args)]
@@ -22,6 +22,9 @@ pub struct DoctorArgs {
     /// Role whose settings to check.
     #[arg(value_enum, default_value = "both")]
     role: ExaminedRole,
+    /// Memory of the process, in bytes; by default its container's, or else the machine's.
+    #[arg(long)]
+    memory_bytes: Option<u64>,
     /// Accept an older schema, because `holdfast migrate` comes next.
     #[arg(long)]
     before_migrate: bool,
@@ -56,6 +59,12 @@ pub async fn run(args: DoctorArgs, settings: &ServerSettings) -> anyhow::Result<
         let agents = agents::read(path, &settings.tools.agent_secrets);
         report("agents", agents.map(|found| format!("{} in {}", found.agents.len(), path.display())));
     }
+    match memory(&args, settings) {
+        Some(Ok(finding)) => report("memory", Ok(finding)),
+        // The process can start, so this is no fault.
+        Some(Err(problem)) => println!("warn   memory: {problem}"),
+        None => {}
+    }
     match stores(args.role, settings) {
         Ok(stores) => {
             report("database", database(&stores, settings, args.before_migrate).await);
@@ -87,6 +96,18 @@ fn model(settings: &ServerSettings) -> anyhow::Result<String> {
 
 fn servers(children: &Children) -> String {
     format!("commands run as {}", children.user_name().unwrap_or("this user"))
+}
+
+/// Returns whether the budgets of the role fit the memory of the process; `None` where the system does not say it.
+fn memory(args: &DoctorArgs, settings: &ServerSettings) -> Option<Result<String, String>> {
+    let mut budgets = Vec::new();
+    if args.role != ExaminedRole::Worker {
+        budgets.extend(memory::of_api(settings));
+    }
+    if args.role != ExaminedRole::Api {
+        budgets.extend(memory::of_worker(settings));
+    }
+    Some(memory::fit(budgets, args.memory_bytes.or_else(memory::limit)?))
 }
 
 fn stores(role: ExaminedRole, settings: &ServerSettings) -> anyhow::Result<Stores> {

@@ -11,6 +11,7 @@ mod cli;
 mod doctor;
 mod healthcheck;
 mod logging;
+mod memory;
 mod privacy;
 mod roles;
 mod secret_files;

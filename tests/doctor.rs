@@ -85,3 +85,21 @@ fn the_doctor_makes_no_database() {
     let (status, printed) = doctor(&mut embedded.command(), &["doctor"]);
     assert_eq!((status, printed.contains("up to date")), (Some(0), true), "{printed}");
 }
+
+#[test]
+fn budgets_beyond_the_memory_of_the_container_are_a_warning() {
+    let scaled = ScaledOut::new();
+    // The memory of the containers in docker-compose.yml.
+    for (role, memory) in [("api", 1 << 30), ("worker", 2_u64 << 30)] {
+        let examine =
+            |memory: u64| doctor(&mut scaled.command("doctor"), &[role, "--memory-bytes", &memory.to_string()]);
+        let (status, printed) = examine(memory);
+        assert_eq!(status, Some(0), "{printed}");
+        assert!(printed.contains("ok     memory: its budgets allow "), "{printed}");
+        let (status, printed) = examine(memory / 2);
+        assert_eq!(status, Some(0), "{printed}");
+        let setting =
+            if role == "api" { "HOLDFAST_ANSWERS_BYTES (256 MiB)" } else { "HOLDFAST_VECTOR_BYTES (512 MiB)" };
+        assert!(printed.contains("warn   memory: ") && printed.contains(setting), "{printed}");
+    }
+}

@@ -81,7 +81,7 @@ pub struct ApiConfig {
     pub max_page_bytes: usize,
 
     /// Bytes of request bodies that the API reads at the same time; a further one gets 503.
-    #[arg(long, env = "HOLDFAST_BODIES_BYTES", default_value = "268435456", value_parser = bytes)]
+    #[arg(long, env = "HOLDFAST_BODIES_BYTES", default_value = "134217728", value_parser = bytes)]
     pub bodies_bytes: usize,
 
     /// Bytes of request bodies that the API reads for one caller at the same time; a further one gets 429.
