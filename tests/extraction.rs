@@ -5,7 +5,7 @@ mod hostile;
 
 use std::{
     fs,
-    io::Write,
+    io::Write as _,
     os::unix::fs::PermissionsExt,
     process::{Command, Stdio},
     time::Duration,
@@ -15,6 +15,8 @@ use bytes::Bytes;
 use documents::{DOCX, PDF, PPTX, XLSX};
 use futures::{StreamExt, stream};
 use holdfast_extraction::{DocumentText, ExtractFailure, ExtractionError, ExtractionLimits, Extractor, PageStart};
+
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use crate::support::until;
 
@@ -27,6 +29,9 @@ const LIMITS: ExtractionLimits = ExtractionLimits {
     text_bytes: 1024 * 1024,
     pages: 100,
 };
+
+/// The arguments of a child, with the nice value and the limits.
+const ARGUMENTS: [&str; 7] = ["extract-document", "text/plain", "10", "5500", "1000000000", "1000", "10"];
 
 type Extraction = Result<DocumentText, ExtractionError>;
 
@@ -132,9 +137,8 @@ async fn a_failure_of_the_contents_is_none_of_the_document() {
 
 #[tokio::test]
 async fn the_child_limits_itself_before_it_reads() {
-    let arguments = ["extract-document", "text/plain", "5500", "1000000000", "1000", "10"];
     let mut command = Command::new(PROGRAM);
-    let mut child = command.args(arguments).env_clear().stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut child = command.args(ARGUMENTS).env_clear().stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let path = format!("/proc/{}/limits", child.id());
     let limits = until("the child has limited itself", async || {
         let limits = fs::read_to_string(&path).unwrap();
@@ -159,9 +163,37 @@ async fn the_child_limits_itself_before_it_reads() {
         (states.len() == 2 && states.iter().all(|state| state.contains("Seccomp:\t2"))).then_some(())
     })
     .await;
+    assert_eq!(fs::read_to_string(format!("/proc/{}/oom_score_adj", child.id())).unwrap(), "1000\n");
+    assert_eq!(nice_value_of_reader(child.id()), 10);
     child.stdin.take().unwrap().write_all(b"text").unwrap();
     let output = child.wait_with_output().unwrap();
     assert_eq!(String::from_utf8(output.stdout).unwrap(), "{\"text\":{\"bytes\":4,\"pages\":[]}}\ntext");
+}
+
+/// Returns the nice value of the thread that reads the document.
+fn nice_value_of_reader(process: u32) -> i32 {
+    let threads = fs::read_dir(format!("/proc/{process}/task")).unwrap();
+    let mut stats = threads.map(|thread| fs::read_to_string(thread.unwrap().path().join("stat")).unwrap());
+    let fields = stats.find_map(|stat| stat.split_once("(reader) ").map(|(_, fields)| fields.to_owned())).unwrap();
+    // The first field after the name is the third one of `proc_pid_stat(5)`.
+    fields.split(' ').nth(19 - 3).unwrap().parse().unwrap()
+}
+
+#[tokio::test]
+async fn the_child_closes_the_descriptors_that_it_inherits() {
+    // Of the pipe for errors, the child inherits only the descriptor 9.
+    let script = r#"exec "$0" "$@" 9>&2 2>/dev/null"#;
+    let mut command = tokio::process::Command::new("/bin/sh");
+    command.args(["-c", script, PROGRAM]).args(ARGUMENTS).env_clear().kill_on_drop(true);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut pipe = child.stderr.take().unwrap();
+    let mut errors = String::new();
+    let end = tokio::time::timeout(Duration::from_secs(60), pipe.read_to_string(&mut errors)).await;
+    end.expect("the pipe ends before the child gets its document").unwrap();
+    assert_eq!(errors, "");
+    child.stdin.take().unwrap().write_all(b"text").await.unwrap();
+    let output = child.wait_with_output().await.unwrap();
+    assert!(String::from_utf8(output.stdout).unwrap().ends_with("\ntext"));
 }
 
 fn is_limit(line: &str, name: &str, value: &str) -> bool {

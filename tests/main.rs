@@ -31,6 +31,7 @@ mod durable_streams;
 mod effects;
 mod examples;
 mod extraction;
+mod extraction_turns;
 mod failover;
 mod file_reading;
 mod file_texts;

@@ -1,6 +1,6 @@
 //! The reasons why a document has no text here, each with a code and a sentence for the user.
 
-use std::fmt::Display;
+use std::{fmt::Display, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
@@ -46,6 +46,12 @@ impl ExtractionError {
             Self::ExtractionFailed(_) | Self::ReaderNotStarted(_) => "extraction_failed",
             Self::NoText => "no_text",
         }
+    }
+
+    /// Returns the error of a document that was not read within this time, in whole seconds and at least one.
+    pub const fn timed_out(time: Duration) -> Self {
+        let seconds = time.as_millis().div_ceil(1000) as u64;
+        Self::ExtractionTimedOut(if seconds == 0 { 1 } else { seconds })
     }
 
     /// Returns whether the same document may have a text later.

@@ -30,6 +30,9 @@ use crate::{
 /// Bytes of the child's standard error that are kept: the runtime's last words are short.
 const LAST_WORDS: u64 = 4096;
 
+/// The nice value of children, unless the extractor has another one: they get the time that no other process wants.
+const NICE: i32 = 19;
+
 /// The allocator reserves 1 GiB at the start of a process, which the child could use beyond its limit of memory.
 const ALLOCATOR: (&str, &str) = ("MIMALLOC_ARENA_RESERVE", "32M");
 
@@ -39,24 +42,32 @@ pub struct Extractor {
     /// The executable that has the role of the child; `None` if this process does not know its own.
     program: Option<PathBuf>,
     limits: ExtractionLimits,
+    /// The nice value of the children.
+    nice: i32,
 }
 
 impl Extractor {
     /// Returns an extractor whose children are this executable in another role.
     pub fn new(limits: ExtractionLimits) -> Self {
-        Self { program: std::env::current_exe().ok(), limits }
+        Self { program: std::env::current_exe().ok(), limits, nice: NICE }
     }
 
     /// Returns an extractor whose children are another executable.
     pub fn with_program(program: impl Into<PathBuf>, limits: ExtractionLimits) -> Self {
-        Self { program: Some(program.into()), limits }
+        Self { program: Some(program.into()), limits, nice: NICE }
     }
 
     /// Returns this extractor with less time for each document, if its own is longer.
     #[must_use]
     pub fn within(&self, time: Duration) -> Self {
         let limits = ExtractionLimits { time: self.limits.time.min(time), ..self.limits };
-        Self { program: self.program.clone(), limits }
+        Self { limits, ..self.clone() }
+    }
+
+    /// Returns this extractor with another nice value for its children, unless the server's own is higher.
+    #[must_use]
+    pub fn niced(&self, nice: i32) -> Self {
+        Self { nice, ..self.clone() }
     }
 
     /// Returns the text of a document. Its contents are only passed on, so no document is in this process's memory. The
@@ -82,7 +93,7 @@ impl Extractor {
         let mut command = Command::new(program);
         command
             .arg(child::ROLE)
-            .args(child::arguments(media_type, self.limits))
+            .args(child::arguments(media_type, self.nice, self.limits))
             .env_clear()
             .env(ALLOCATOR.0, ALLOCATOR.1);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());

@@ -9,7 +9,7 @@
 //! - `database` lends the database of `storage` to another crate.
 //! - API processes alone meet in `rate_limit`.
 //! - `quotas` limits one owner, and `turns` gives each caller one permit at a time. `json_size` measures foreign JSON before it
-//!   is parsed.
+//!   is parsed. `ingestion_places` bounds the documents that a worker claims.
 //! - `config` chooses the back ends, `redis_link` connects three of them to Redis, `telemetry` exports spans.
 
 #![warn(missing_docs)]
@@ -34,6 +34,7 @@ pub mod finish_reason;
 pub mod hidden;
 mod hosts;
 pub mod idempotency;
+pub mod ingestion_places;
 pub mod json_size;
 mod lenient;
 pub mod media_type;

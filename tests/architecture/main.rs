@@ -63,6 +63,7 @@ const HOMES: &[(&str, &[&str])] = &[
     ("object_store", &["shared/src/file_store"]),
     ("axum_extra", &["api/src"]),
     ("rustix", &["worker/src/tools/mcp", "src/privacy.rs", "extraction/src/child", "extraction/src/extractor.rs"]),
+    ("nix", &["extraction/src/child/confinement.rs"]),
     ("seccompiler", &["extraction/src/child/system_calls.rs"]),
     ("libc", &["extraction/src/child/system_calls.rs"]),
     ("unpdf", &["extraction/src/readers/pdf.rs"]),

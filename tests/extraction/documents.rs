@@ -199,6 +199,16 @@ pub fn one_page(contents: &str, resources: &str) -> Vec<String> {
     ]
 }
 
+/// Returns a PDF of 2 kB that costs its reader minutes: its font maps four billion codes, again and again.
+pub fn looping_pdf() -> Vec<u8> {
+    let ranges = "<0000> <FFFFFFFF> <0000>\n".repeat(50);
+    let codes = "1 begincodespacerange <0000> <FFFF> endcodespacerange";
+    let mut objects = one_page("BT /F1 12 Tf 1 1 Td (loop) Tj ET", "/Font << /F1 3 0 R >>");
+    objects[2] = "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /ToUnicode 6 0 R >>".to_owned();
+    objects.push(stream(&format!("{codes}\n50 beginbfrange\n{ranges}endbfrange")));
+    pdf_of(&objects, "")
+}
+
 /// Returns bytes compressed for a stream of PDF, but for the checksum.
 pub fn zlib(bytes: &[u8]) -> Vec<u8> {
     let mut archive = ZipArchive::new(Cursor::new(archive(&[("bytes", bytes)]))).unwrap();

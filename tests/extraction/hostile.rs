@@ -118,6 +118,14 @@ async fn a_pdf_whose_forms_double_forty_times_ends() {
 }
 
 #[tokio::test]
+async fn a_pdf_that_maps_codes_without_end_ends() {
+    let limits = ExtractionLimits { time: Duration::from_secs(3), ..LIMITS };
+    let looping = documents::looping_pdf();
+    assert!(looping.len() < 2_500, "{}", looping.len());
+    assert_eq!(code(&extract_hostile_within(limits, PDF, &looping).await), "extraction_timed_out");
+}
+
+#[tokio::test]
 async fn a_stream_that_expands_without_end_stays_within_the_memory() {
     let limits = ExtractionLimits { memory_bytes: 64 * 1024 * 1024, ..SHORT };
     let packed = documents::zlib(&vec![b' '; 128 * 1024 * 1024]);

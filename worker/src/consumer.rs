@@ -4,7 +4,8 @@ use std::{error::Error, sync::Arc, time::Duration};
 
 use apalis::{layers::WorkerBuilderExt, prelude::*};
 use holdfast_shared::{
-    queue::{ClaimSettings, Claims, IngestionPlaces, MakeRoom},
+    ingestion_places::IngestionPlaces,
+    queue::{ClaimSettings, Claims, MakeRoom},
     storage::{Claim, Room},
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
@@ -29,12 +30,13 @@ pub async fn consume(shared: &Arc<WorkerState>, shutdown: CancellationToken) {
     let config = &shared.worker.config;
     // Documents never hold up all conversations.
     let ingestions = shared.worker.knowledge.ingestions.min((config.worker_concurrency / 2).max(1));
+    let reader = Arc::clone(&shared.document_reader);
     let settings = ClaimSettings {
         terms: shared.claim_terms(),
         slots: config.worker_concurrency,
         poll: config.poll,
         sweep: config.sweep,
-        places: IngestionPlaces::new(ingestions),
+        places: IngestionPlaces::new(ingestions, move || reader.turns.free_for_ingestions()),
         shutdown: shutdown.clone(),
     };
     let claims = Claims::new(

@@ -12,6 +12,8 @@ mod consumer;
 mod document_reader;
 mod document_texts;
 mod executor;
+mod extraction_schedule;
+mod extraction_turns;
 mod family;
 mod file_memory;
 mod files;
@@ -22,6 +24,7 @@ mod memory_budget;
 mod missing_vectors;
 pub mod model;
 mod recorder;
+mod slow_documents;
 mod spans;
 mod sweeper;
 mod tools;
@@ -38,7 +41,6 @@ use holdfast_shared::{
     run_log::RunLog,
     schema::SchemaChecks,
     storage::{ClaimTerms, Holder, Storage},
-    turns::Turns,
 };
 use holdfast_workspace::WebSearch;
 use tokio_util::sync::CancellationToken;
@@ -46,9 +48,11 @@ use tokio_util::sync::CancellationToken;
 use agents::Agents;
 use document_reader::DocumentReader;
 use document_texts::DocumentTexts;
+use extraction_turns::ExtractionTurns;
 use file_memory::FileMemory;
 use lease::Leases;
 use model::{Embedder, Models};
+use slow_documents::SlowDocuments;
 pub use tools::mcp::{Children, guard};
 
 use tools::mcp::Mcp;
@@ -131,9 +135,12 @@ impl Worker {
         let document_reader = DocumentReader {
             file_store: self.file_store.clone(),
             extractor: self.extractor.clone(),
-            extractions: Turns::leaving_one(self.knowledge.extractions),
+            queue: self.queue.clone(),
+            turns: ExtractionTurns::new(self.knowledge.extractions()),
+            slow: SlowDocuments::default(),
             texts: DocumentTexts::default(),
             text_bytes: self.files.model_text_bytes,
+            first_try: self.knowledge.extraction_try,
             limit: self.knowledge.extraction,
         };
         let shared = Arc::new(WorkerState {

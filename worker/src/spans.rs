@@ -211,7 +211,7 @@ pub fn set_end(span: &mut Span, outcome: &RecorderOutcome) {
         "run.status",
         match outcome {
             RecorderOutcome::Finished { status, .. } => status.as_str(),
-            RecorderOutcome::Released { release: Release::Queued, .. } => "queued",
+            RecorderOutcome::Released { release: Release::Queued | Release::Later(_), .. } => "queued",
             RecorderOutcome::Released { .. } => "waiting",
             RecorderOutcome::Fenced => "fenced",
         },

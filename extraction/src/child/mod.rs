@@ -21,24 +21,24 @@ pub const ROLE: &str = "extract-document";
 const STACK: usize = 64 * 1024 * 1024;
 
 /// Returns the arguments after the subcommand, which `extract_in_child` reads.
-pub fn arguments(media_type: &str, limits: ExtractionLimits) -> Vec<String> {
-    let mut arguments = vec![media_type.to_owned()];
+pub fn arguments(media_type: &str, nice: i32, limits: ExtractionLimits) -> Vec<String> {
+    let mut arguments = vec![media_type.to_owned(), nice.to_string()];
     arguments.extend(limits.to_arguments());
     arguments
 }
 
 /// Extracts the document on standard input and writes the answer to standard output. `arguments` are those after the
-/// subcommand: the media type and the limits, which this process sets for itself first.
+/// subcommand: the media type, the nice value and the limits, which this process sets for itself first.
 pub fn extract_in_child(arguments: &[String]) -> ExitCode {
-    let Some((media_type, limits)) = read_arguments(arguments) else {
-        eprintln!("holdfast {ROLE} is started by a worker: expected a media type and four limits");
+    let Some((media_type, nice, limits)) = read_arguments(arguments) else {
+        eprintln!("holdfast {ROLE} is started by a worker: expected a media type, a nice value and four limits");
         return ExitCode::FAILURE;
     };
     // A panic's text can contain pieces of the document.
     panic::set_hook(Box::new(|_| {}));
     let work = move || {
         // Order matters: no byte of the document may arrive before the limits.
-        let answer = confinement::confine(&limits).and_then(|()| read(&media_type, limits));
+        let answer = confinement::confine(&limits, nice).and_then(|()| read(&media_type, limits));
         io::stdout().write_all(&frame::encode(answer))?;
         io::stdout().flush()
     };
@@ -50,9 +50,9 @@ pub fn extract_in_child(arguments: &[String]) -> ExitCode {
     }
 }
 
-fn read_arguments(arguments: &[String]) -> Option<(String, ExtractionLimits)> {
-    let (media_type, limits) = arguments.split_first()?;
-    Some((media_type.clone(), ExtractionLimits::from_arguments(limits)?))
+fn read_arguments(arguments: &[String]) -> Option<(String, i32, ExtractionLimits)> {
+    let [media_type, nice, limits @ ..] = arguments else { return None };
+    Some((media_type.clone(), nice.parse().ok()?, ExtractionLimits::from_arguments(limits)?))
 }
 
 /// Reads the document. A reader's panic means that the document is none that it expected.

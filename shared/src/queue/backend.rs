@@ -17,15 +17,13 @@ use apalis_core::{
     worker::context::WorkerContext,
 };
 use futures::{FutureExt, future::BoxFuture};
-use tokio::{
-    sync::Semaphore,
-    task::{JoinError, JoinHandle},
-};
+use tokio::task::{JoinError, JoinHandle};
 use tokio_util::sync::CancellationToken;
 
 use super::Queue;
 use crate::{
     backoff::Backoff,
+    ingestion_places::IngestionPlaces,
     storage::{self, Claim, ClaimTerms, Release, Room, Storage},
 };
 
@@ -44,23 +42,6 @@ pub struct ClaimSettings {
     pub places: IngestionPlaces,
     /// Ends the claims.
     pub shutdown: CancellationToken,
-}
-
-/// The places of a worker for ingestions of documents. A run of a dead worker is claimed even if no place is free.
-#[derive(Debug, Clone)]
-pub struct IngestionPlaces(Arc<Semaphore>);
-
-impl IngestionPlaces {
-    /// Returns so many free places.
-    pub fn new(places: usize) -> Self {
-        Self(Arc::new(Semaphore::new(places)))
-    }
-
-    /// Gives an ingestion a place, if one is free.
-    fn take(&self, claim: Claim) -> Claim {
-        let place = claim.ingestion.and_then(|_| Arc::clone(&self.0).try_acquire_owned().ok());
-        Claim { place: place.map(Arc::new), ..claim }
-    }
 }
 
 /// A stream of claimed runs for this worker.
@@ -168,7 +149,7 @@ impl Claims {
             Room::Enough => expired.then_some(SuspectOrder::Second),
         };
         let poll = ClaimPoll { free, expired, suspects };
-        let ingestions = self.settings.places.0.available_permits();
+        let ingestions = self.settings.places.claimable();
         let terms = ClaimTerms { ingestions, ..self.settings.terms.clone() };
         let (storage, queue, shutdown) = (self.storage.clone(), self.queue.clone(), self.settings.shutdown.clone());
         ClaimsState::Claiming(tokio::spawn(async move {
@@ -254,6 +235,12 @@ impl ClaimedRuns {
     }
 }
 
+/// Gives a claimed ingestion its place.
+fn placed(places: &IngestionPlaces, claim: Claim) -> Claim {
+    let place = claim.ingestion.map(|_| Arc::new(places.take()));
+    Claim { place, ..claim }
+}
+
 /// Returns the result of a poll, or of none if its task has panicked.
 fn unless_panicked(joined: Result<ClaimedRuns, JoinError>) -> ClaimedRuns {
     joined.unwrap_or_else(|error| {
@@ -308,7 +295,7 @@ impl Backend for Claims {
                 ClaimsState::Claiming(claiming) => {
                     let found = unless_panicked(ready!(claiming.poll_unpin(cx)));
                     let claimed = found.claims.len();
-                    self.ready.extend(found.claims.into_iter().map(|claim| self.settings.places.take(claim)));
+                    self.ready.extend(found.claims.into_iter().map(|claim| placed(&self.settings.places, claim)));
                     if let Some(room) = found.room {
                         self.room = room;
                         (self.make_room)(room);

@@ -12,7 +12,7 @@ use std::{sync::Arc, time::Duration};
 use tokio::sync::mpsc;
 use uuid::Uuid;
 
-pub use backend::{ClaimSettings, Claims, IngestionPlaces, MakeRoom};
+pub use backend::{ClaimSettings, Claims, MakeRoom};
 
 use crate::{config::Stores, redis_link};
 

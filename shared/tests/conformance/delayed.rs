@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use holdfast_shared::{
     ending::Ending,
+    event::EventBody,
     run::{Run, RunStatus, SubmitMode},
-    storage::{Answer, BackEnd, SubmitOutcome, Target},
+    storage::{Answer, BackEnd, Release, ReleaseOutcome, SubmitOutcome, Target},
 };
 use uuid::Uuid;
 
@@ -22,6 +23,7 @@ on_each_backend!(
     a_delayed_run_is_not_late,
     an_earlier_version_leaves_delayed_runs_alone,
     a_delayed_run_takes_its_turn_when_its_time_has_come,
+    a_run_that_is_put_off_is_claimed_after_its_pause_and_counts_no_crash,
 );
 
 const NEW: Target = Target::New { agent_id: None };
@@ -146,4 +148,24 @@ async fn a_delayed_run_takes_its_turn_when_its_time_has_come(backends: TestBacke
     first.sort_unstable();
     own.sort_unstable();
     assert_eq!(first, own, "delayed runs stand behind the owner's others");
+}
+
+async fn a_run_that_is_put_off_is_claimed_after_its_pause_and_counts_no_crash(backends: TestBackends) {
+    let (run, _) = backends.submit(NEW, "slow").await;
+    let claim = backends.claim(1).await.remove(0);
+    let released = backends.storage.release(&claim, None, claim.started.id, Release::Later(HOUR)).await.unwrap();
+    assert!(matches!(released, ReleaseOutcome::Released { queued: false, .. }), "{released:?}");
+    assert_eq!(backends.storage.end_delays(HOUR).await.unwrap(), 0);
+    assert!(claimed(&backends).await.is_empty());
+    backends.submit(Target::Existing(claim.conversation_id), "next").await;
+    assert!(claimed(&backends).await.is_empty(), "the next run of the conversation waits for it");
+    let Some(ready) = end_delays(&backends).await else { return };
+    assert_eq!(ready, 1);
+    let claim = backends.claim(10).await.remove(0);
+    assert_eq!((claim.run_id, claim.attempt), (run, 2));
+    let EventBody::AttemptStarted(start) = claim.started.body() else { panic!("{:?}", claim.started) };
+    assert_eq!(start.crashes, 0);
+    // The pause was this release's, and the next one has none.
+    backends.storage.release(&claim, None, claim.started.id, Release::Queued).await.unwrap();
+    assert_eq!(claimed(&backends).await, [run]);
 }

@@ -18,6 +18,8 @@ use super::{Stop, attempt::retry_query};
 use crate::{
     WorkerState,
     document_reader::contents_of,
+    extraction_schedule::{TextReader, TryLength, TurnKind},
+    extraction_turns::ExtractionTurn,
     lease::{Lease, Signal},
     recorder::Recorder,
 };
@@ -28,9 +30,16 @@ const TRIES: usize = 5;
 /// Pause before another try.
 const PAUSE: Duration = Duration::from_secs(1);
 
+/// Pause of a document whose long try must wait, for each attempt before the next one.
+const LONG_PAUSE: Duration = Duration::from_secs(15);
+
+/// Longest such pause.
+const LONGEST_PAUSE: Duration = Duration::from_secs(600);
+
 /// The ingestion of one document by one attempt.
 pub(super) struct DocumentRun<'a> {
     pub shared: &'a WorkerState,
+    pub claim: &'a Claim,
     pub lease: &'a mut Lease,
     pub recorder: &'a mut Recorder,
     pub knowledge: Knowledge,
@@ -48,10 +57,13 @@ pub async fn ingest(
     let document_id = ingestion.document_id.ok_or_else(deleted)?;
     let hold = Hold { document_id, run_id: claim.run_id, attempt: claim.attempt };
     let knowledge = shared.documents.clone();
-    let mut run = DocumentRun { shared, lease, recorder, knowledge, hold };
+    let mut run = DocumentRun { shared, claim, lease, recorder, knowledge, hold };
     let state = run.state().await?;
     let passages = match state.extracted {
-        Some((_, passages)) => passages,
+        Some((_, passages)) => {
+            run.arrive();
+            passages
+        }
         None => run.extract(&state).await?,
     };
     // Order matters: searches find the document by its words, whatever the provider of vectors does.
@@ -82,11 +94,7 @@ impl DocumentRun<'_> {
         let read = || storage.file(&state.owner_id, state.file_id);
         let file = retry_query(self.lease, self.recorder, read).await?.filter(StoredFile::is_complete);
         let file = file.ok_or_else(|| failed("file_gone", "the file of the document was deleted; upload it again"))?;
-        // Order matters: the text is in memory until it is stored, so the turn lasts as long.
-        let extractions = &self.shared.document_reader.extractions;
-        let _turn = self.alongside(extractions.wait(counted_owner(&state.owner_id))).await?;
-        self.tell(IngestionStage::Extract, 0, file.bytes);
-        let text = self.text_of(&file).await?;
+        let (text, turn) = self.text_of(&file, counted_owner(&state.owner_id)).await?;
         self.tell(IngestionStage::Extract, file.bytes, file.bytes);
         let (media_type, most) = (state.media_type.clone(), self.shared.worker.knowledge.passage_chars);
         let cut = spawn_blocking(move || {
@@ -98,18 +106,57 @@ impl DocumentRun<'_> {
         let store = || knowledge.store_text(hold, &text.text, &passages);
         expect_stored(retry_query(self.lease, self.recorder, store).await?)?;
         self.note_progress();
+        // Order matters: the text was in memory until it was stored, so the turn has lasted as long.
+        self.shared.document_reader.end_turn(turn).await;
         Ok(passages.len() as u64)
     }
 
-    async fn text_of(&mut self, file: &StoredFile) -> Result<DocumentText, Stop> {
-        let shared = self.shared;
+    /// Notes that the claim's place expects no turn for this run any more.
+    fn arrive(&self) {
+        if let Some(place) = &self.claim.place {
+            place.arrive();
+        }
+    }
+
+    /// Waits for a turn, without a place meanwhile. Puts the run off if it must wait for its long try in the queue.
+    async fn turn(&mut self, owner: &str, kind: TurnKind) -> Result<ExtractionTurn, Stop> {
+        let request = self.shared.document_reader.turns.ask(owner, kind);
+        self.arrive();
+        let request = request.ok_or_else(|| Stop::PutOff(pause_of(self.claim.attempt)))?;
+        let place = self.claim.place.as_ref();
+        if let Some(place) = place.filter(|_| !request.is_granted()) {
+            place.give_back();
+        }
+        let turn = self.alongside(request.granted()).await?;
+        if let Some(place) = place {
+            place.take_again();
+        }
+        Ok(turn)
+    }
+
+    /// Extracts the text, with a long try after a short one that runs out. Returns it with its turn.
+    async fn text_of(&mut self, file: &StoredFile, owner: &str) -> Result<(DocumentText, ExtractionTurn), Stop> {
+        let (shared, reader) = (self.shared, &self.shared.document_reader);
+        let mut kind = TurnKind { length: reader.next_try(file), reader: TextReader::Ingestion };
+        let mut turn = self.turn(owner, kind).await?;
+        self.tell(IngestionStage::Extract, 0, file.bytes);
         let mut tries = 0;
         loop {
             let contents = Box::pin(contents_of(shared.worker.file_store.clone(), file.clone()));
-            let failure = match self.alongside(shared.worker.extractor.extract(&file.media_type, contents)).await? {
-                Ok(text) => return Ok(text),
+            let extractor = reader.extractor_for(file, kind);
+            let failure = match self.alongside(extractor.extract(&file.media_type, contents)).await? {
+                Ok(text) => return Ok((text, turn)),
                 Err(failure) => failure,
             };
+            if matches!(failure, ExtractFailure::Document(ExtractionError::ExtractionTimedOut(_)))
+                && kind.length == TryLength::Short
+            {
+                reader.slow.note(file.content_id);
+                reader.end_turn(turn).await;
+                kind.length = TryLength::Long;
+                turn = self.turn(owner, kind).await?;
+                continue;
+            }
             tries += 1;
             match failure {
                 ExtractFailure::Document(error) if !error.is_transient() || tries == TRIES => {
@@ -169,6 +216,11 @@ impl DocumentRun<'_> {
             output = self.recorder.alongside_with_room(other) => Ok(output?),
         }
     }
+}
+
+/// Returns how long a document waits in the queue for its long try, after this number of attempts.
+fn pause_of(attempts: u32) -> Duration {
+    LONG_PAUSE.saturating_mul(attempts).min(LONGEST_PAUSE)
 }
 
 fn passages_of(text: &DocumentText, media_type: &str, most: usize) -> Vec<NewPassage> {

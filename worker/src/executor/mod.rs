@@ -54,6 +54,8 @@ pub enum Stop {
     Cancelled,
     /// Return the run to the queue.
     Drained,
+    /// Return the run to the queue, where it waits at least for this time.
+    PutOff(Duration),
     /// Suspend the run until a human or the client has answered.
     Waiting,
     /// Suspend the run until its children have ended.
@@ -120,12 +122,13 @@ pub async fn execute(shared: Arc<WorkerState>, claim: Arc<Claim>, mut lease: Lea
                 if let Some(top) = asked {
                     Box::pin(family::publish(&shared, &top)).await;
                 }
-                if release != Release::Waiting {
+                if !matches!(release, Release::Waiting | Release::Later(_)) {
                     // The run is queued, or its children are.
                     let _ = worker.queue.wake().await;
                 }
                 match release {
                     Release::Queued => tracing::info!("run handed over"),
+                    Release::Later(_) => tracing::info!("run put off"),
                     Release::Waiting => tracing::info!("run waits for an answer"),
                     Release::WaitingForChildren => tracing::info!("run waits for its children"),
                 }
@@ -148,6 +151,7 @@ async fn end(recorder: Recorder, outcome: Result<(), Stop>, span: &mut Span) -> 
         }
         Err(Stop::Cancelled) => recorder.finish(Ending::Cancelled).await,
         Err(Stop::Drained) => recorder.release(Release::Queued).await,
+        Err(Stop::PutOff(pause)) => recorder.release(Release::Later(pause)).await,
         Err(Stop::Waiting) => recorder.release(Release::Waiting).await,
         Err(Stop::WaitingForChildren) => recorder.release(Release::WaitingForChildren).await,
         Err(Stop::Fenced) => RecorderOutcome::Fenced,

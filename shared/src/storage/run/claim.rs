@@ -8,7 +8,6 @@ use std::{
 use chrono::{DateTime, Utc};
 use serde_json::Value;
 use sqlx::{FromRow, types::Json};
-use tokio::sync::OwnedSemaphorePermit;
 use uuid::Uuid;
 
 use super::{
@@ -25,6 +24,7 @@ use crate::{
     agent::Limits,
     event::{AttemptReason, AttemptStarted, Event, EventBody},
     event_id::EventId,
+    ingestion_places::IngestionPlace,
     message::{Content, Message, MessageStatus, Role},
     telemetry::Traceparent,
 };
@@ -81,8 +81,8 @@ pub struct Claim {
     pub ingestion: Option<Ingestion>,
     /// The collections that the conversation had at the time of the run's submission.
     pub knowledge: Vec<Uuid>,
-    /// The worker's place that an ingestion takes, until the last clone of the claim is gone.
-    pub place: Option<Arc<OwnedSemaphorePermit>>,
+    /// The worker's place that an ingestion has, until the last clone of the claim is gone.
+    pub place: Option<Arc<IngestionPlace>>,
 }
 
 /// The work of a run that makes a document ready for searches.

@@ -1,5 +1,7 @@
 //! LEAVE: how the holder of a claim releases its run, for another worker or for an answer.
 
+use std::time::Duration;
+
 use chrono::Utc;
 use uuid::Uuid;
 
@@ -26,6 +28,8 @@ use crate::{
 pub enum Release {
     /// The run returns to the queue, and another worker resumes it.
     Queued,
+    /// The run returns to the queue, where no claim looks before this time has passed.
+    Later(Duration),
     /// The run waits for a human or a client, and no worker holds it.
     Waiting,
     /// The run waits for its children, and no worker holds it. It returns to the queue if all of them have ended.
@@ -69,7 +73,9 @@ statements! {
             model = coalesce($8, model),
             crashes = case when $6 then 0 else crashes end,
             probation = case when $6 then null else probation end,
-            needs = case when $11 and needs < 3 then 3 else needs end
+            needs = case when $11 and needs < 3 then 3 else needs end,
+            priority = case when $12 is not null then -2 else priority end,
+            not_before = coalesce({after:$12}, not_before)
         where id = $1
         returning id, top_run_id
     ",
@@ -94,6 +100,7 @@ impl Storage {
     ) -> Result<ReleaseOutcome, Error> {
         let doing = match release {
             Release::Queued => "hand a run over",
+            Release::Later(_) => "put a run off",
             Release::Waiting => "let a run wait for an answer",
             Release::WaitingForChildren => "let a run wait for its children",
         };
@@ -134,7 +141,7 @@ impl Storage {
             }
             let mut events = Vec::new();
             let (mut is_asked, mut has_plan_work) = (false, false);
-            if release != Release::Queued {
+            if !matches!(release, Release::Queued | Release::Later(_)) {
                 let logged = log_outcomes(tx, claim.run_id, last.next()).await?;
                 (events, has_plan_work) = (logged.events, logged.for_plan);
                 let questions = new_questions(tx, claim.run_id).await?;
@@ -146,7 +153,7 @@ impl Storage {
             let is_edited = release == Release::WaitingForChildren && awaits_edits(tx, claim.run_id, taken).await?;
             let starts_children = tail.is_some_and(|tail| !tail.progress.children.is_empty());
             let awaits = match release {
-                Release::Queued => None,
+                Release::Queued | Release::Later(_) => None,
                 Release::Waiting => Some("human"),
                 Release::WaitingForChildren if is_asked => Some("human"),
                 // A plan continues as soon as one of its steps has ended.
@@ -167,12 +174,16 @@ impl Storage {
                 progress.finish_text(),
                 progress.model.clone(),
                 match release {
-                    Release::Queued => Some("drain".to_owned()),
+                    Release::Queued | Release::Later(_) => Some("drain".to_owned()),
                     Release::WaitingForChildren if awaits.is_none() => Some("resumed".to_owned()),
                     _ => None,
                 },
                 awaits.map(str::to_owned),
-                progress.has_files()
+                progress.has_files(),
+                match release {
+                    Release::Later(pause) => Some(pause.as_millis() as i64),
+                    _ => None,
+                }
             ];
             let writes = chunk.as_ref().map(|chunk| writes_of(claim.run_id, chunk)).unwrap_or_default();
             let fenced = FencedWrites::new(Statement::new(RELEASE, args), writes);
@@ -184,7 +195,11 @@ impl Storage {
                 Some((_, Some(top))) if release == Release::Waiting => ask_at_top(tx, *top).await?,
                 _ => None,
             };
-            Ok(Commit(Some(ReleaseOutcome::Released { events, asked, queued: awaits.is_none() })))
+            Ok(Commit(Some(ReleaseOutcome::Released {
+                events,
+                asked,
+                queued: awaits.is_none() && !matches!(release, Release::Later(_)),
+            })))
         };
         self.database.transact(doing, try_release).await
     }
