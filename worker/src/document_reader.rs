@@ -53,7 +53,8 @@ impl DocumentReader {
         if let Some(known) = self.texts.get(file.content_id) {
             return known.map_err(|error| error.to_string());
         }
-        let mut reading = Reading { reader: self, owner: counted_owner(owner), file, left, worked: Duration::ZERO };
+        let mut reading =
+            ChatExtraction { reader: self, owner: counted_owner(owner), file, left, worked: Duration::ZERO };
         let text: ExtractedText = match reading.text().await? {
             Err(ExtractionError::ExtractionTimedOut(_)) => {
                 Err(ExtractionError::timed_out(reading.worked.min(self.limit)))
@@ -115,7 +116,7 @@ fn first_try(of_small: Duration, bytes: u64) -> Duration {
 }
 
 /// The extraction of a document for a model.
-struct Reading<'a> {
+struct ChatExtraction<'a> {
     reader: &'a DocumentReader,
     owner: &'a str,
     file: &'a StoredFile,
@@ -125,7 +126,7 @@ struct Reading<'a> {
     worked: Duration,
 }
 
-impl Reading<'_> {
+impl ChatExtraction<'_> {
     /// Extracts the text, with a long try after a short one that runs out. Fails with words if nothing is known of the document.
     async fn text(&mut self) -> Result<ExtractedText, String> {
         let (reader, file) = (self.reader, self.file);

@@ -1,7 +1,8 @@
 //! The order of extractions: which of the waiting ones begins next, and how many run at once. It has no clock and no async.
 //!
 //! First tries precede long ones, and of each the texts of chats precede ingestions. Among equals, the owner with fewer turns
-//! comes first, then the owner whose last turn is longer ago. `extraction_turns` lets callers wait for their turn.
+//! comes first, then the owner whose last turn is longer ago. `extraction_turns` lets callers wait for their turn, and begins
+//! all that may begin after each change.
 
 use std::{cmp::Reverse, collections::HashMap};
 
@@ -42,8 +43,8 @@ pub struct ExtractionSchedule {
     /// Extractions at once, without the one more for chats.
     turns: usize,
     /// In the order of arrival.
-    waiting: Vec<Turn>,
-    held: Vec<Turn>,
+    waiting: Vec<ScheduledExtraction>,
+    held: Vec<ScheduledExtraction>,
     /// The last turn of each owner that runs or waits.
     last_turns: HashMap<String, u64>,
     next_id: u64,
@@ -52,7 +53,7 @@ pub struct ExtractionSchedule {
 }
 
 #[derive(Debug)]
-struct Turn {
+struct ScheduledExtraction {
     id: u64,
     owner: String,
     kind: TurnKind,
@@ -85,27 +86,24 @@ impl ExtractionSchedule {
         }
     }
 
-    /// Adds an extraction, and returns its id. `None` if an ingestion must wait for its long try in the queue: another one of
-    /// its owner waits here, or too many of others do.
+    /// Adds an extraction, and returns its id. `None` if it is an ingestion that must wait in the queue.
     pub fn ask(&mut self, owner: &str, kind: TurnKind) -> Option<u64> {
-        if kind.is_long_of_ingestion() {
-            let mut waiting = self.waiting.iter().filter(|turn| turn.kind == kind);
-            if waiting.clone().count() >= LONG_WAITERS || waiting.any(|turn| turn.owner == owner) {
-                return None;
-            }
+        if kind.reader == TextReader::Ingestion && self.waits_in_queue(owner, kind.length) {
+            return None;
         }
         let id = self.next_id;
         self.next_id += 1;
         self.last_turns.entry(owner.to_owned()).or_default();
-        self.waiting.push(Turn { id, owner: owner.to_owned(), kind });
+        self.waiting.push(ScheduledExtraction { id, owner: owner.to_owned(), kind });
         Some(id)
     }
 
     /// Begins one waiting extraction if it may, and returns its id.
     pub fn begin_next(&mut self) -> Option<u64> {
         let allowed = self.waiting.iter().enumerate().filter(|(_, turn)| self.may_begin(turn));
-        let order =
-            |turn: &Turn| (self.level(turn.kind), self.held_by(&turn.owner), self.last_turns[&turn.owner], turn.id);
+        let order = |turn: &ScheduledExtraction| {
+            (self.level(turn.kind), self.held_by(&turn.owner), self.last_turns[&turn.owner], turn.id)
+        };
         let (at, _) = allowed.min_by_key(|(_, turn)| order(turn))?;
         let turn = self.waiting.remove(at);
         let ingestion_waits = self.waiting.iter().any(|turn| turn.kind.is_short_of_ingestion());
@@ -130,15 +128,22 @@ impl ExtractionSchedule {
         self.held.iter().any(|turn| turn.id == id)
     }
 
-    /// Returns how many first tries of ingestions could begin now, without those that wait already.
+    /// Returns how many first tries of ingestions could begin now, after all that may begin have begun. A chat that still
+    /// waits does so for its own owner's turns.
     pub fn free_for_ingestions(&self) -> usize {
-        let chats = self.waiting.iter().filter(|turn| turn.kind.is_short_of_chat()).count();
-        let free =
-            self.all().saturating_sub(self.held.len() + chats).min(self.turns.saturating_sub(self.held_by_others()));
+        let free = (self.all() - self.held.len()).min(self.turns.saturating_sub(self.held_by_others()));
         free.saturating_sub(self.waiting.iter().filter(|turn| turn.kind.is_short_of_ingestion()).count())
     }
 
-    fn may_begin(&self, turn: &Turn) -> bool {
+    /// Returns whether an ingestion would take room from others here: its owner has all of its turns, or waits for a long try
+    /// already, or too many others wait for theirs.
+    fn waits_in_queue(&self, owner: &str, length: TryLength) -> bool {
+        let mut long = self.waiting.iter().filter(|turn| turn.kind.is_long_of_ingestion());
+        let mut is_crowded = || long.clone().count() >= LONG_WAITERS || long.any(|turn| turn.owner == owner);
+        self.held_by(owner) >= self.turns || (length == TryLength::Long && is_crowded())
+    }
+
+    fn may_begin(&self, turn: &ScheduledExtraction) -> bool {
         let is_free = self.held.len() < self.all()
             && (turn.kind.is_short_of_chat() || self.held_by_others() < self.turns)
             // An owner leaves one turn to the others.
@@ -279,6 +284,16 @@ mod tests {
     }
 
     #[test]
+    fn an_owner_with_all_of_its_turns_holds_up_no_ingestion_of_others() {
+        let mut schedule = ExtractionSchedule::new(2);
+        assert_eq!(begun(&mut schedule, &[("eve", Short, Chat); 50]), ["eve", "eve"]);
+        let short = TurnKind { length: Short, reader: Ingestion };
+        assert_eq!(schedule.ask("eve", short), None, "it waits in the queue");
+        assert_eq!(schedule.free_for_ingestions(), 1);
+        assert_eq!(begun(&mut schedule, &[("bob", Short, Ingestion)]), ["bob"]);
+    }
+
+    #[test]
     fn the_free_turns_for_ingestions_are_those_that_could_begin() {
         let mut schedule = ExtractionSchedule::new(2);
         assert_eq!(schedule.free_for_ingestions(), 2);
@@ -286,12 +301,12 @@ mod tests {
         assert_eq!(schedule.free_for_ingestions(), 2);
         begun(&mut schedule, &[("bob", Short, Ingestion)]);
         assert_eq!(schedule.free_for_ingestions(), 1);
-        schedule.ask("eve", TurnKind { length: Short, reader: Ingestion }).unwrap();
-        assert_eq!(schedule.free_for_ingestions(), 0, "one that waits takes the next turn");
-        begin_all(&mut schedule);
+        begun(&mut schedule, &[("eve", Short, Ingestion)]);
         assert_eq!(schedule.free_for_ingestions(), 0);
+        assert!(begun(&mut schedule, &[("joe", Short, Ingestion)]).is_empty());
         let id = schedule.held.iter().find(|turn| turn.owner == "eve").unwrap().id;
         schedule.end(id);
-        assert_eq!(schedule.free_for_ingestions(), 1);
+        begin_all(&mut schedule);
+        assert_eq!(schedule.free_for_ingestions(), 0, "the one that waited has the turn");
     }
 }
