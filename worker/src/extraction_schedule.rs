@@ -1,13 +1,16 @@
 //! The order of extractions: which of the waiting ones begins next, and how many run at once. It has no clock and no async.
 //!
 //! First tries precede long ones, and of each the texts of chats precede ingestions. Among equals, the owner with fewer turns
-//! comes first, then the owner whose last turn is longer ago. `extraction_turns` lets callers wait for their turn, and begins
-//! all that may begin after each change.
+//! comes first, then the owner whose turns have taken less time since it has work here. `extraction_turns` lets callers wait for
+//! their turn, and begins all that may begin after each change.
 
-use std::{cmp::Reverse, collections::HashMap};
+use std::{cmp::Reverse, collections::HashMap, time::Duration};
 
 /// Chats that may begin one after the other before a waiting ingestion: many chats delay ingestions, and never stop them.
 const CHATS_IN_A_ROW: u32 = 8;
+
+/// Time of turns after which an owner leaves the last free turn to owners with less.
+const HEAVY: Duration = Duration::from_secs(10);
 
 /// Ingestions that wait for a long try in this process. Further ones wait in the queue.
 const LONG_WAITERS: usize = 8;
@@ -45,10 +48,9 @@ pub struct ExtractionSchedule {
     /// In the order of arrival.
     waiting: Vec<ScheduledExtraction>,
     held: Vec<ScheduledExtraction>,
-    /// The last turn of each owner that runs or waits.
-    last_turns: HashMap<String, u64>,
+    /// The time that ended turns of each owner have taken, while the owner has others that run or wait.
+    spent: HashMap<String, Duration>,
     next_id: u64,
-    granted: u64,
     chats_in_a_row: u32,
 }
 
@@ -75,15 +77,7 @@ impl TurnKind {
 
 impl ExtractionSchedule {
     pub fn new(turns: usize) -> Self {
-        Self {
-            turns,
-            waiting: Vec::new(),
-            held: Vec::new(),
-            last_turns: HashMap::new(),
-            next_id: 0,
-            granted: 0,
-            chats_in_a_row: 0,
-        }
+        Self { turns, waiting: Vec::new(), held: Vec::new(), spent: HashMap::new(), next_id: 0, chats_in_a_row: 0 }
     }
 
     /// Adds an extraction, and returns its id. `None` if it is an ingestion that must wait in the queue.
@@ -93,7 +87,7 @@ impl ExtractionSchedule {
         }
         let id = self.next_id;
         self.next_id += 1;
-        self.last_turns.entry(owner.to_owned()).or_default();
+        self.spent.entry(owner.to_owned()).or_default();
         self.waiting.push(ScheduledExtraction { id, owner: owner.to_owned(), kind });
         Some(id)
     }
@@ -102,25 +96,28 @@ impl ExtractionSchedule {
     pub fn begin_next(&mut self) -> Option<u64> {
         let allowed = self.waiting.iter().enumerate().filter(|(_, turn)| self.may_begin(turn));
         let order = |turn: &ScheduledExtraction| {
-            (self.level(turn.kind), self.held_by(&turn.owner), self.last_turns[&turn.owner], turn.id)
+            (self.level(turn.kind), self.held_by(&turn.owner), self.spent[&turn.owner], turn.id)
         };
         let (at, _) = allowed.min_by_key(|(_, turn)| order(turn))?;
         let turn = self.waiting.remove(at);
         let ingestion_waits = self.waiting.iter().any(|turn| turn.kind.is_short_of_ingestion());
         self.chats_in_a_row = if turn.kind.is_short_of_chat() && ingestion_waits { self.chats_in_a_row + 1 } else { 0 };
-        self.granted += 1;
-        self.last_turns.insert(turn.owner.clone(), self.granted);
         let id = turn.id;
         self.held.push(turn);
         Some(id)
     }
 
-    /// Removes an extraction that has ended, or that waits no longer.
-    pub fn end(&mut self, id: u64) {
+    /// Removes an extraction that has ended after this time, or that waits no longer.
+    pub fn end(&mut self, id: u64, worked: Duration) {
+        let is_of_turn = |turn: &&ScheduledExtraction| turn.id == id;
+        let owner = self.held.iter().find(is_of_turn).map(|turn| &turn.owner);
+        if let Some(spent) = owner.and_then(|owner| self.spent.get_mut(owner)) {
+            *spent += worked;
+        }
         self.waiting.retain(|turn| turn.id != id);
         self.held.retain(|turn| turn.id != id);
         let (waiting, held) = (&self.waiting, &self.held);
-        self.last_turns.retain(|owner, _| waiting.iter().chain(held).any(|turn| turn.owner == *owner));
+        self.spent.retain(|owner, _| waiting.iter().chain(held).any(|turn| turn.owner == *owner));
     }
 
     /// Returns whether an extraction runs.
@@ -146,8 +143,9 @@ impl ExtractionSchedule {
     fn may_begin(&self, turn: &ScheduledExtraction) -> bool {
         let is_free = self.held.len() < self.all()
             && (turn.kind.is_short_of_chat() || self.held_by_others() < self.turns)
-            // An owner leaves one turn to the others.
-            && self.held_by(&turn.owner) < self.turns;
+            // An owner leaves one turn to the others, and all heavy owners together do so too.
+            && self.held_by(&turn.owner) < self.turns
+            && (self.held.len() < self.turns || self.spent[&turn.owner] < HEAVY);
         is_free && (turn.kind.length == TryLength::Short || self.may_begin_long(&turn.owner))
     }
 
@@ -199,10 +197,14 @@ mod tests {
         ids.iter().map(owner).collect()
     }
 
-    /// Ends the extraction of an owner that began first, and begins those that may now.
+    /// Ends the extraction of an owner that began first, after some seconds, and begins those that may now.
     fn end_of(schedule: &mut ExtractionSchedule, owner: &str) -> Vec<String> {
+        end_after(schedule, owner, Duration::from_secs(2))
+    }
+
+    fn end_after(schedule: &mut ExtractionSchedule, owner: &str, worked: Duration) -> Vec<String> {
         let id = schedule.held.iter().find(|turn| turn.owner == owner).unwrap().id;
-        schedule.end(id);
+        schedule.end(id, worked);
         begin_all(schedule)
     }
 
@@ -231,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn an_owner_that_has_had_no_turn_precedes_those_that_had() {
+    fn an_owner_whose_turns_have_taken_less_time_comes_first() {
         let mut schedule = ExtractionSchedule::new(1);
         assert_eq!(begun(&mut schedule, &[("ann", Short, Chat), ("eve", Short, Chat)]), ["ann", "eve"]);
         assert!(begun(&mut schedule, &[("ann", Short, Chat), ("eve", Short, Chat), ("bob", Short, Chat)]).is_empty());
@@ -241,7 +243,7 @@ mod tests {
         for owner in ["ann", "eve"] {
             end_of(&mut schedule, owner);
         }
-        assert!(schedule.last_turns.is_empty(), "owners without work take no memory");
+        assert!(schedule.spent.is_empty(), "owners without work take no memory");
     }
 
     #[test]
@@ -262,11 +264,26 @@ mod tests {
         let passed = (1..)
             .take_while(|_| {
                 schedule.ask("a", TurnKind { length: Short, reader: Chat }).unwrap();
-                end_of(&mut schedule, "a") == ["a"]
+                end_after(&mut schedule, "a", Duration::ZERO) == ["a"]
             })
             .count();
         assert_eq!(passed, CHATS_IN_A_ROW as usize);
         assert_eq!(schedule.held_by("bob"), 1);
+    }
+
+    #[test]
+    fn heavy_owners_together_leave_one_turn_to_the_others() {
+        let mut schedule = ExtractionSchedule::new(2);
+        begun(&mut schedule, &[("ann", Short, Chat), ("eve", Short, Chat), ("joe", Short, Chat)]);
+        for _ in 0..5 {
+            for owner in ["ann", "eve", "joe"] {
+                schedule.ask(owner, TurnKind { length: Short, reader: Chat }).unwrap();
+                end_of(&mut schedule, owner);
+            }
+        }
+        assert_eq!(schedule.held.len(), 2);
+        assert_eq!(begun(&mut schedule, &[("bob", Short, Chat)]), ["bob"]);
+        assert!(end_of(&mut schedule, "bob").is_empty());
     }
 
     #[test]
@@ -305,7 +322,7 @@ mod tests {
         assert_eq!(schedule.free_for_ingestions(), 0);
         assert!(begun(&mut schedule, &[("joe", Short, Ingestion)]).is_empty());
         let id = schedule.held.iter().find(|turn| turn.owner == "eve").unwrap().id;
-        schedule.end(id);
+        schedule.end(id, Duration::from_secs(2));
         begin_all(&mut schedule);
         assert_eq!(schedule.free_for_ingestions(), 0, "the one that waited has the turn");
     }

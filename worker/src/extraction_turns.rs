@@ -6,7 +6,10 @@ use std::{
     time::Duration,
 };
 
-use tokio::{sync::oneshot, time::timeout};
+use tokio::{
+    sync::oneshot,
+    time::{Instant, timeout},
+};
 
 use crate::extraction_schedule::{ExtractionSchedule, TurnKind};
 
@@ -18,6 +21,8 @@ struct ScheduledTurns {
     schedule: ExtractionSchedule,
     /// Wakes the callers that wait.
     waiting: HashMap<u64, oneshot::Sender<()>>,
+    /// The times at which turns have begun.
+    begun: HashMap<u64, Instant>,
 }
 
 /// A request for a turn.
@@ -36,7 +41,7 @@ impl ExtractionTurns {
     /// Returns turns for so many extractions at once, and for one more of a chat.
     pub fn new(turns: usize) -> Self {
         let schedule = ExtractionSchedule::new(turns);
-        Self(Arc::new(Mutex::new(ScheduledTurns { schedule, waiting: HashMap::new() })))
+        Self(Arc::new(Mutex::new(ScheduledTurns { schedule, waiting: HashMap::new(), begun: HashMap::new() })))
     }
 
     /// Asks for a turn of an owner, who counts as in `counted_owner`. `None` if the ingestion must wait in the queue.
@@ -69,6 +74,7 @@ impl ScheduledTurns {
     /// Begins all extractions that may begin.
     fn begin(&mut self) {
         while let Some(id) = self.schedule.begin_next() {
+            self.begun.insert(id, Instant::now());
             // A caller that waits no longer drops its turn, which ends it.
             let _ = self.waiting.remove(&id).map(|granted| granted.send(()));
         }
@@ -91,7 +97,8 @@ impl TurnRequest {
 impl Drop for ExtractionTurn {
     fn drop(&mut self) {
         let mut turns = self.turns.lock();
-        turns.schedule.end(self.id);
+        let worked = turns.begun.remove(&self.id).map_or(Duration::ZERO, |begun| begun.elapsed());
+        turns.schedule.end(self.id, worked);
         turns.waiting.remove(&self.id);
         turns.begin();
     }
