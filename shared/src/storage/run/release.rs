@@ -74,8 +74,8 @@ statements! {
             crashes = case when $6 then 0 else crashes end,
             probation = case when $6 then null else probation end,
             needs = case when $11 and needs < 3 then 3 else needs end,
-            priority = case when $12 is not null then -2 else priority end,
-            not_before = coalesce({after:$12}, not_before)
+            not_before = coalesce({after:$12}, not_before),
+            priority = case when $12 is not null then -2 else priority end
         where id = $1
         returning id, top_run_id
     ",
