@@ -99,7 +99,7 @@ async fn open(stores: &Stores, config: &StoresConfig, settings: &[(&str, &str)])
             let servers = postgres(database_url, settings).await?;
             let is_shared = sql::shares_connections(&servers).await?;
             let with_settings = servers.clone().with_settings(&GROUP_SETTINGS);
-            let has_settings = setting(&with_settings, "enable_seqscan").await? == "off";
+            let has_settings = setting(&with_settings, "enable_hashjoin").await? == "off";
             let grouped = if has_settings {
                 PostgresPool::new(with_settings, GROUP_POOL)
             } else {
@@ -154,10 +154,13 @@ async fn open(stores: &Stores, config: &StoresConfig, settings: &[(&str, &str)])
 }
 
 /// Limits that free the locks of a lost process. The server ends statements, waits and transactions that take too long,
-/// and detects dead connections. No statement is worth a compilation, which takes 0.8 s. Migrations use the first entry only.
-const SERVER_LIMITS: [(&str, &str); 9] = [
+/// and detects dead connections. No statement is worth a compilation, which takes 0.8 s, and none reads a whole table that
+/// has an index for it. PostgreSQL would, while the table is small by its statistics, and would keep that plan for a table that
+/// has grown. Migrations use the first entry only.
+const SERVER_LIMITS: [(&str, &str); 10] = [
     ("search_path", "kb"),
     ("jit", "off"),
+    ("enable_seqscan", "off"),
     ("statement_timeout", "10s"),
     ("lock_timeout", "5s"),
     ("idle_in_transaction_session_timeout", "10s"),

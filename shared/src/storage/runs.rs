@@ -26,12 +26,14 @@ pub struct RunFilter {
     pub status: Option<RunStatus>,
 }
 
-/// Runs of deleted conversations look unknown, like those of other owners.
+/// Runs of deleted conversations look unknown, like those of other owners. The condition that a conversation is not deleted
+/// stands in `coalesce`, because it is the predicate of an index that ends with the id.
 macro_rules! from_known_runs {
     () => {
         "
         from agent_runs r
-        join chat_conversations c on c.id = r.conversation_id and c.deleted_at is null "
+        join chat_conversations c
+            on c.id {is:r.conversation_id} and coalesce(c.deleted_at is null, false) "
     };
 }
 

@@ -47,7 +47,7 @@ struct StoresArgs {
 }
 
 /// Makes the schema of a database.
-fn migrate(url: &str) {
+pub fn migrate(url: &str) {
     let config = settings(&["--database-url", url, "--redis-url", "redis://127.0.0.1:1"]);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(storage::migrate(&config.stores().unwrap(), &config)).unwrap();
@@ -173,7 +173,8 @@ pub fn terms(holder: &Holder) -> ClaimTerms {
     ClaimTerms { holder: holder.clone(), lease: LEASE, max_crashes: MAX_CRASHES, ingestions: INGESTIONS }
 }
 
-fn settings(args: &[&str]) -> StoresConfig {
+/// Returns the settings of these arguments.
+pub fn settings(args: &[&str]) -> StoresConfig {
     StoresArgs::parse_from(["conformance"].iter().chain(args)).stores
 }
 

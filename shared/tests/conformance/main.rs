@@ -18,6 +18,7 @@ mod overrides;
 mod owners;
 mod pages;
 mod plan_edits;
+mod query_plans;
 mod queue;
 mod quotas;
 mod races;

@@ -32,6 +32,8 @@ struct ServerKind {
     is_of_a_pair: bool,
     /// Whether its databases can have the extension `vector`.
     has_pgvector: bool,
+    /// Whether it counts what each statement reads, and takes no statistics of tables by itself.
+    counts_statements: bool,
 }
 
 /// A database of one test.
@@ -50,6 +52,9 @@ impl Drop for TestDatabase {
         std::thread::spawn(move || psql(&server, &sql));
     }
 }
+
+/// Counts the checks of foreign keys too, which are statements of the server.
+const COUNT_ALL: &str = "pg_stat_statements.track=all";
 
 /// The only user that needs a password; no password is right.
 const REFUSED_USER: &str = "stranger";
@@ -128,6 +133,12 @@ impl Postgres {
     /// Starts a server for one test, which may stop and restart it.
     pub fn start() -> Self {
         Self::start_as(ServerKind::default())
+    }
+
+    /// Starts a server whose `pg_stat_statements` counts what each statement reads. No table is analyzed or cleaned unless the
+    /// test says so.
+    pub fn start_counting() -> Self {
+        Self::start_as(ServerKind { counts_statements: true, ..ServerKind::default() })
     }
 
     /// Starts a primary, and a standby that has each commit before the primary acknowledges it.
@@ -261,6 +272,11 @@ impl Postgres {
                 command.extend(["-c".to_owned(), setting.to_owned()]);
             }
         }
+        if self.kind.counts_statements {
+            for setting in ["shared_preload_libraries=pg_stat_statements", COUNT_ALL, "autovacuum=off"] {
+                command.extend(["-c".to_owned(), setting.to_owned()]);
+            }
+        }
         let log = self.folder.path().join("postgres.log");
         SupervisedChild::start(&as_unprivileged(command), "QUIT", self.folder.path(), &log)
     }
@@ -273,6 +289,11 @@ impl Postgres {
     /// Creates a database on this server.
     pub fn create_database(&self) -> TestDatabase {
         self.create_named(&next_name(), "template1")
+    }
+
+    /// Creates a copy of a database to which no client is connected.
+    pub fn copy_database(&self, template: &TestDatabase) -> TestDatabase {
+        self.create_named(&next_name(), &template.name)
     }
 
     fn create_named(&self, name: &str, template: &str) -> TestDatabase {

@@ -162,10 +162,10 @@ statements! {
     WAITING_RUN = "
         select r.id
         from agent_runs r
-        join chat_conversations c on c.id = r.conversation_id
+        join chat_conversations c on c.id {is:r.conversation_id}
         where r.id = $1
           and ($2 is null or r.owner_id = $2)
-          and c.deleted_at is null
+          and coalesce(c.deleted_at is null, false)
     ",
 }
 

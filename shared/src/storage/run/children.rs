@@ -75,7 +75,7 @@ macro_rules! from_parents {
     () => {
         "
         from {each:$1}
-        join agent_runs p on p.id = {uuid:value->>'run_id'}
+        join agent_runs p on p.id {is uuid:value->>'run_id'}
         where {fenced:cast(value->>'run_id' as uuid)}
     "
     };

@@ -268,7 +268,7 @@ macro_rules! take {
             waited_ms = waited_ms + coalesce({ms since:waiting_since}, 0),
             waiting_since = null
         from candidates
-        where agent_runs.id = candidates.candidate_id
+        where agent_runs.id {is:candidates.candidate_id}
         returning agent_runs.id, owner_id, conversation_id, attempt, output_message_id, position,
             created_at, coalesce(not_before, created_at) as due_at, checkpoint, crashes,
             attempt_reason, parent_run_id, depth, agent_definition_id, agent_version, stream,

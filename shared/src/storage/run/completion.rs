@@ -78,15 +78,15 @@ statements! {
             )
         ",
     },
-    /// Locks the members whose rows are free. A locked row would make all members wait, and perhaps for each other.
-    /// PostgreSQL checks a row again when it locks it, if another transaction wrote the row since the statement began.
-    /// Order matters: the conversation is locked before the run.
+    /// Locks the members whose rows are free, and selects these members. A locked row would make all members wait, and
+    /// perhaps for each other. PostgreSQL checks a row again when it locks it, if another transaction wrote the row since the
+    /// statement began. Order matters: the conversation is locked before the run.
     ///
     /// The lateral query finds the rows of each member by their ids. In a plain join, PostgreSQL expects few running runs,
     /// and reads all of them for each group.
     FREE {
         postgres = concat!("
-            select e.run_id, e.conversation_id
+            select e.*
             from ending e
             cross join lateral (
                 select r.id
@@ -101,7 +101,8 @@ statements! {
             ) locked
         "),
     },
-    /// Takes a position for each answer.
+    /// Takes a position for each answer. Each of these statements returns its members, so that none joins two lists of
+    /// them, which would cost the square of their number.
     COUNTED {
         postgres = concat!("
             update chat_conversations c
@@ -109,10 +110,9 @@ statements! {
                 last_message_at = {now},
                 activity_at = {now},
                 bytes = c.bytes + e.bytes + ", trace_bytes!("e.run_id"), "
-            from ending e
-            join free f on f.run_id = e.run_id
-            where c.id = f.conversation_id
-            returning c.id
+            from free e
+            where c.id {is:e.conversation_id}
+            returning e.*
         "),
     },
     /// Ends the runs.
@@ -129,11 +129,17 @@ statements! {
                 holder = null,
                 lease_until = null,
                 executing = false
-            from ending e
-            join counted on counted.id = e.conversation_id
-            join free f on f.run_id = e.run_id
-            where r.id = f.run_id
-            returning r.id, r.position, r.owner_id
+            from counted e
+            where r.id {is:e.run_id}
+            returning r.id, r.position as turn, r.owner_id, e.message_id, e.conversation_id, e.text,
+                e.created_at, e.finish_reason
+        ",
+    },
+    /// Returns the ended runs.
+    ENDED {
+        postgres = "
+            select id
+            from completed
         ",
     },
     /// Stores the answers.
@@ -143,11 +149,9 @@ statements! {
                 id, conversation_id, owner_id, run_id, position, turn, role, content, status,
                 retrieval_context, created_at, finish_reason
             )
-            select e.message_id, e.conversation_id, f.owner_id, f.id, f.position + 1, f.position,
-                'assistant', e.text, 'complete', jsonb_build_object('agent_run_id', f.id),
-                e.created_at, e.finish_reason
-            from ending e
-            join fence f on f.id = e.run_id
+            select message_id, conversation_id, owner_id, id, turn + 1, turn, 'assistant', text,
+                'complete', jsonb_build_object('agent_run_id', id), created_at, finish_reason
+            from completed
         ",
     },
 }
@@ -171,10 +175,11 @@ fn statement(completions: &[Completion]) -> FencedWrites {
     let rows = chunks.iter().map(|(run_id, chunk)| (*run_id, &chunk.progress)).collect::<Vec<_>>();
     let mut writes = vec![Statement::new(INSERT_ANSWERS, args![]), insert_chunks(&chunks)];
     writes.extend(rows_of(&rows));
-    FencedWrites::new(Statement::new(COMPLETE, args![]), writes)
+    FencedWrites::new(Statement::new(ENDED, args![]), writes)
         .after("ending", ending)
         .after("free", Statement::new(FREE, args![]))
         .after("counted", Statement::new(COUNTED, args![]))
+        .after("completed", Statement::new(COMPLETE, args![]))
 }
 
 /// Returns the columns of `ending`, an array each.

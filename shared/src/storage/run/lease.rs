@@ -27,14 +27,16 @@ statements! {
     /// Extends the leases of a holder, but for locked rows. This holder itself writes a locked row, which extends the lease,
     /// or another process takes the run. Neither may delay all other leases.
     RENEW = "
-        update agent_runs
-        set lease_until = {after:$2}
-        where id in (
-            select id
+        with held as materialized (
+            select id as held_id
             from agent_runs
             where holder = $1 and status = 'running'
             {skip locked}
         )
+        update agent_runs
+        set lease_until = {after:$2}
+        from held
+        where id {is:held_id}
         returning id
     ",
     /// Returns the runs of a holder.

@@ -66,7 +66,7 @@ statements! {
                   and h.archived_to < f.last_id
                 for no key update skip locked
             ) held
-            where r.id = held.id
+            where r.id {is:held.id}
             returning r.id
         "),
     },

@@ -108,8 +108,13 @@ pub const FENCED: &[FencedTexts] = &[
     FencedTexts { before: &[], fence: release::RELEASE, writes: CHUNK },
     FencedTexts { before: &[], fence: closing::END, writes: CHUNK },
     FencedTexts {
-        before: &[("ending", completion::ENDING), ("free", completion::FREE), ("counted", completion::COUNTED)],
-        fence: completion::COMPLETE,
+        before: &[
+            ("ending", completion::ENDING),
+            ("free", completion::FREE),
+            ("counted", completion::COUNTED),
+            ("completed", completion::COMPLETE),
+        ],
+        fence: completion::ENDED,
         writes: &[
             completion::INSERT_ANSWERS,
             chunk::INSERT_CHUNKS,

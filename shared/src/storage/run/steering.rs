@@ -68,7 +68,7 @@ statements! {
         insert into run_events (run_id, last_id, body)
         select own.id, cast(each.value->>'last_id' as bigint), {bytes:each.value->>'lines'}
         from {each:$1}
-        join agent_runs own on own.id = {uuid:each.value->>'own_run_id'}
+        join agent_runs own on own.id {is uuid:each.value->>'own_run_id'}
             and ", status!("own."), " = 'queued'
             and own.attempt = 0
         where {fenced:cast(each.value->>'run_id' as uuid)}
@@ -81,7 +81,7 @@ statements! {
             archived_to = cast(each.value->>'last_id' as bigint),
             finished_at = {now}
         from {each:$1}
-        where agent_runs.id = {uuid:each.value->>'own_run_id'}
+        where agent_runs.id {is uuid:each.value->>'own_run_id'}
           and ", status!("agent_runs."), " = 'queued'
           and agent_runs.attempt = 0
           and {fenced:cast(each.value->>'run_id' as uuid)}
@@ -91,8 +91,8 @@ statements! {
         update chat_messages
         set run_id = live.id, turn = live.position
         from {each:$1}
-        join agent_runs live on live.id = {uuid:each.value->>'run_id'}
-        where chat_messages.id = {uuid:each.value->>'message_id'}
+        join agent_runs live on live.id {is uuid:each.value->>'run_id'}
+        where chat_messages.id {is uuid:each.value->>'message_id'}
           and {fenced:cast(each.value->>'run_id' as uuid)}
     ",
 }

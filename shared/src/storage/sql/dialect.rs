@@ -4,6 +4,7 @@
 //! - `{now}`: the time of the statement, by the database's clock, in whole milliseconds
 //! - `{after:$n}`, `{before:$n}`: that time plus or minus `$n` milliseconds
 //! - `{in:$n}`: membership in a list of ids, bound as `Value::Uuids`
+//! - `{is:expression}`, `{is uuid:expression}`: equality with an id, or with that of a text, of another row, which PostgreSQL can only look up, whatever it knows of the tables
 //! - `{ms since:column}`: milliseconds from that time to the statement's
 //! - `{each:$n}`: a table of one column, `value`, with the elements of a JSON array; fields are `value->>'name'`
 //! - `{objects:'name', expression, …}`: the JSON array of an object for each row
@@ -39,6 +40,9 @@ fn postgres_word(word: &str, parameter: &str) -> String {
         "after" => format!("({POSTGRES_NOW} + {parameter} * interval '1 millisecond')"),
         "before" => format!("({POSTGRES_NOW} - {parameter} * interval '1 millisecond')"),
         "in" => format!("= any({parameter})"),
+        // Such a condition is no join by hash or by order, so no plan reads the table to find these rows in it.
+        "is" => format!("= any(array[{parameter}])"),
+        "is uuid" => format!("= any(array[cast({parameter} as uuid)])"),
         "ms since" => format!("cast(extract(epoch from ({POSTGRES_NOW} - {parameter})) * 1000 as bigint)"),
         "each" => format!("jsonb_array_elements({parameter}) as each(value)"),
         "objects" => format!("jsonb_agg(jsonb_build_object({parameter}))"),
@@ -49,7 +53,8 @@ fn postgres_word(word: &str, parameter: &str) -> String {
         "time" => format!("cast({parameter} as timestamptz)"),
         "bytes" => format!("convert_to({parameter}, 'utf8')"),
         "fenced" if parameter.is_empty() => "exists (select 1 from fence)".to_owned(),
-        "fenced" => format!("exists (select 1 from fence where fence.id = {parameter})"),
+        // PostgreSQL hashes these ids. A join would compare each row with each of them.
+        "fenced" => format!("coalesce({parameter} in (select fence.id from fence), false)"),
         word if word.starts_with("array ") => format!("cast({parameter} as {}[])", &word["array ".len()..]),
         "fence" => word.to_owned(),
         "for update" | "for share" => word.to_owned(),
@@ -66,6 +71,8 @@ pub fn sqlite(sql: &'static str) -> String {
         "after" => format!("strftime({SQLITE_TIME}, 'now', ({parameter} / 1000.0) || ' seconds')"),
         "before" => format!("strftime({SQLITE_TIME}, 'now', (-{parameter} / 1000.0) || ' seconds')"),
         "in" => format!("in (select unhex(value) from json_each({parameter}))"),
+        "is" => format!("= {parameter}"),
+        "is uuid" => format!("= unhex({parameter})"),
         "ms since" => format!("cast(round((julianday('now') - julianday({parameter})) * 86400000) as integer)"),
         "each" => format!("json_each({parameter}) as each"),
         "objects" => format!("json_group_array(json_object({parameter}))"),

@@ -1,0 +1,1 @@
+-- Only PostgreSQL takes the index of owners for a lookup by the id.
