@@ -651,4 +651,7 @@ CREATE TABLE pause_names (
 );
 CREATE INDEX pause_names_by_name on pause_names (name);
 CREATE INDEX pause_names_by_conversation on pause_names (conversation_id);
+CREATE TABLE event_removals (
+    run_id blob primary key references agent_runs (id) on delete cascade
+);
 insert into passage_words (passage_words, rank) values ('secure-delete', 1);

@@ -172,10 +172,11 @@ impl Killer {
     }
 }
 
-/// Returns the end of a document: `ready`, or the code of its failure.
+/// Returns the end of a document: `ready`, with the vectors that come after its words, or the code of its failure.
 fn end_of(document: &Value) -> Option<&str> {
     match document["status"].as_str().unwrap() {
         "queued" | "processing" => None,
+        "ready" if document["vectors"] != "complete" => None,
         "failed" => Some(document["error"]["code"].as_str().expect("a failure has its reason")),
         status => Some(status),
     }

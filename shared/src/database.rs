@@ -2,5 +2,5 @@
 
 pub use crate::storage::{
     Error,
-    sql::{Commit, Database, Json, RollBack, Settle, Sql, Tx, Value, args, statements},
+    sql::{Commit, Database, Json, Piece, RollBack, Settle, Sql, Tx, Value, args, statements},
 };

@@ -2,7 +2,7 @@
 //!
 //! Reading order:
 //! - The domain has no async, no SQL and no clock: `event_id`, `event`, `transcript`, `parts`, `snapshot`, `run`, `ending`,
-//!   `message`, `briefing`, `conversation`, `context`, `plan`, `memory`.
+//!   `message`, `briefing`, `conversation`, `context`, `plan`, `memory`, `piece`.
 //! - API and workers meet in `storage` (the truth), `run_log` (hot events of each run) and `queue` (wake-ups, cancel
 //!   signals, claims).
 //! - `file_store` has the contents of files.
@@ -43,6 +43,7 @@ pub mod message;
 pub mod overrides;
 pub mod page;
 pub mod parts;
+pub mod piece;
 pub mod plan;
 pub mod queue;
 pub mod quotas;

@@ -9,7 +9,7 @@ use std::{error::Error, sync::Arc, time::Duration};
 use holdfast_shared::storage;
 use tokio_util::sync::CancellationToken;
 
-use crate::WorkerState;
+use crate::{WorkerState, sweeper::at_each};
 
 /// Time for which a process has the contents alone that it removes.
 const ALONE: Duration = Duration::from_secs(60);
@@ -30,16 +30,6 @@ pub async fn sweep(shared: Arc<WorkerState>, stop: CancellationToken) {
     };
     // Removed contents that are not forgotten are removed again.
     stop.run_until_cancelled(sweeps).await;
-}
-
-/// Sweeps at each interval for ever.
-async fn at_each<F: Future<Output = ()>>(interval: Duration, sweep: impl Fn() -> F) {
-    let mut ticks = tokio::time::interval(interval);
-    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    loop {
-        ticks.tick().await;
-        sweep().await;
-    }
 }
 
 async fn delete_unnamed(shared: &WorkerState) {

@@ -1,9 +1,14 @@
 //! The sweeper: ends runs that cannot continue, answers questions that have expired, and removes data past its
 //! retention.
 //!
-//! Runs that can continue are claimed again like queued ones, without the sweeper.
+//! Runs that can continue are claimed again like queued ones, without the sweeper. Each of its sweeps has its own intervals, so
+//! a large removal holds up no end of a run.
 
-use std::{error::Error, sync::Arc};
+use std::{
+    error::Error,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use holdfast_shared::{
     event::Event,
@@ -17,20 +22,32 @@ use crate::{WorkerState, family, forgotten, memories, missing_vectors};
 
 /// Sweeps at each interval until `stop`.
 pub async fn sweep(shared: Arc<WorkerState>, stop: CancellationToken) {
-    let mut ticks = tokio::time::interval(shared.worker.config.sweep);
-    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    let interval = shared.worker.config.sweep;
     let sweeps = async {
-        loop {
-            ticks.tick().await;
-            sweep_once(&shared).await;
-        }
+        tokio::join!(
+            at_each(interval, || end_runs(&shared)),
+            at_each(interval, || end_waits(&shared)),
+            at_each(interval, || missing_vectors::sweep(&shared)),
+            at_each(interval, || remove(&shared)),
+        )
     };
     // A sweep under way ends too, because it would wait for a database that is away. It may stop after any of its
     // transactions, as with the process.
     stop.run_until_cancelled(sweeps).await;
 }
 
-async fn sweep_once(shared: &WorkerState) {
+/// Sweeps at each interval for ever.
+pub async fn at_each<F: Future<Output = ()>>(interval: Duration, sweep: impl Fn() -> F) {
+    let mut ticks = tokio::time::interval(interval);
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        sweep().await;
+    }
+}
+
+/// Ends runs whose workers are gone, and those whose families are.
+async fn end_runs(shared: &WorkerState) {
     let worker = &shared.worker;
     match worker.storage.end_expired(&shared.claim_terms()).await {
         Ok(ended) => {
@@ -57,6 +74,12 @@ async fn sweep_once(shared: &WorkerState) {
         }
         Err(error) => tracing::warn!(error = &error as &dyn Error, "failed to unblock runs"),
     }
+    sweep_families(shared).await;
+}
+
+/// Ends delays whose time has come, and questions that have expired.
+async fn end_waits(shared: &WorkerState) {
+    let worker = &shared.worker;
     match worker.storage.end_delays(worker.config.sweep).await {
         Ok(0) => {}
         Ok(_) => {
@@ -75,11 +98,15 @@ async fn sweep_once(shared: &WorkerState) {
             tracing::warn!(error = &error as &dyn Error, "failed to expire unanswered questions")
         }
     }
-    sweep_families(shared).await;
+}
+
+/// Removes data past its retention, each kind in its part of the interval, and then the log of writes that still has it.
+async fn remove(shared: &WorkerState) {
+    let worker = &shared.worker;
+    let share = worker.config.sweep / 2;
     retire(shared).await;
-    memories::sweep(shared).await;
-    missing_vectors::sweep(shared).await;
-    forgotten::forget(shared).await;
+    memories::sweep(shared, Instant::now() + share).await;
+    forgotten::forget(shared, Instant::now() + share).await;
     match worker.storage.truncate_log().await {
         Ok(true) => {}
         Ok(false) => tracing::debug!("a reader still needs the log of writes; the next sweep truncates it"),

@@ -5,21 +5,13 @@
 //! than its quota.
 
 use holdfast_shared::{
-    database::{Commit, Error, RollBack, Tx, args},
+    database::{Commit, Error, Piece, RollBack, Tx, args},
     storage::texts_exceed,
 };
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{Hold, Knowledge, StoreOutcome, ingestion::held_by, texts::PIECE_CHARS};
 use crate::passage::NewPassage;
-
-/// Rows that one transaction stores, so that it never holds the one writer of SQLite for long.
-const PIECES: usize = 16;
-const PASSAGES: usize = 100;
-
-/// Rows that one transaction removes.
-const OLD_PIECES: usize = 100;
-const OLD_PASSAGES: usize = 500;
 
 holdfast_shared::statements! {
     /// Notes the bytes that a text is going to have.
@@ -77,21 +69,15 @@ impl Knowledge {
                 break;
             }
         }
-        // The rows of one transaction at a time are in memory beside the text.
-        let mut pieces = pieces_of(text).enumerate().peekable();
-        while pieces.peek().is_some() {
-            let group = pieces.by_ref().take(PIECES);
-            let rows = group.map(|(number, body)| json!({"number": number, "body": body})).collect();
-            let writes = vec![(INSERT_TEXTS, args![id, Value::Array(rows)])];
-            if self.step("store a text", hold, writes).await? == StoreOutcome::Fenced {
-                return Ok(StoreOutcome::Fenced);
-            }
+        let pieces = pieces_of(text).enumerate();
+        let texts = Box::new(pieces.map(|(number, body)| (json!({"number": number, "body": body}), body.len())));
+        if self.store_rows("store a text", hold, (INSERT_TEXTS, None), texts).await? == StoreOutcome::Fenced {
+            return Ok(StoreOutcome::Fenced);
         }
-        for group in passages.chunks(PASSAGES) {
-            let writes = vec![(INSERT_PASSAGES, args![id, json!(group)])];
-            if self.step("store passages", hold, writes).await? == StoreOutcome::Fenced {
-                return Ok(StoreOutcome::Fenced);
-            }
+        let row = |passage: &NewPassage| (json!(passage), passage.heading.as_ref().map_or(0, String::len));
+        let rows = Box::new(passages.iter().map(row));
+        if self.store_rows("store passages", hold, (INSERT_PASSAGES, None), rows).await? == StoreOutcome::Fenced {
+            return Ok(StoreOutcome::Fenced);
         }
         let writes = vec![(NOTE_EXTRACTED, args![id, text.chars().count(), passages.len()])];
         self.step("note that a text is stored", hold, writes).await
@@ -110,19 +96,21 @@ impl Knowledge {
         self.database.transact("make room for a text", reserve).await
     }
 
-    /// Removes some of what an earlier attempt has stored in part. Returns whether there may be more; `None` if the
+    /// Removes a piece of what an earlier attempt has stored in part. Returns whether there may be more; `None` if the
     /// attempt is fenced.
     async fn forget_some(&self, hold: Hold) -> Result<Option<bool>, Error> {
-        let id = hold.document_id;
-        let forget = async |tx: &mut Tx| {
+        let forget = async |tx: &mut Tx, piece: &mut Piece| {
             if held_by(tx, hold).await?.is_none() {
                 return Ok(RollBack(None));
             }
-            let passages = tx.execute(FORGET_PASSAGES, args![id, OLD_PASSAGES]).await? as usize;
-            let pieces = tx.execute(FORGET_TEXTS, args![id, OLD_PIECES]).await? as usize;
-            Ok(Commit(Some(passages == OLD_PASSAGES || pieces == OLD_PIECES)))
+            for sql in [FORGET_PASSAGES, FORGET_TEXTS] {
+                if piece.write(tx, sql, args![hold.document_id]).await? {
+                    return Ok(Commit(Some(true)));
+                }
+            }
+            Ok(RollBack(Some(false)))
         };
-        self.database.transact("remove a text that is stored in part", forget).await
+        self.database.write_piece("remove a text that is stored in part", forget).await
     }
 }
 

@@ -4,15 +4,12 @@
 
 use std::{collections::BTreeMap, ops::Range};
 
-use holdfast_shared::database::{Commit, Error, RollBack, Sql, Tx, Value as Parameter, args};
+use holdfast_shared::database::{Commit, Error, Piece, RollBack, Sql, Tx, Value as Parameter, args};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::{Knowledge, texts::PIECE_CHARS};
 use crate::words::words_of;
-
-/// Passages of one transaction, so that it never holds the one writer of SQLite for long.
-const PASSAGES: usize = 100;
 
 /// The right to write a document: an attempt at its run.
 #[derive(Debug, Clone, Copy)]
@@ -35,6 +32,9 @@ pub enum StoreOutcome {
     /// The texts of the owner's documents would have more bytes than this together. Nothing is stored.
     TooMuchText(u64),
 }
+
+/// Rows of a document, each with its bytes.
+pub(super) type DocumentRows<'a> = Box<dyn Iterator<Item = (Value, usize)> + Send + 'a>;
 
 /// How far an ingestion is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -140,7 +140,7 @@ impl Knowledge {
     pub async fn index_some(&self, hold: Hold) -> Result<Option<usize>, Error> {
         const DOING: &str = "read passages to index";
         type Unindexed = (i64, i64, i64, Option<String>);
-        let args = args![hold.document_id, PASSAGES];
+        let args = args![hold.document_id, self.database.piece_size(INDEX_PASSAGES).rows()];
         let passages = self.database.fetch_all::<Unindexed>(DOING, UNINDEXED, args).await?;
         let (Some(first), Some(last)) = (passages.first(), passages.last()) else { return Ok(Some(0)) };
         let number = self.database.fetch_optional::<(i64,)>(DOING, COLLECTION_NUMBER, args![hold.document_id]);
@@ -157,15 +157,58 @@ impl Knowledge {
         });
         let rows = rows.await.expect("words are found without a panic");
         let indexed = rows.as_array().map_or(0, Vec::len);
-        let writes = vec![(INDEX_PASSAGES, args![hold.document_id, rows])];
-        let outcome = self.step("index passages", hold, writes).await?;
-        Ok((outcome == StoreOutcome::Stored).then_some(indexed))
+        let index = async |tx: &mut Tx, piece: &mut Piece| {
+            if held_by(tx, hold).await?.is_none() {
+                return Ok(RollBack(None));
+            }
+            tx.execute(INDEX_PASSAGES, args![hold.document_id, rows]).await?;
+            piece.note(INDEX_PASSAGES, indexed, 0);
+            Ok(Commit(Some(indexed)))
+        };
+        self.database.write_piece("index passages", index).await
     }
 
     /// Lets searches find the document.
     pub async fn note_indexed(&self, hold: Hold) -> Result<StoreOutcome, Error> {
         let writes = vec![(NOTE_INDEXED, args![hold.document_id])];
         self.step("let searches find a document", hold, writes).await
+    }
+
+    /// Stores rows of a document piece by piece. `sql` has the document as its first parameter and a
+    /// piece's rows as its last one, and `other` between them.
+    pub(super) async fn store_rows(
+        &self,
+        doing: &'static str,
+        hold: Hold,
+        (sql, other): (Sql, Option<&str>),
+        rows: DocumentRows<'_>,
+    ) -> Result<StoreOutcome, Error> {
+        // The rows of one piece at a time are in memory beside the text.
+        let mut rows = rows.peekable();
+        while rows.peek().is_some() {
+            let store = async |tx: &mut Tx, piece: &mut Piece| {
+                if held_by(tx, hold).await?.is_none() {
+                    return Ok(RollBack(StoreOutcome::Fenced));
+                }
+                let size = piece.size(sql);
+                let (mut stored, mut bytes) = (Vec::new(), 0);
+                while stored.len() < size.rows() && bytes < size.bytes() {
+                    let Some((row, row_bytes)) = rows.next() else { break };
+                    stored.push(row);
+                    bytes += row_bytes;
+                }
+                piece.note(sql, stored.len(), bytes);
+                let mut args = args![hold.document_id];
+                args.extend(other.map(Parameter::from));
+                args.extend(args![Value::Array(stored)]);
+                tx.execute(sql, args).await?;
+                Ok(Commit(StoreOutcome::Stored))
+            };
+            if self.database.write_piece(doing, store).await? == StoreOutcome::Fenced {
+                return Ok(StoreOutcome::Fenced);
+            }
+        }
+        Ok(StoreOutcome::Stored)
     }
 
     /// Makes fenced writes in a transaction.

@@ -1,15 +1,9 @@
-//! The removal of what owners have deleted, some rows at a time.
+//! The removal of what owners have deleted, piece by piece.
 
-use holdfast_shared::database::{Error, args};
+use holdfast_shared::database::{Error, Sql, args};
 use uuid::Uuid;
 
 use super::Knowledge;
-
-/// Rows that one statement removes, so that it never holds locks for long.
-const PASSAGES: usize = 500;
-const VECTORS: usize = 500;
-const PIECES: usize = 100;
-const DOCUMENTS: usize = 20;
 
 holdfast_shared::statements! {
     /// Removes some passages of deleted documents.
@@ -22,9 +16,8 @@ holdfast_shared::statements! {
             where d.deleted_at is not null
             limit $1
         )
-        returning id
     ",
-    /// Returns collections with a sample that may have words of deleted documents.
+    /// Returns the collections with a sample that may have words of deleted documents.
     SAMPLED_WITH_DELETED = "
         select distinct c.id
         from documents d
@@ -32,7 +25,6 @@ holdfast_shared::statements! {
         where d.deleted_at is not null
           and c.deleted_at is null
           and c.sampled_passages > 0
-        limit $1
     ",
     /// Removes some vectors of deleted documents.
     REMOVE_VECTORS = "
@@ -44,7 +36,6 @@ holdfast_shared::statements! {
             where d.deleted_at is not null
             limit $1
         )
-        returning number
     ",
     /// Removes some pieces of the texts of deleted documents.
     REMOVE_TEXTS = "
@@ -56,20 +47,18 @@ holdfast_shared::statements! {
             where d.deleted_at is not null
             limit $1
         )
-        returning number
     ",
     /// Deletes the hidden conversations of some deleted documents.
     HIDE_CONVERSATIONS = "
         update chat_conversations
         set deleted_at = {now}
-        where deleted_at is null
-          and id in (
-              select d.conversation_id
-              from documents d
-              where d.deleted_at is not null
-              limit $1
-          )
-        returning id
+        where id in (
+            select c.id
+            from documents d
+            join chat_conversations c on c.id = d.conversation_id
+            where d.deleted_at is not null and c.deleted_at is null
+            limit $1
+        )
     ",
     /// Removes some deleted documents, whose parts are gone, after their conversations.
     REMOVE_DOCUMENTS = "
@@ -88,38 +77,41 @@ holdfast_shared::statements! {
               )
             limit $1
         )
-        returning id
     ",
-    /// Removes deleted collections that have no document any more.
+    /// Removes some deleted collections that have no document any more.
     REMOVE_COLLECTIONS = "
         delete from collections
-        where deleted_at is not null
-          and not exists (select 1 from documents d where d.collection_id = collections.id)
-        returning id
+        where id in (
+            select c.id
+            from collections c
+            where c.deleted_at is not null
+              and not exists (select 1 from documents d where d.collection_id = c.id)
+            limit $1
+        )
     ",
 }
 
+/// The parts of documents, which go before them.
+const PARTS: [Sql; 4] = [REMOVE_PASSAGES, REMOVE_VECTORS, REMOVE_TEXTS, HIDE_CONVERSATIONS];
+
+/// The documents and collections, which go after the samples of their words.
+const DOCUMENTS: [Sql; 2] = [REMOVE_DOCUMENTS, REMOVE_COLLECTIONS];
+
 impl Knowledge {
-    /// Removes some of what owners have deleted. Returns whether there may be more.
+    /// Removes a piece of the parts of deleted documents or, without any, the documents. Returns whether there may be more.
     pub async fn remove_deleted(&self) -> Result<bool, Error> {
         const DOING: &str = "remove deleted documents";
-        let parts = [(REMOVE_PASSAGES, PASSAGES), (REMOVE_VECTORS, VECTORS), (REMOVE_TEXTS, PIECES)];
-        for (remove, most) in parts {
-            if self.database.write::<(i64,)>(DOING, remove, args![most]).await?.len() == most {
-                return Ok(true);
-            }
-        }
-        // Order matters: a sample without these passages replaces the old one while a document says that it must.
-        let sampled = self.database.fetch_all::<(Uuid,)>(DOING, SAMPLED_WITH_DELETED, args![DOCUMENTS]).await?;
-        for (collection,) in sampled {
-            self.sample_again(collection).await?;
-        }
-        self.database.write::<(Uuid,)>(DOING, HIDE_CONVERSATIONS, args![DOCUMENTS]).await?;
-        let documents = self.database.write::<(Uuid,)>(DOING, REMOVE_DOCUMENTS, args![DOCUMENTS]).await?;
-        if documents.len() == DOCUMENTS {
+        if self.database.write_piece_of(DOING, &PARTS, args![]).await? {
             return Ok(true);
         }
-        self.database.write::<(Uuid,)>(DOING, REMOVE_COLLECTIONS, args![]).await?;
-        Ok(false)
+        // Order matters: a sample without these passages replaces the old one while a document says that it must.
+        for (collection,) in self.database.fetch_all::<(Uuid,)>(DOING, SAMPLED_WITH_DELETED, args![]).await? {
+            self.sample_again(collection).await?;
+        }
+        let mut has_removed = false;
+        while self.database.write_piece_of(DOING, &DOCUMENTS, args![]).await? {
+            has_removed = true;
+        }
+        Ok(has_removed)
     }
 }

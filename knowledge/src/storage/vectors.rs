@@ -4,15 +4,12 @@
 
 use std::time::Duration;
 
-use holdfast_shared::database::{Error, args};
-use serde_json::{Value, json};
+use holdfast_shared::database::{Commit, Error, Piece, RollBack, Tx, args};
+use serde_json::json;
 use uuid::Uuid;
 
-use super::{Hold, Knowledge, StoreOutcome};
+use super::{Hold, Knowledge, StoreOutcome, ingestion::held_by};
 use crate::document::DocumentError;
-
-/// Rows that one statement removes, so that it never holds the one writer of SQLite for long.
-const REMOVED: usize = 500;
 
 /// The number of passages of the document `$1` that have a vector of the model `$2`.
 macro_rules! embedded {
@@ -88,19 +85,15 @@ holdfast_shared::statements! {
             vectors_error = $3
         where id = $1
     "),
-    /// Returns numbers of passages that have a vector of another model.
-    OTHER_VECTORS = "
-        select model, number
-        from passage_vectors
-        where document_id = $1 and model <> $2
-        limit $3
-    ",
-    /// Removes such vectors.
-    REMOVE_VECTORS = "
+    /// Removes some vectors of other models.
+    REMOVE_OTHER_VECTORS = "
         delete from passage_vectors
-        where document_id = $1
-          and model = $2
-          and number in (select cast(value->>'number' as bigint) from {each:$3})
+        where (document_id, model, number) in (
+            select document_id, model, number
+            from passage_vectors
+            where document_id = $1 and model <> $2
+            limit $3
+        )
     ",
     /// Returns documents whose vectors are not those of a model, and whose next try is due. A cancelled one is not tried again.
     LACKING = "
@@ -215,10 +208,12 @@ impl Knowledge {
         answers: &[(u64, Option<Vec<f32>>)],
     ) -> Result<StoreOutcome, Error> {
         let hex_of = |vector: &Vec<f32>| hex::encode(vector.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<u8>>());
-        let row = |(number, vector): &(u64, Option<Vec<f32>>)| json!({"number": number, "vector": vector.as_ref().map(hex_of)});
-        let rows = Value::Array(answers.iter().map(row).collect());
-        let writes = vec![(INSERT_VECTORS, args![hold.document_id, model, rows])];
-        self.step("store vectors", hold, writes).await
+        let row = |(number, vector): &(u64, Option<Vec<f32>>)| {
+            let bytes = vector.as_ref().map_or(0, |vector| vector.len() * size_of::<f32>());
+            (json!({"number": number, "vector": vector.as_ref().map(hex_of)}), bytes)
+        };
+        let rows = Box::new(answers.iter().map(row));
+        self.store_rows("store vectors", hold, (INSERT_VECTORS, Some(model)), rows).await
     }
 
     /// Lets searches use the vectors of the model, which has answered for all passages.
@@ -240,16 +235,17 @@ impl Knowledge {
         self.step("note that vectors are missing", hold, writes).await
     }
 
-    /// Removes some vectors of other models than this one. Returns whether there may be more; `None` if the attempt is fenced.
+    /// Removes a piece of the vectors of other models than this one. Returns whether there may be more; `None` if the attempt is
+    /// fenced.
     pub async fn remove_other_vectors(&self, hold: Hold, model: &str) -> Result<Option<bool>, Error> {
-        let args = args![hold.document_id, model, REMOVED];
-        let others = self.database.fetch_all::<(String, i64)>("find earlier vectors", OTHER_VECTORS, args).await?;
-        let Some((earlier, _)) = others.first() else { return Ok(Some(false)) };
-        let of_model = others.iter().filter(|(model, _)| model == earlier);
-        let numbers = of_model.map(|(_, number)| json!({ "number": number })).collect();
-        let writes = vec![(REMOVE_VECTORS, args![hold.document_id, earlier.as_str(), Value::Array(numbers)])];
-        let outcome = self.step("remove earlier vectors", hold, writes).await?;
-        Ok((outcome == StoreOutcome::Stored).then_some(true))
+        let remove = async |tx: &mut Tx, piece: &mut Piece| {
+            if held_by(tx, hold).await?.is_none() {
+                return Ok(RollBack(None));
+            }
+            let args = args![hold.document_id, model];
+            Ok(Commit(Some(piece.write(tx, REMOVE_OTHER_VECTORS, args).await?)))
+        };
+        self.database.write_piece("remove earlier vectors", remove).await
     }
 
     /// Returns some documents that searches find, whose vectors are not those of the model, and whose next try is due.

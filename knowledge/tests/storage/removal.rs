@@ -1,14 +1,23 @@
-//! The end of documents and collections: in steps of few rows, and also while documents are added.
+//! The end of documents and collections: in pieces of few rows, and also while documents are added.
 
+use futures::future::join_all;
 use holdfast_knowledge::Hold;
-use holdfast_shared::storage::{Erasure, IngestOutcome};
+use holdfast_shared::{
+    database::{Commit, Sql, Tx, args},
+    piece::PieceSize,
+    storage::{Erasure, IngestOutcome},
+};
 
 use crate::{
     backends::{ANN, TestKnowledge, connect_postgres, passages_of},
     on_both_databases,
 };
 
-on_both_databases!(a_step_of_the_sweeper_removes_few_rows, a_step_of_an_erasure_removes_few_rows,);
+on_both_databases!(
+    a_step_of_the_sweeper_removes_few_rows,
+    a_step_of_an_erasure_removes_few_rows,
+    a_step_of_the_index_has_few_passages,
+);
 
 /// The tables that a document has rows in.
 const TABLES: [&str; 3] = ["passages", "passage_vectors", "document_texts"];
@@ -30,32 +39,71 @@ async fn ingest_large(test: &TestKnowledge) -> Hold {
     hold
 }
 
-/// Repeats a step until nothing is left. The rows of a document must go before the document.
-async fn expect_small_steps(test: &TestKnowledge, most: i64, step: impl AsyncFn() -> bool) {
+/// Repeats a step until nothing is left. Each removes rows of one table: few at first, and at most twice as many as any before.
+/// The rows of a document go before the document.
+async fn expect_small_steps(test: &TestKnowledge, step: impl AsyncFn() -> bool) {
     let mut before = counts(test).await;
+    let mut most = [first(); 4];
+    let mut steps = 0;
     loop {
         let has_more = step().await;
         let after = counts(test).await;
-        assert!(before.iter().zip(after).all(|(before, after)| before - after <= most), "{before:?} {after:?}");
+        let removed = [0, 1, 2, 3].map(|table| before[table] - after[table]);
+        assert!(removed.iter().filter(|rows| **rows > 0).count() <= 1, "{before:?} {after:?}");
+        assert!(removed.iter().zip(most).all(|(rows, most)| *rows <= most), "{before:?} {after:?}");
+        most = [0, 1, 2, 3].map(|table| most[table].max(2 * removed[table]));
         before = after;
+        steps += 1;
         if !has_more {
             break;
         }
     }
     assert_eq!(before, [0; 4]);
+    assert!(steps > 15, "{steps}");
+}
+
+/// Returns the rows of the first piece.
+fn first() -> i64 {
+    PieceSize::default().rows() as i64
 }
 
 async fn a_step_of_the_sweeper_removes_few_rows(test: TestKnowledge) {
     let hold = ingest_large(&test).await;
     test.knowledge.delete_document(ANN, hold.document_id).await.unwrap().unwrap();
-    expect_small_steps(&test, 500, async || test.knowledge.remove_deleted().await.unwrap()).await;
+    expect_small_steps(&test, async || test.knowledge.remove_deleted().await.unwrap()).await;
 }
 
 async fn a_step_of_an_erasure_removes_few_rows(test: TestKnowledge) {
     ingest_large(&test).await;
-    expect_small_steps(&test, 1000, async || !test.storage.erase_some(ANN, Erasure::Wanted).await.unwrap().is_done)
-        .await;
+    expect_small_steps(&test, async || !test.storage.erase_some(ANN, Erasure::Wanted).await.unwrap().is_done).await;
     assert_eq!(test.count("collections").await, 0);
+}
+
+async fn a_step_of_the_index_has_few_passages(test: TestKnowledge) {
+    let hold = ingest_large(&test).await;
+    let (mut most, mut indexed) = (first() as usize, 0);
+    while indexed < 1200 {
+        let passages = test.knowledge.index_some(hold).await.unwrap().unwrap();
+        assert!((1..=most).contains(&passages), "{passages} after {indexed}");
+        most = most.max(2 * passages);
+        indexed += passages;
+    }
+}
+
+/// SQLite has one writer. PostgreSQL's do not wait for each other.
+#[tokio::test]
+async fn a_writer_that_waits_goes_before_the_pieces_that_wait() {
+    const COUNT: Sql = Sql::named("COUNT").both("select count(*) from passages");
+    let test = TestKnowledge::sqlite().await;
+    let hold = ingest_large(&test).await;
+    test.knowledge.delete_document(ANN, hold.document_id).await.unwrap().unwrap();
+    // A future asks for its turn when it is polled first, and `join!` polls them in this order.
+    let removals = join_all((0..8).map(|_| test.knowledge.remove_deleted()));
+    let count = async |tx: &mut Tx| Ok(Commit(tx.fetch_one::<(i64,)>(COUNT, args![]).await?.0));
+    let writer = test.storage.database().transact("count passages", count);
+    let (removed, left) = tokio::join!(removals, writer);
+    assert!(removed.into_iter().all(Result::unwrap));
+    assert!(left.unwrap() >= 1200 - first(), "the writer waits for a piece under way alone");
 }
 
 #[tokio::test]

@@ -23,11 +23,11 @@ statements! {
         from file_parts
         where content_id = $1 and number = $2
     ",
-    /// Removes the parts of contents.
+    /// Removes some parts of contents.
     REMOVE = "
         delete from file_parts
         where content_id = $1
-        returning number
+          and number in (select number from file_parts where content_id = $1 limit $2)
     ",
 }
 
@@ -43,5 +43,6 @@ pub async fn get(database: &Database, content_id: Uuid, number: u64) -> Result<O
 }
 
 pub async fn remove(database: &Database, content_id: Uuid) -> Result<(), Error> {
-    database.write::<(i64,)>("remove the parts of a file", REMOVE, args![content_id]).await.map(drop)
+    while database.write_piece_of("remove the parts of a file", &[REMOVE], args![content_id]).await? {}
+    Ok(())
 }

@@ -59,12 +59,13 @@ impl From<PositionRow> for Position {
 }
 
 statements! {
-    /// Returns the position of a run, with its next rows of events.
+    /// Returns the position of a run, with its next rows of events, if they are not being removed.
     ARCHIVE = "
         select r.status, r.attempt, r.archived_to, r.events_removed_at is not null as removed,
             e.body
         from agent_runs r
-        left join run_events e on e.run_id = r.id and e.last_id > $2
+        left join run_events e
+            on e.run_id = r.id and e.last_id > $2 and r.events_removed_at is null
         where r.id = $1
         order by e.last_id
         limit $3

@@ -10,7 +10,7 @@ use uuid::Uuid;
 use super::{
     Error, Storage,
     quota::LOCK_OWNER,
-    sql::{Commit, Tx, args, statements},
+    sql::{Commit, Piece, Tx, args, statements},
 };
 use crate::quotas::{FileQuotas, QuotaExceeded};
 
@@ -175,7 +175,10 @@ impl Storage {
         let (named, unnamed): (Vec<_>, Vec<_>) = rows.into_iter().partition(|(_, _, is_named)| *is_named);
         let named: Vec<Uuid> = named.into_iter().map(|row| row.0).collect();
         if !named.is_empty() {
-            self.database.write::<(Uuid,)>("note files that something names", TOUCH, args![named]).await?;
+            self.database
+                .in_background()
+                .write::<(Uuid,)>("note files that something names", TOUCH, args![named])
+                .await?;
         }
         let mut deleted = 0;
         for (id, owner, _) in unnamed {
@@ -193,20 +196,24 @@ impl Storage {
             }
             Ok(Commit(usize::from(still.is_some())))
         };
-        self.database.transact("delete a file that nothing names", delete).await
+        self.database.in_background().transact("delete a file that nothing names", delete).await
     }
 
     /// Takes some contents to remove. For the time of `alone`, no other process takes them.
     pub async fn take_removals(&self, alone: Duration) -> Result<Vec<Removal>, Error> {
         let args = args![REMOVALS, alone];
-        let rows = self.database.write::<(Uuid, i64)>("look for contents to remove", TAKE_REMOVALS, args).await?;
+        let rows = self
+            .database
+            .in_background()
+            .write::<(Uuid, i64)>("look for contents to remove", TAKE_REMOVALS, args)
+            .await?;
         Ok(rows.into_iter().map(|(content_id, version)| Removal { content_id, version }).collect())
     }
 
     /// Forgets contents that are removed.
     pub async fn forget_removal(&self, removal: Removal) -> Result<(), Error> {
         let args = args![removal.content_id, removal.version];
-        self.database.write::<(Uuid,)>("forget removed contents", FORGET_REMOVAL, args).await.map(drop)
+        self.database.in_background().write::<(Uuid,)>("forget removed contents", FORGET_REMOVAL, args).await.map(drop)
     }
 
     /// Notes the contents of an upload whose file was deleted while its bytes arrived.
@@ -229,13 +236,14 @@ pub async fn remove_contents(tx: &mut Tx, content_id: Uuid) -> Result<(), Error>
     tx.execute(REMOVE_CONTENTS, args![vec![content_id]]).await.map(drop)
 }
 
-/// Deletes some of an owner's files, and returns whether none is left.
-pub async fn delete_some_files(tx: &mut Tx, owner: &str) -> Result<bool, Error> {
+/// Deletes a piece of an owner's files, and returns whether there were any.
+pub async fn delete_some_files(tx: &mut Tx, piece: &mut Piece, owner: &str) -> Result<bool, Error> {
     tx.execute(LOCK_OWNER, args![owner]).await?;
-    let ids = tx.fetch_all::<(Uuid,)>(SOME_OF_OWNER, args![owner, BATCH]).await?;
-    let is_done = ids.len() < BATCH;
+    let ids = tx.fetch_all::<(Uuid,)>(SOME_OF_OWNER, args![owner, piece.size(DELETE).rows()]).await?;
+    let files = ids.len();
     delete_files(tx, ids.into_iter().map(|row| row.0).collect()).await?;
-    Ok(is_done)
+    piece.note(DELETE, files, 0);
+    Ok(files > 0)
 }
 
 /// Moves the files of one owner to another. Fails if the other one's quotas refuse them.

@@ -4,15 +4,9 @@
 use super::{
     Error,
     quota::LOCK_OWNER,
-    sql::{Tx, args, statements},
+    sql::{Piece, Sql, Tx, args, statements},
 };
 use crate::quotas::{KnowledgeQuotas, QuotaExceeded};
-
-/// Rows that one step removes, so that it never holds locks for long.
-const PASSAGES: usize = 1000;
-const VECTORS: usize = 500;
-const TEXTS: usize = 100;
-const DOCUMENTS: usize = 50;
 
 statements! {
     /// Removes some passages of an owner's documents.
@@ -53,10 +47,10 @@ statements! {
         delete from documents
         where id in (select id from documents where owner_id = $1 limit $2)
     ",
-    /// Removes the collections of an owner.
+    /// Removes some collections of an owner.
     ERASE_COLLECTIONS = "
         delete from collections
-        where owner_id = $1
+        where id in (select id from collections where owner_id = $1 limit $2)
     ",
     /// Returns an owner's number of collections and of documents, and the bytes of their texts.
     USED = "
@@ -90,22 +84,17 @@ struct KnowledgeUsage {
     collections: usize,
 }
 
-/// Removes some knowledge of an owner, and returns whether none is left.
-pub async fn delete_some_knowledge(tx: &mut Tx, owner: &str) -> Result<bool, Error> {
-    let parts = [
-        (ERASE_PASSAGES, PASSAGES),
-        (ERASE_VECTORS, VECTORS),
-        (ERASE_TEXTS, TEXTS),
-        // Order matters: parts that are left would go with their document, in one statement of any length.
-        (ERASE_DOCUMENTS, DOCUMENTS),
-    ];
-    for (erase, most) in parts {
-        if tx.execute(erase, args![owner, most]).await? as usize == most {
-            return Ok(false);
+/// Order matters: parts that are left would go with their document, in one statement of any length.
+const ERASE: [Sql; 5] = [ERASE_PASSAGES, ERASE_VECTORS, ERASE_TEXTS, ERASE_DOCUMENTS, ERASE_COLLECTIONS];
+
+/// Removes a piece of an owner's knowledge, and returns whether there was any.
+pub async fn delete_some_knowledge(tx: &mut Tx, piece: &mut Piece, owner: &str) -> Result<bool, Error> {
+    for sql in ERASE {
+        if piece.write(tx, sql, args![owner]).await? {
+            return Ok(true);
         }
     }
-    tx.execute(ERASE_COLLECTIONS, args![owner]).await?;
-    Ok(true)
+    Ok(false)
 }
 
 /// Moves the knowledge of one owner to another. Fails if the other one's quotas refuse it.

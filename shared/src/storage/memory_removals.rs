@@ -10,12 +10,9 @@ use uuid::Uuid;
 use super::{
     Error, Storage,
     memory_rows::delete_memories,
-    sql::{Commit, Tx, args, statements},
+    sql::{Commit, Piece, Tx, args, statements},
 };
 use crate::trace::RequestedCall;
-
-/// Memories or calls of one transaction.
-const BATCH: usize = 100;
 
 #[derive(FromRow)]
 struct RequestRow {
@@ -72,32 +69,34 @@ statements! {
 }
 
 impl Storage {
-    /// Deletes memories that have expired. Returns how many, and whether there may be more.
-    pub async fn delete_expired_memories(&self) -> Result<(usize, bool), Error> {
-        let delete = async |tx: &mut Tx| {
-            let expired = tx.fetch_all::<(Uuid,)>(LOCK_EXPIRED, args![BATCH]).await?;
+    /// Deletes a piece of the memories that have expired. Returns how many; 0 if there was none.
+    pub async fn delete_expired_memories(&self) -> Result<usize, Error> {
+        let delete = async |tx: &mut Tx, piece: &mut Piece| {
+            let most = piece.size(LOCK_EXPIRED).rows();
+            let expired = tx.fetch_all::<(Uuid,)>(LOCK_EXPIRED, args![most]).await?;
             let deleted = expired.len();
+            piece.note(LOCK_EXPIRED, deleted, 0);
             if deleted > 0 {
                 delete_memories(tx, expired.into_iter().map(|row| row.0).collect()).await?;
             }
             Ok(Commit(deleted))
         };
-        let deleted = self.database.transact("delete expired memories", delete).await?;
-        Ok((deleted, deleted == BATCH))
+        self.database.write_piece("delete expired memories", delete).await
     }
 
-    /// Removes the texts of deleted memories from the traces of ended runs. Returns the number of calls, and whether there may
-    /// be more.
-    pub async fn clear_deleted_memories(&self) -> Result<(usize, bool), Error> {
-        let clear = async |tx: &mut Tx| {
-            let calls = tx.fetch_all::<(Uuid, String)>(LOCK_REMOVALS, args![BATCH]).await?;
+    /// Removes the texts of a piece of the deleted memories from the traces of ended runs. Returns the number of calls; 0 if there
+    /// was none.
+    pub async fn clear_deleted_memories(&self) -> Result<usize, Error> {
+        let clear = async |tx: &mut Tx, piece: &mut Piece| {
+            let most = piece.size(LOCK_REMOVALS).rows();
+            let calls = tx.fetch_all::<(Uuid, String)>(LOCK_REMOVALS, args![most]).await?;
             for (run_id, call_id) in &calls {
                 clear_call(tx, *run_id, call_id).await?;
             }
+            piece.note(LOCK_REMOVALS, calls.len(), 0);
             Ok(Commit(calls.len()))
         };
-        let cleared = self.database.transact("remove the texts of deleted memories", clear).await?;
-        Ok((cleared, cleared == BATCH))
+        self.database.write_piece("remove the texts of deleted memories", clear).await
     }
 }
 

@@ -8,7 +8,7 @@ use uuid::Uuid;
 use super::{
     Error,
     quota::LOCK_OWNER,
-    sql::{Tx, args, statements},
+    sql::{Piece, Tx, args, statements},
 };
 use crate::{
     memory::{MemoryScope, MemorySource, MemoryWriter, StoredMemory},
@@ -81,6 +81,15 @@ statements! {
         order by id
         {for update}
     ",
+    /// Locks some memories of an owner.
+    LOCK_SOME_OF_OWNER = "
+        select id
+        from memories
+        where owner_id = $1
+        order by id
+        limit $2
+        {for update}
+    ",
     /// Counts the memories of an owner that have not expired.
     COUNT = "
         select count(*)
@@ -106,6 +115,16 @@ pub(super) async fn delete_memories(tx: &mut Tx, ids: Vec<Uuid>) -> Result<(), E
 pub(super) async fn delete_memories_of(tx: &mut Tx, owner: &str) -> Result<(), Error> {
     let ids = tx.fetch_all::<(Uuid,)>(LOCK_OF_OWNER, args![owner]).await?;
     delete_memories(tx, ids.into_iter().map(|row| row.0).collect()).await
+}
+
+/// Removes a piece of an owner's memories, and returns whether there were any.
+pub(super) async fn delete_some_memories(tx: &mut Tx, piece: &mut Piece, owner: &str) -> Result<bool, Error> {
+    let args = args![owner, piece.size(DELETE).rows()];
+    let ids = tx.fetch_all::<(Uuid,)>(LOCK_SOME_OF_OWNER, args).await?;
+    piece.note(DELETE, ids.len(), 0);
+    let has_any = !ids.is_empty();
+    delete_memories(tx, ids.into_iter().map(|row| row.0).collect()).await?;
+    Ok(has_any)
 }
 
 /// Moves the memories of one owner to another. Fails if the other one would have more than `most`.

@@ -1,50 +1,21 @@
-//! Owners: the last visit of anonymous ones, the erasure of an owner's data, and its move to another owner.
+//! Owners: the last visit of anonymous ones, and the move of an owner's data to another. `erasure` removes it.
 
 use std::time::Duration;
 
 use uuid::Uuid;
 
 use super::{
-    EndedRun, Error, Storage,
-    file_removals::{delete_some_files, move_files, retried},
-    knowledge_rows::{delete_some_knowledge, move_knowledge},
-    memory_rows::{delete_memories_of, move_memories},
+    Error, Storage,
+    file_removals::move_files,
+    knowledge_rows::move_knowledge,
+    memory_rows::move_memories,
     quota::{self, OwnerUsage},
-    run::{cancel_in_conversation, unfinished_runs},
+    run::lock_running,
     sql::{Commit, Tx, args, statements},
-    user_profiles::{delete_profile, move_profile},
-    workspace_rows::{delete_workspace, lock_workspaces, move_workspace},
+    user_profiles::move_profile,
+    workspace_rows::{lock_workspaces, move_workspace},
 };
-use crate::{
-    approval::ApprovalStatus,
-    quotas::{OtherQuotas, Quotas},
-};
-
-/// The result of one step of an erasure.
-#[derive(Debug, Default)]
-pub struct ErasureStep {
-    /// Runs that the step ended first. The caller publishes their last events.
-    pub ended: Vec<EndedRun>,
-    /// Removed runs.
-    pub runs: Vec<Uuid>,
-    /// Removed conversations.
-    pub conversations: Vec<Uuid>,
-    /// True if the owner has no data left.
-    pub is_done: bool,
-}
-
-/// The reason for an erasure.
-#[derive(Debug, Clone, Copy)]
-pub enum Erasure {
-    /// The owner requested it.
-    Wanted,
-    /// An anonymous user was absent for this time.
-    Forgotten(Duration),
-}
-
-/// Conversations that one step removes, so that it never holds locks for long.
-const CONVERSATIONS: i64 = 10;
-const BRIEFINGS: i64 = 500;
+use crate::quotas::{OtherQuotas, Quotas};
 
 /// Attempts of a transaction that locks many rows of an owner. PostgreSQL may end it to resolve a deadlock. The new
 /// owner of a move may also create a conflicting handle or key meanwhile.
@@ -171,69 +142,6 @@ statements! {
         where owner_id = $1
           and not exists (select 1 from chat_conversations c where c.owner_id = $1)
     ",
-    /// Locks the row of an anonymous user, and returns whether the user was absent for `$2` milliseconds.
-    LOCK_ABSENT = "
-        select owner_id, $2 is null or seen_at < {before:$2} as goes
-        from anonymous_users
-        where owner_id = $1
-        {for update}
-    ",
-    /// Locks some conversations of an owner.
-    LOCK_SOME_CONVERSATIONS = "
-        select id
-        from chat_conversations
-        where owner_id = $1
-        order by id
-        limit $2
-        {for update}
-    ",
-    /// Locks the running runs of conversations.
-    LOCK_RUNNING = "
-        select id
-        from agent_runs
-        where conversation_id {in:$1} and status = 'running'
-        order by id
-        {for update}
-    ",
-    /// Returns the runs of conversations.
-    RUNS = "
-        select id
-        from agent_runs
-        where conversation_id {in:$1}
-    ",
-    /// Removes the checkpoints of conversations.
-    DELETE_CHECKPOINTS = "
-        delete from agent_run_checkpoints
-        where conversation_id {in:$1}
-    ",
-    /// Removes conversations with their messages and runs.
-    DELETE_CONVERSATIONS = "
-        delete from chat_conversations
-        where owner_id = $1 and id {in:$2}
-    ",
-    /// Removes some briefings of an owner.
-    DELETE_BRIEFINGS = "
-        delete from briefings
-        where id in (
-            select id
-            from briefings
-            where owner_id = $1
-            limit $2
-        )
-    ",
-    /// Removes an owner's name and keys from the briefings that it wrote.
-    CLEAR_AUTHORSHIP = "
-        update briefings
-        set author_id = null,
-            idempotency_key = null,
-            idempotency_fingerprint = null
-        where author_id = $1
-    ",
-    /// Removes the row of an anonymous user.
-    FORGET = "
-        delete from anonymous_users
-        where owner_id = $1
-    ",
 }
 
 impl Storage {
@@ -262,17 +170,6 @@ impl Storage {
         let count =
             self.database.fetch_optional::<(i64,)>("count conversations", COUNT_CONVERSATIONS, args![owner]).await?;
         Ok(count.map_or(0, |row| row.0 as usize))
-    }
-
-    /// Removes a part of the owner's data; the caller repeats it until nothing is left. It first ends each unfinished
-    /// run by the write rule, so that a worker writes nothing after it.
-    pub async fn erase_some(&self, owner: &str, erasure: Erasure) -> Result<ErasureStep, Error> {
-        retried(|| self.try_erase(owner, erasure)).await
-    }
-
-    async fn try_erase(&self, owner: &str, erasure: Erasure) -> Result<ErasureStep, Error> {
-        let erase = async |tx: &mut Tx| Ok(Commit(erase(tx, owner, erasure).await?));
-        self.database.transact("erase an owner's data", erase).await
     }
 
     /// Moves all data of one owner to another, in one transaction, and returns the number of moved visible
@@ -339,62 +236,4 @@ async fn move_rows(tx: &mut Tx, from: &str, to: &str) -> Result<usize, Error> {
     move_profile(tx, from, to).await?;
     tx.execute(FORGET_WITHOUT_CONVERSATIONS, args![from]).await?;
     Ok(shown)
-}
-
-async fn erase(tx: &mut Tx, owner: &str, erasure: Erasure) -> Result<ErasureStep, Error> {
-    lock_workspaces(tx, vec![owner]).await?;
-    // Order matters: a move to another owner also locks this row first, so the two cannot deadlock.
-    let absence = match erasure {
-        Erasure::Wanted => None,
-        Erasure::Forgotten(absence) => Some(absence),
-    };
-    let args = args![owner, absence.map(|time| time.as_millis() as i64)];
-    let goes = tx.fetch_optional::<(String, bool)>(LOCK_ABSENT, args).await?.is_some_and(|(_, goes)| goes);
-    if absence.is_some() && !goes {
-        return Ok(ErasureStep { is_done: true, ..ErasureStep::default() });
-    }
-    let conversations = tx.fetch_all::<(Uuid,)>(LOCK_SOME_CONVERSATIONS, args![owner, CONVERSATIONS]).await?;
-    let conversations: Vec<Uuid> = conversations.into_iter().map(|row| row.0).collect();
-    lock_running(tx, conversations.clone()).await?;
-    let mut ended = Vec::new();
-    for conversation in &conversations {
-        for run in unfinished_runs(tx, *conversation).await? {
-            ended.extend(cancel_in_conversation(tx, run.id, ApprovalStatus::Cancelled).await?);
-        }
-    }
-    let runs = remove(tx, owner, &conversations).await?;
-    let is_done = (conversations.len() as i64) < CONVERSATIONS && remove_rest(tx, owner).await?;
-    Ok(ErasureStep { ended, runs, conversations, is_done })
-}
-
-/// Locks the running runs of conversations. Order matters: the settlement of a worker's death also locks runs in the
-/// order of their ids, so the two cannot deadlock.
-async fn lock_running(tx: &mut Tx, conversations: Vec<Uuid>) -> Result<(), Error> {
-    tx.fetch_all::<(Uuid,)>(LOCK_RUNNING, args![conversations]).await.map(drop)
-}
-
-/// Removes conversations with their messages and runs, and returns those runs.
-async fn remove(tx: &mut Tx, owner: &str, conversations: &[Uuid]) -> Result<Vec<Uuid>, Error> {
-    let ids = conversations.to_vec();
-    let runs = tx.fetch_all::<(Uuid,)>(RUNS, args![ids.clone()]).await?;
-    tx.execute(DELETE_CHECKPOINTS, args![ids.clone()]).await?;
-    tx.execute(DELETE_CONVERSATIONS, args![owner, ids]).await?;
-    Ok(runs.into_iter().map(|row| row.0).collect())
-}
-
-/// Removes some of the other data, and returns whether nothing is left.
-async fn remove_rest(tx: &mut Tx, owner: &str) -> Result<bool, Error> {
-    if tx.execute(DELETE_BRIEFINGS, args![owner, BRIEFINGS]).await? as i64 == BRIEFINGS {
-        return Ok(false);
-    }
-    tx.execute(CLEAR_AUTHORSHIP, args![owner]).await?;
-    delete_profile(tx, owner).await?;
-    delete_workspace(tx, owner).await?;
-    delete_memories_of(tx, owner).await?;
-    // Order matters: the next step of an erasure finds the owner by the row of an anonymous user.
-    if !delete_some_knowledge(tx, owner).await? || !delete_some_files(tx, owner).await? {
-        return Ok(false);
-    }
-    tx.execute(FORGET, args![owner]).await?;
-    Ok(true)
 }

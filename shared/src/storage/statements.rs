@@ -1,9 +1,9 @@
 //! All statements, for the test that prepares them on both databases.
 
 use super::{
-    BackEnd, access, add_messages, agents, approvals, archive, briefings, chats, checkpoints, conversations,
-    deployment, file_removals, files, history, knowledge_rows, memories, memory_removals, memory_rows, messages,
-    owners, pause_names, plans, position, profiles, quota, rows, run, runs, sessions,
+    BackEnd, access, add_messages, agents, approvals, archive, briefings, chats, checkpoints, conversation_removal,
+    conversations, deployment, erasure, file_removals, files, history, knowledge_rows, memories, memory_removals,
+    memory_rows, messages, owners, pause_names, plans, position, profiles, quota, rows, run, runs, sessions,
     sql::{self, FencedTexts, Sql},
     trace, user_profiles, versions, workspace_rows,
 };
@@ -19,8 +19,10 @@ const FILES: &[&[Sql]] = &[
     briefings::STATEMENTS,
     chats::STATEMENTS,
     checkpoints::STATEMENTS,
+    conversation_removal::STATEMENTS,
     conversations::STATEMENTS,
     deployment::STATEMENTS,
+    erasure::STATEMENTS,
     file_removals::STATEMENTS,
     files::STATEMENTS,
     history::STATEMENTS,

@@ -2,7 +2,8 @@
 
 use super::{
     Error,
-    sql::{Sql, Tx, args, statements},
+    removals::remove_some,
+    sql::{Piece, Sql, Tx, args, statements},
 };
 use crate::quotas::{QuotaExceeded, WorkspaceLimits};
 
@@ -14,51 +15,51 @@ statements! {
         where owner_id = $1
         {for update}
     ",
-    /// Removes the tasks of an owner.
-    ERASE_TASKS = "
-        delete from onto_tasks
-        where owner_id = $1
-    ",
-    /// Removes the plans of an owner.
-    ERASE_PLANS = "
-        delete from onto_plans
-        where owner_id = $1
-    ",
-    /// Removes the goals of an owner.
-    ERASE_GOALS = "
-        delete from onto_goals
-        where owner_id = $1
-    ",
-    /// Removes the documents of an owner.
-    ERASE_DOCUMENTS = "
-        delete from onto_documents
-        where owner_id = $1
-    ",
-    /// Removes the outputs of an owner.
-    ERASE_OUTPUTS = "
-        delete from onto_outputs
-        where owner_id = $1
-    ",
-    /// Removes the projects of an owner.
-    ERASE_PROJECTS = "
-        delete from onto_projects
-        where owner_id = $1
-    ",
-    /// Removes the relations of an owner.
-    ERASE_EDGES = "
-        delete from onto_edges
-        where owner_id = $1
-    ",
-    /// Removes the templates of an owner.
-    ERASE_TEMPLATES = "
-        delete from onto_templates
-        where owner_id = $1
-    ",
-    /// Removes the changes of an owner.
-    ERASE_CHANGES = "
-        delete from onto_changes
-        where owner_id = $1
-    ",
+    /// Removes some tasks of an owner.
+    ERASE_TASKS = remove_some!(
+        "onto_tasks", "id", "owner_id = $1",
+        "octet_length(cast(props as text)) + coalesce(octet_length(description), 0)"
+    ),
+    /// Removes some plans of an owner.
+    ERASE_PLANS = remove_some!(
+        "onto_plans", "id", "owner_id = $1",
+        "octet_length(cast(props as text)) + coalesce(octet_length(description), 0)"
+    ),
+    /// Removes some goals of an owner.
+    ERASE_GOALS = remove_some!(
+        "onto_goals", "id", "owner_id = $1",
+        "octet_length(cast(props as text)) + coalesce(octet_length(description), 0)"
+    ),
+    /// Removes some documents of an owner.
+    ERASE_DOCUMENTS = remove_some!(
+        "onto_documents", "id", "owner_id = $1",
+        "octet_length(cast(props as text)) + coalesce(octet_length(body), 0)"
+    ),
+    /// Removes some outputs of an owner.
+    ERASE_OUTPUTS = remove_some!(
+        "onto_outputs", "id", "owner_id = $1",
+        "octet_length(cast(props as text)) + coalesce(octet_length(body), 0)"
+    ),
+    /// Removes some projects of an owner.
+    ERASE_PROJECTS = remove_some!(
+        "onto_projects", "id", "owner_id = $1",
+        "octet_length(cast(props as text)) + coalesce(octet_length(description), 0)"
+    ),
+    /// Removes some relations of an owner.
+    ERASE_EDGES = remove_some!(
+        "onto_edges", "id", "owner_id = $1",
+        "octet_length(cast(props as text))"
+    ),
+    /// Removes some templates of an owner.
+    ERASE_TEMPLATES = remove_some!(
+        "onto_templates", "id", "owner_id = $1",
+        "octet_length(cast(props as text)) + coalesce(octet_length(cast(body as text)), 0)"
+    ),
+    /// Removes some changes of an owner.
+    ERASE_CHANGES = remove_some!(
+        "onto_changes", "id", "owner_id = $1",
+        "bytes"
+    ),
     /// Removes the row of an owner.
     ERASE_OWNER = "
         delete from onto_owners
@@ -132,7 +133,7 @@ statements! {
     ",
 }
 
-const ERASE: [Sql; 10] = [
+const ERASE: [Sql; 9] = [
     ERASE_EDGES,
     ERASE_TEMPLATES,
     ERASE_TASKS,
@@ -142,7 +143,6 @@ const ERASE: [Sql; 10] = [
     ERASE_OUTPUTS,
     ERASE_PROJECTS,
     ERASE_CHANGES,
-    ERASE_OWNER,
 ];
 
 const MOVE: [Sql; 9] = [
@@ -167,12 +167,19 @@ pub async fn lock_workspaces(tx: &mut Tx, mut owners: Vec<&str>) -> Result<(), E
     Ok(())
 }
 
-/// Removes all that an owner has in the workspace, without a trace.
-pub async fn delete_workspace(tx: &mut Tx, owner: &str) -> Result<(), Error> {
+/// Removes a piece of what an owner has in the workspace, without a trace. Returns whether there was anything.
+pub async fn delete_some_of_workspace(tx: &mut Tx, piece: &mut Piece, owner: &str) -> Result<bool, Error> {
     for sql in ERASE {
-        tx.execute(sql, args![owner]).await?;
+        if piece.write_bytes(tx, sql, args![owner]).await? {
+            return Ok(true);
+        }
     }
-    Ok(())
+    Ok(false)
+}
+
+/// Removes the row of an owner, whose workspace is empty.
+pub async fn forget_workspace(tx: &mut Tx, owner: &str) -> Result<(), Error> {
+    tx.execute(ERASE_OWNER, args![owner]).await.map(drop)
 }
 
 /// Gives all that an owner has in the workspace to another one. Fails if the other one's limits refuse it.

@@ -234,7 +234,8 @@ async fn an_erasure_takes_steps_until_no_data_is_left(backends: TestBackends) {
         backends.storage.create_conversation("ann", Uuid::now_v7(), None, None).await.unwrap();
     }
     let steps = erase(&backends, "ann").await;
-    assert_eq!(steps.iter().map(|step| step.conversations.len()).collect::<Vec<_>>(), [10, 10, 5]);
+    let removed = steps.iter().map(|step| step.conversations.len()).filter(|removed| *removed > 0);
+    assert_eq!(removed.collect::<Vec<_>>(), [10, 10, 5]);
     assert_eq!(erase(&backends, "ann").await.len(), 1, "a repeated erasure finds nothing");
 }
 
@@ -257,8 +258,15 @@ async fn only_absent_anonymous_users_are_erased(backends: TestBackends) {
     assert!(!backends.storage.see_anonymous("anonymous_d").await.unwrap(), "a user without data gets no row");
     assert_eq!(backends.storage.absent_anonymous(HOUR, 10).await.unwrap(), ["anonymous_a"]);
     for owner in ["anonymous_a", "anonymous_b", "anonymous_c", "ann"] {
-        let erased = backends.storage.erase_some(owner, Erasure::Forgotten(HOUR)).await.unwrap();
-        assert_eq!((erased.is_done, erased.runs.len()), (true, usize::from(owner == "anonymous_a")), "{owner}");
+        let mut removed = 0;
+        loop {
+            let step = backends.storage.erase_some(owner, Erasure::Forgotten(HOUR)).await.unwrap();
+            removed += step.runs.len();
+            if step.is_done {
+                break;
+            }
+        }
+        assert_eq!(removed, usize::from(owner == "anonymous_a"), "{owner}");
     }
     assert_eq!(raw.tables_with("anonymous_a").await, Vec::<String>::new());
 }

@@ -17,6 +17,7 @@ mod memories;
 mod overrides;
 mod owners;
 mod pages;
+mod pieces;
 mod plan_edits;
 mod query_plans;
 mod queue;

@@ -140,7 +140,7 @@ async fn a_memory_needs_an_expiry_in_the_future_and_ends_with_it(backends: TestB
     assert_eq!(recalled(&backends, "ann", "a").await.len(), 2);
     let past = MemoryChange { expires_at: Some(from_now(-1_000)), ..MemoryChange::default() };
     assert_eq!(backends.storage.change_memory("ann", soon, &past).await.unwrap(), MemoryChanged::Past);
-    assert_eq!(backends.storage.delete_expired_memories().await.unwrap(), (0, false));
+    assert_eq!(backends.storage.delete_expired_memories().await.unwrap(), 0);
     let Some(mut raw) = backends.raw().await else { return };
     let id = soon.simple();
     raw.execute(
@@ -151,7 +151,7 @@ async fn a_memory_needs_an_expiry_in_the_future_and_ends_with_it(backends: TestB
     assert_eq!(backends.storage.memory("ann", soon).await.unwrap(), None);
     assert_eq!(all(&backends, "ann").await.iter().map(|memory| memory.id).collect::<Vec<_>>(), [late]);
     assert_eq!(recalled(&backends, "ann", "a").await.len(), 1);
-    assert_eq!(backends.storage.delete_expired_memories().await.unwrap(), (1, false));
+    assert_eq!(backends.storage.delete_expired_memories().await.unwrap(), 1);
     assert!(!raw.tables_with(&id.to_string()).await.contains(&"memories".to_owned()));
 }
 
@@ -248,10 +248,10 @@ async fn a_deleted_memory_leaves_no_text_after_its_run_and_its_events(backends: 
     assert!(storage.delete_memory("ann", id).await.unwrap());
     let traces = ["agent_run_messages", "agent_run_tool_calls", "run_events"];
     assert_eq!(raw.tables_with("plum cake").await, traces, "no memory and no version");
-    assert_eq!(storage.clear_deleted_memories().await.unwrap(), (0, false), "the run may still write");
+    assert_eq!(storage.clear_deleted_memories().await.unwrap(), 0, "the run may still write");
     let answer = Answer::default();
     storage.finish(&claim, None, chunk.last, &answer, &Ending::Completed).await.unwrap();
-    assert_eq!(storage.clear_deleted_memories().await.unwrap(), (1, false));
+    assert_eq!(storage.clear_deleted_memories().await.unwrap(), 1);
     assert_eq!(raw.tables_with("plum cake").await, ["run_events"]);
     storage.retire(Duration::ZERO, Duration::from_secs(60)).await.unwrap();
     for text in ["plum cake", "pear cake"] {
@@ -260,7 +260,7 @@ async fn a_deleted_memory_leaves_no_text_after_its_run_and_its_events(backends: 
     let trace = storage.trace_page(claim.run_id, PageSize::ALL, None).await.unwrap().unwrap().items;
     assert_eq!(trace[0].tool_calls[0].input, json!({"text": "other"}), "another call keeps its arguments");
     assert_eq!(trace[0].tool_calls[1].input, json!({"text": "[deleted]"}));
-    assert_eq!(storage.clear_deleted_memories().await.unwrap(), (0, false));
+    assert_eq!(storage.clear_deleted_memories().await.unwrap(), 0);
 }
 
 async fn memories_move_with_their_owner_and_are_erased_with_it(backends: TestBackends) {

@@ -12,7 +12,7 @@ use holdfast_shared::{
 use serde_json::json;
 
 use crate::{
-    backends::{TestBackends, new_run},
+    backends::{LEASE, TestBackends, new_run},
     conversations::{claim_of, submitted},
     on_each_backend,
 };
@@ -72,7 +72,7 @@ async fn a_hidden_conversation_is_removed_with_the_events_of_its_run(backends: T
     // Times are in whole milliseconds.
     let mut removed = Vec::new();
     while removed.is_empty() {
-        removed = backends.storage.retire(Duration::from_millis(1), Duration::ZERO).await.unwrap().removed_runs;
+        removed = backends.storage.retire(Duration::from_millis(1), LEASE).await.unwrap().removed_runs;
     }
     assert_eq!(removed, [hidden.run.id]);
     for id in [shown, unfinished] {

@@ -54,7 +54,7 @@ on_each_backend!(
     a_large_chunk_is_kept_in_rows_and_read_in_order,
     conversations_with_the_same_time_are_all_listed,
     events_and_deleted_conversations_are_removed,
-    one_sweep_removes_several_batches,
+    one_sweep_removes_several_pieces,
     a_run_whose_row_is_gone_is_fenced,
 );
 
@@ -610,14 +610,14 @@ async fn events_and_deleted_conversations_are_removed(backends: TestBackends) {
         .finish(&claim_of_second, None, claim_of_second.started.id, &answer(""), &Ending::Cancelled)
         .await
         .unwrap();
-    let retired = backends.storage.retire(LEASE, Duration::ZERO).await.unwrap();
+    let retired = backends.storage.retire(LEASE, LEASE).await.unwrap();
     let mut removed = retired.removed_runs.clone();
     removed.sort_unstable();
     assert_eq!((retired.conversations, removed), (1, vec![running, waiting]));
     assert!(backends.storage.read_archive(waiting, EventId::ORIGIN).await.unwrap().is_none());
 }
 
-async fn one_sweep_removes_several_batches(backends: TestBackends) {
+async fn one_sweep_removes_several_pieces(backends: TestBackends) {
     const RUNS: usize = 205;
     for _ in 0..RUNS {
         backends.submit(NEW, "hi").await;

@@ -90,7 +90,7 @@ pub use self::{
     supersede::{SupersedePoint, everything_from as supersede_from},
     suspects::{Room, Suspects},
     take_back::TakeBackOutcome,
-    unfinished::{cancel_all, unfinished_runs},
+    unfinished::{cancel_all, lock_running, unfinished_runs},
 };
 
 pub(in crate::storage) use self::attempt::status;

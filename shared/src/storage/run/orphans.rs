@@ -13,7 +13,7 @@ use super::{
 };
 use crate::storage::{
     Error, Storage,
-    sql::{Commit, RollBack, Sql, Tx, args, statements},
+    sql::{Commit, Piece, RollBack, Sql, Tx, args, statements},
 };
 use crate::{
     approval::ApprovalStatus,
@@ -49,18 +49,20 @@ statements! {
           and not exists (select 1 from agent_plan_steps s where s.child_run_id = c.id)
         limit $1
     ",
-    /// Hides the conversations of the runs below deleted conversations.
+    /// Returns some conversations of the runs below deleted conversations.
+    CONVERSATIONS_BELOW = "
+        select below.id
+        from chat_conversations c
+        join agent_runs r on r.conversation_id = c.id
+        join chat_conversations below on below.parent_run_id = r.id
+        where c.deleted_at is not null and below.deleted_at is null
+        limit $1
+    ",
+    /// Hides conversations.
     HIDE_CONVERSATIONS = "
         update chat_conversations
         set deleted_at = {now}
-        where deleted_at is null
-          and parent_run_id in (
-              select r.id
-              from agent_runs r
-              join chat_conversations c on c.id = r.conversation_id
-              where c.deleted_at is not null
-          )
-        returning id
+        where id {in:$1} and deleted_at is null
     ",
     /// Returns ended runs with live children.
     PARENTS_OF_ORPHANS = "
@@ -146,9 +148,26 @@ impl Storage {
 
     /// Hides the conversations below deleted ones, as deep as they go.
     pub async fn hide_conversations_below(&self) -> Result<(), Error> {
-        let doing = "hide the conversations of subagents";
-        while !self.database.write::<(Uuid,)>(doing, HIDE_CONVERSATIONS, args![]).await?.is_empty() {}
+        while self.hide_some_conversations_below().await? {}
         Ok(())
+    }
+
+    /// Hides a piece of the conversations below deleted ones. Returns whether there was one.
+    pub(super) async fn hide_some_conversations_below(&self) -> Result<bool, Error> {
+        let doing = "hide the conversations of subagents";
+        let most = self.database.piece_size(HIDE_CONVERSATIONS).rows();
+        // A search through all deleted conversations must not hold up the writers.
+        let found = self.database.fetch_all::<(Uuid,)>(doing, CONVERSATIONS_BELOW, args![most]).await?;
+        if found.is_empty() {
+            return Ok(false);
+        }
+        let found: Vec<Uuid> = found.into_iter().map(|row| row.0).collect();
+        let hide = async |tx: &mut Tx, piece: &mut Piece| {
+            let hidden = tx.execute(HIDE_CONVERSATIONS, args![found]).await?;
+            piece.note(HIDE_CONVERSATIONS, hidden as usize, 0);
+            Ok(Commit(true))
+        };
+        self.database.write_piece(doing, hide).await
     }
 
     /// Returns ended runs with live children, for the sweeper.

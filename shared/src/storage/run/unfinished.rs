@@ -32,6 +32,20 @@ statements! {
         order by position
         {for update}
     ",
+    /// Locks the running runs of conversations.
+    LOCK_RUNNING = "
+        select id
+        from agent_runs
+        where conversation_id {in:$1} and status = 'running'
+        order by id
+        {for update}
+    ",
+}
+
+/// Locks the running runs of conversations. Order matters: the settlement of a worker's death also locks runs in the
+/// order of their ids, so the two cannot deadlock.
+pub async fn lock_running(tx: &mut Tx, conversations: Vec<Uuid>) -> Result<(), Error> {
+    tx.fetch_all::<(Uuid,)>(LOCK_RUNNING, args![conversations]).await.map(drop)
 }
 
 /// Locks the conversation's unfinished runs, and returns them in the order of its queue.

@@ -7,6 +7,7 @@ use sqlx::{AssertSqlSafe, SqlitePool};
 
 use super::{
     Error, outages,
+    pieces::PieceSizes,
     pool::{Connections, PostgresPool},
     statement::{Sql, statements},
     value::{Row, Value, postgres_args, sqlite_args},
@@ -54,6 +55,22 @@ impl Database {
         matches!(self, Self::Postgres(_))
     }
 
+    /// Returns the database for writes that no caller waits for. On SQLite they let all other writes go first.
+    pub fn in_background(&self) -> Self {
+        match self {
+            Self::Postgres(pool) => Self::Postgres(pool.clone()),
+            Self::Sqlite { writer, reader } => Self::Sqlite { writer: writer.in_background(), reader: reader.clone() },
+        }
+    }
+
+    /// Returns the sizes of the next pieces of background writes.
+    pub(super) fn sizes(&self) -> &PieceSizes {
+        match self {
+            Self::Postgres(pool) => pool.sizes(),
+            Self::Sqlite { writer, .. } => writer.sizes(),
+        }
+    }
+
     /// Returns the number of connections.
     pub fn connections(&self) -> Connections {
         match self {
@@ -99,6 +116,7 @@ impl Database {
             Self::Postgres(_) => self.fetch_all(doing, sql, args).await,
             Self::Sqlite { writer, .. } => {
                 let query = sqlx::query_as_with(AssertSqlSafe(sql.for_sqlite()), sqlite_args(args));
+                let _turn = writer.turn().await;
                 writer.note(within(query.fetch_all(writer.pool())).await).map_err(Error::doing(doing))
             }
         }
@@ -108,8 +126,12 @@ impl Database {
     pub async fn truncate_log(&self) -> Result<bool, Error> {
         match self {
             Self::Postgres(_) => Ok(true),
-            Self::Sqlite { writer, .. } => {
-                writer.truncate_log().await.map_err(Error::doing("truncate the log of writes"))
+            Self::Sqlite { writer, reader } => {
+                const DOING: &str = "truncate the log of writes";
+                // Order matters: this moves most of a long log while others write, so the writer truncates a short one.
+                let moved = sqlx::raw_sql("pragma wal_checkpoint(passive)").execute(reader);
+                within(moved).await.map_err(Error::doing(DOING))?;
+                writer.truncate_log().await.map_err(Error::doing(DOING))
             }
         }
     }

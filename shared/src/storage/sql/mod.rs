@@ -8,8 +8,10 @@ mod database;
 mod dialect;
 mod error;
 mod fenced_texts;
+mod lanes;
 mod outages;
 mod pgvector;
+mod pieces;
 mod pool;
 mod pooler;
 mod schema;
@@ -26,6 +28,7 @@ pub use self::{
     fenced_texts::FencedTexts,
     outages::within as was_away_within,
     pgvector::{Pgvector, find_pgvector},
+    pieces::Piece,
     pool::{ACQUIRE, Connections, PostgresPool},
     pooler::shares_connections,
     schema::{check, is_empty, migrate},

@@ -11,7 +11,7 @@ use std::{
 use deadpool::managed::{self, Metrics, Object, QueueMode, RecycleError, RecycleResult};
 use sqlx::{Connection as _, PgConnection, Postgres, postgres::PgArguments, query::QueryAs};
 
-use super::{outages, servers::Servers, value::Row};
+use super::{outages, pieces::PieceSizes, servers::Servers, value::Row};
 
 /// Time-out of getting a connection. A slower database counts as away.
 pub const ACQUIRE: Duration = Duration::from_secs(3);
@@ -52,6 +52,7 @@ pub struct PostgresPool {
     begin: &'static str,
     /// Whether a fenced write needs a transaction, which brings the settings of `begin`.
     is_behind_pooler: bool,
+    sizes: PieceSizes,
 }
 
 /// A statement with its parameters and the type of its rows.
@@ -88,13 +89,18 @@ impl PostgresPool {
                 });
             }
         });
-        Self { pool, begin: "begin", is_behind_pooler: false }
+        Self { pool, begin: "begin", is_behind_pooler: false, sizes: PieceSizes::default() }
     }
 
     /// Has every fenced write begin a transaction with this statement, for a pooler that keeps a connection and its
     /// settings for the time of a transaction only.
     pub fn behind_pooler(self, begin: &'static str) -> Self {
         Self { begin, is_behind_pooler: true, ..self }
+    }
+
+    /// Returns the sizes of the next pieces.
+    pub fn sizes(&self) -> &PieceSizes {
+        &self.sizes
     }
 
     pub fn is_behind_pooler(&self) -> bool {

@@ -59,18 +59,18 @@ impl Database {
     }
 
     async fn begin(&self, doing: &'static str) -> Result<Tx, Error> {
-        let begin = async {
-            Ok(match self {
-                Self::Postgres(pool) => {
+        let begun = match self {
+            Self::Postgres(pool) => {
+                let begin = async {
                     let mut connection = pool.acquire().await?;
                     sqlx::raw_sql(pool.begin()).execute(connection.connection()).await?;
-                    TxConnection::Postgres(connection)
-                }
-                Self::Sqlite { writer, .. } => TxConnection::Sqlite(writer.begin().await?),
-            })
+                    Ok(TxConnection::Postgres(connection))
+                };
+                within(begin).await
+            }
+            Self::Sqlite { writer, .. } => writer.begin(writer.turn().await).await.map(TxConnection::Sqlite),
         };
-        let connection = within(begin).await.map_err(Error::doing(doing))?;
-        Ok(Tx { doing, connection })
+        Ok(Tx { doing, connection: begun.map_err(Error::doing(doing))? })
     }
 }
 

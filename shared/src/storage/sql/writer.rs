@@ -1,4 +1,4 @@
-//! SQLite's one writer: its connection, and whether the file refused the last write.
+//! SQLite's one writer: its connection, the lanes to it, and whether the file refused the last write.
 //!
 //! SQLite itself ends a transaction when the disk is full, but sqlx still counts it as open. The pool closes such a
 //! connection, and the next transaction opens another.
@@ -12,24 +12,52 @@ use sqlx::{
     AssertSqlSafe, Connection as _, Sqlite, SqliteConnection, SqlitePool, Transaction, sqlite::SqlitePoolOptions,
 };
 
-use super::{database::within, error::is_of_the_file, pool::ACQUIRE};
+use super::{
+    database::within,
+    error::is_of_the_file,
+    lanes::{Lane, LaneTurn, Lanes},
+    pieces::PieceSizes,
+    pool::ACQUIRE,
+};
 
 #[derive(Clone)]
 pub struct SqliteWriter {
     pool: SqlitePool,
     /// True if the last write failed because of the file. The next successful write clears it.
     failing: Arc<AtomicBool>,
+    lanes: Lanes,
+    lane: Lane,
+    sizes: PieceSizes,
 }
 
 /// A transaction of the writer. Dropping it rolls it back.
 pub struct SqliteTransaction {
+    // Order matters: the transaction ends before its turn.
     tx: Transaction<'static, Sqlite>,
     failing: Arc<AtomicBool>,
+    _turn: LaneTurn,
 }
 
 impl SqliteWriter {
     pub fn new(pool: SqlitePool) -> Self {
-        Self { pool, failing: Arc::default() }
+        let (lanes, sizes) = (Lanes::default(), PieceSizes::default());
+        Self { pool, failing: Arc::default(), lanes, lane: Lane::Foreground, sizes }
+    }
+
+    /// Returns the writer for writes that let all others go first.
+    pub fn in_background(&self) -> Self {
+        Self { lane: Lane::Background, ..self.clone() }
+    }
+
+    /// Returns the sizes of the next pieces.
+    pub fn sizes(&self) -> &PieceSizes {
+        &self.sizes
+    }
+
+    /// Returns when it is this writer's turn to ask for the connection. That takes the time of other writes, so it is no part of
+    /// the time for an answer.
+    pub async fn turn(&self) -> LaneTurn {
+        self.lanes.turn(self.lane).await
     }
 
     pub fn pool(&self) -> &SqlitePool {
@@ -40,11 +68,11 @@ impl SqliteWriter {
         self.failing.load(Ordering::Relaxed)
     }
 
-    pub async fn begin(&self) -> Result<SqliteTransaction, sqlx::Error> {
+    pub async fn begin(&self, turn: LaneTurn) -> Result<SqliteTransaction, sqlx::Error> {
         let transaction = within(self.pool.begin_with("begin immediate")).await;
         // The begin of a transaction proves nothing about the disk.
         let tx = transaction.inspect_err(|error| note_failure(&self.failing, error))?;
-        Ok(SqliteTransaction { tx, failing: Arc::clone(&self.failing) })
+        Ok(SqliteTransaction { tx, failing: Arc::clone(&self.failing), _turn: turn })
     }
 
     /// Stores the outcome of a write outside any transaction.
@@ -61,6 +89,7 @@ impl SqliteWriter {
     /// Moves all writes from the log beside the file into the file, and truncates the log, because it also has rows that are
     /// deleted since. Returns false if a reader still needs it.
     pub async fn truncate_log(&self) -> Result<bool, sqlx::Error> {
+        let _turn = self.in_background().turn().await;
         let truncate = async {
             let mut connection = self.pool.acquire().await?;
             // A long read, such as that of a backup, must not hold up the writer.
