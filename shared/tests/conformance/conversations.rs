@@ -8,11 +8,12 @@ use holdfast_shared::{
     message::{Message, Role},
     run::SubmitMode,
     storage::{
-        Answer, BeginResult, Claim, CommittedMessage, FinishOutcome, MessageFilter, MessageInput, NewRun,
+        Answer, BeginResult, ChatFilter, Claim, CommittedMessage, FinishOutcome, MessageFilter, MessageInput, NewRun,
         SubmitOutcome, Summary, Target, Window,
     },
 };
 use proptest::{prelude::*, strategy::ValueTree, test_runner::TestRunner};
+use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
 use crate::{
@@ -24,6 +25,7 @@ use crate::{
 on_each_backend!(
     any_actions_leave_lists_and_histories_with_the_current_messages,
     a_handle_names_one_conversation_for_many_requests_at_once,
+    metadata_with_any_name_is_found,
     a_deleted_conversation_frees_its_handle,
     a_standing_conversation_has_its_own_window,
     a_summary_replaces_older_turns_until_one_of_them_is_superseded,
@@ -35,6 +37,35 @@ on_each_backend!(
     an_answer_that_is_superseded_during_its_storage_is_not_part_of_the_conversation,
     the_later_of_a_submission_and_an_end_sees_the_other,
 );
+
+async fn metadata_with_any_name_is_found(backends: TestBackends) {
+    let names = [
+        "team", "\\", "$1", "$", "$.team", "$[0]", "a.b", "\"", "'", "0", "-1", "[0]", "", " ", "%", "ü", "潮", "a\nb",
+        "\u{7f}",
+    ];
+    let mut ids = Vec::new();
+    for name in names {
+        let id = Uuid::now_v7();
+        backends.storage.create_conversation("ann", id, None, None).await.unwrap().unwrap();
+        let metadata = Map::from_iter([(name.to_owned(), json!("blue")), ("all".to_owned(), json!({"n": [1]}))]);
+        backends.storage.set_chat_metadata("ann", id, metadata).await.unwrap();
+        ids.push(id);
+    }
+    let search = async |pairs: &[(&str, Value)]| {
+        let metadata = pairs.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
+        let filter = ChatFilter { metadata, ..ChatFilter::default() };
+        let counted = backends.storage.count_chats("ann", filter.clone()).await.unwrap();
+        let chats = backends.storage.chats("ann", filter, 100, 0).await.unwrap();
+        assert_eq!(counted, chats.len());
+        chats.into_iter().map(|chat| chat.conversation.id).collect::<Vec<_>>()
+    };
+    for (name, id) in names.into_iter().zip(&ids) {
+        assert_eq!(search(&[(name, json!("blue"))]).await, [*id], "{name:?}");
+        assert_eq!(search(&[(name, json!("red"))]).await, [Uuid::nil(); 0], "{name:?}");
+    }
+    assert_eq!(search(&[("all", json!({"n": [1]}))]).await.len(), names.len());
+    assert_eq!(search(&[("none", json!("blue"))]).await, [Uuid::nil(); 0]);
+}
 
 pub async fn agent(backends: &TestBackends) -> Uuid {
     let definition = serde_json::from_value(serde_json::json!({"name": "a"})).unwrap();

@@ -7,6 +7,7 @@
 //! - `{is:expression}`, `{is uuid:expression}`: equality with an id, or with that of a text, of another row, which PostgreSQL can only look up, whatever it knows of the tables
 //! - `{ms since:column}`: milliseconds from that time to the statement's
 //! - `{each:$n}`: a table of one column, `value`, with the elements of a JSON array; fields are `value->>'name'`
+//! - `{field:column, name}`: the text of the field with any name in a JSON object; the name is an expression
 //! - `{objects:'name', expression, …}`: the JSON array of an object for each row
 //! - `{object}('name', expression, …)`: a JSON object
 //! - `{id text:column}`, `{json:column}`: an id, or JSON, as a value of such an object
@@ -45,6 +46,10 @@ fn postgres_word(word: &str, parameter: &str) -> String {
         "is uuid" => format!("= any(array[cast({parameter} as uuid)])"),
         "ms since" => format!("cast(extract(epoch from ({POSTGRES_NOW} - {parameter})) * 1000 as bigint)"),
         "each" => format!("jsonb_array_elements({parameter}) as each(value)"),
+        "field" => {
+            let (column, name) = field(parameter);
+            format!("({column}->>({name}))")
+        }
         "objects" => format!("jsonb_agg(jsonb_build_object({parameter}))"),
         "object" => "jsonb_build_object".to_owned(),
         "id text" | "json" => parameter.to_owned(),
@@ -75,6 +80,11 @@ pub fn sqlite(sql: &'static str) -> String {
         "is uuid" => format!("= unhex({parameter})"),
         "ms since" => format!("cast(round((julianday('now') - julianday({parameter})) * 86400000) as integer)"),
         "each" => format!("json_each({parameter}) as each"),
+        // SQLite's `->>` takes some names for paths, such as `$1`.
+        "field" => {
+            let (column, name) = field(parameter);
+            format!("(select field.value from json_each({column}) as field where field.key = {name})")
+        }
         "objects" => format!("json_group_array(json_object({parameter}))"),
         "object" => "json_object".to_owned(),
         "id text" => format!("case when {parameter} is not null then lower(hex({parameter})) end"),
@@ -88,6 +98,11 @@ pub fn sqlite(sql: &'static str) -> String {
         "for update" | "for share" | "skip locked" | "skip locked of r" => String::new(),
         _ => panic!("unknown word {{{word}}} in SQL"),
     })
+}
+
+/// Returns the column and the name of `{field:column, name}`.
+fn field(parameter: &str) -> (&str, &str) {
+    parameter.split_once(", ").expect("a field has a column and a name")
 }
 
 /// Replaces each `{word}` or `{word:parameter}`.
