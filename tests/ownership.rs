@@ -182,7 +182,7 @@ async fn only_loopback_host_names_are_answered() {
 }
 
 #[tokio::test]
-async fn in_development_mode_another_sites_page_changes_nothing() {
+async fn in_development_mode_another_origins_page_changes_nothing() {
     let embedded = Embedded::new().with("HOLDFAST_CORS_ORIGINS", "https://front.example");
     let mut holdfast = embedded.start();
     let client = holdfast.client();
@@ -191,8 +191,16 @@ async fn in_development_mode_another_sites_page_changes_nothing() {
         let request = client.request(Method::POST, &format!("/v1/runs/{run}/cancel"));
         request.header("sec-fetch-site", site).header("origin", origin)
     };
-    let failure = answer(cancel("cross-site", "https://evil.example")).await.unwrap_err();
-    assert_eq!((failure.status, failure.code.as_str()), (403, "cross_site"));
+    let own = holdfast.base();
+    for (site, origin) in [
+        ("cross-site", "https://evil.example"),
+        ("same-site", "http://localhost:9"),
+        ("same-site", own.as_str()),
+        ("same-origin", "null"),
+    ] {
+        let failure = answer(cancel(site, origin)).await.unwrap_err();
+        assert_eq!((failure.status, failure.code.as_str()), (403, "foreign_origin"), "{site} {origin}");
+    }
     assert_ne!(client.run(&run).await["status"], "cancelled");
     answer(cancel("cross-site", "https://front.example")).await.unwrap();
     assert_eq!(client.wait_for_run(&run).await["status"], "cancelled");

@@ -15,6 +15,7 @@ use crate::{
 in_both_modes!(
     data_belongs_to_the_user_that_the_token_names,
     a_secret_identifies_an_anonymous_user,
+    a_page_of_another_origin_changes_nothing_with_the_cookie,
     only_operators_see_an_agents_instructions_in_a_trace,
 );
 
@@ -352,6 +353,90 @@ async fn only_new_callers_that_create_something_receive_a_cookie() {
     // The server ignores an invalid cookie.
     let broken = post(&client).header("cookie", "__Host-holdfast_user=short").send().await.unwrap();
     assert!(cookie(&broken).is_some());
+}
+
+/// What a browser sends for pages of other origins.
+const FOREIGN: [(&str, &str); 5] = [
+    ("sec-fetch-site", "same-site"),
+    ("sec-fetch-site", "cross-site"),
+    ("origin", "null"),
+    ("origin", "https://other.example.org"),
+    ("origin", "http://127.0.0.1"),
+];
+
+async fn a_page_of_another_origin_changes_nothing_with_the_cookie(mut deployment: Deployment) {
+    deployment = deployment.with("HOLDFAST_JWT_KEY", SECRET).with("HOLDFAST_CORS_ORIGINS", "https://other.example.org");
+    let client = deployment.client();
+    let made = client.request(Method::POST, "/v1/users/anonymous").send().await.unwrap();
+    let secret = cookie(&made).unwrap();
+    let by_cookie = |method: Method, path: &str| {
+        client.request(method, path).header("cookie", format!("__Host-holdfast_user={secret}"))
+    };
+    answer(by_cookie(Method::POST, "/v1/conversations").json(&json!({"title": "mine"}))).await.unwrap();
+    let token = token(&claims("eve", json!({})));
+    for (name, value) in FOREIGN {
+        let requests = [
+            by_cookie(Method::POST, "/v1/conversations").json(&json!({})),
+            by_cookie(Method::POST, "/v1/runs").json(&json!({"input": "[tokens=1]"})),
+            by_cookie(Method::PUT, "/v1/users/me/profile").json(&json!({"profile": "x"})),
+            by_cookie(Method::POST, "/mcp/rpc").json(&json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"})),
+            by_cookie(Method::POST, "/v1/users/anonymous"),
+            by_cookie(Method::DELETE, "/v1/users/me"),
+            by_cookie(Method::POST, "/v1/users/me/claim").bearer_auth(&token),
+        ];
+        for request in requests {
+            let response = request.header(name, value).send().await.unwrap();
+            assert_eq!(cookie(&response), None);
+            let path = response.url().path().to_owned();
+            assert_eq!(response.status(), 403, "{name}: {value} {path}");
+            assert_eq!(response.json::<Value>().await.unwrap()["code"], "foreign_origin", "{path}");
+        }
+        let read = answer(by_cookie(Method::GET, "/v1/conversations").header(name, value)).await.unwrap();
+        assert_eq!(count(&read), 1, "{name}: {value}");
+        let named = client.token(&secret).request(Method::PUT, "/v1/users/me/profile").header(name, value);
+        answer(named.json(&json!({"profile": "x"}))).await.unwrap();
+        let stranger = client.request(Method::POST, "/v1/users/anonymous").header(name, value).send().await.unwrap();
+        assert_eq!(cookie(&stranger), None, "the browser may have another cookie: {name}: {value}");
+    }
+    let own = by_cookie(Method::PUT, "/v1/users/me/profile").header("origin", client.base());
+    answer(own.header("sec-fetch-site", "same-origin").json(&json!({"profile": "y"}))).await.unwrap();
+    answer(by_cookie(Method::PUT, "/v1/users/me/profile").json(&json!({"profile": "z"}))).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_listed_origin_uses_the_cookie_where_credentials_are_allowed() {
+    let embedded = with_authentication()
+        .with("HOLDFAST_CORS_ORIGINS", "https://front.example")
+        .with("HOLDFAST_CORS_CREDENTIALS", "true");
+    let mut holdfast = embedded.start();
+    let client = holdfast.client();
+    let secret = cookie(&client.request(Method::POST, "/v1/users/anonymous").send().await.unwrap()).unwrap();
+    for (origin, status) in [("https://front.example", 201), ("https://other.example", 403)] {
+        let request = client.request(Method::POST, "/v1/conversations").header("origin", origin);
+        let request = request.header("cookie", format!("__Host-holdfast_user={secret}"));
+        let response = request.header("sec-fetch-site", "same-site").json(&json!({})).send().await.unwrap();
+        assert_eq!(response.status(), status, "{origin}");
+    }
+}
+
+#[tokio::test]
+async fn no_other_user_replaces_an_anonymous_one() {
+    let embedded = with_authentication();
+    let mut holdfast = embedded.start();
+    let client = holdfast.client();
+    let made = client.request(Method::POST, "/v1/users/anonymous").send().await.unwrap();
+    assert_eq!(made.status(), 201);
+    let secret = cookie(&made).unwrap();
+    let user = made.json::<Value>().await.unwrap()["user"].clone();
+    let again = || {
+        let request = client.request(Method::POST, "/v1/users/anonymous");
+        request.header("cookie", format!("__Host-holdfast_user={secret}"))
+    };
+    for request in [again(), again().bearer_auth(token(&claims("ann", json!({}))))] {
+        let response = request.send().await.unwrap();
+        assert_eq!((response.status().as_u16(), cookie(&response)), (200, None));
+        assert_eq!(response.json::<Value>().await.unwrap(), json!({"user": user}), "scripts do not get the secret");
+    }
 }
 
 #[test]

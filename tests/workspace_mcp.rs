@@ -117,9 +117,20 @@ async fn plain_json_rpc_needs_no_handshake(mut deployment: Deployment) {
     let noted = client.request(Method::POST, "/mcp/rpc").json(&notice).send().await.unwrap();
     assert_eq!(noted.status(), 202);
     for (body, code) in [("{", -32700), ("[]", -32600), ("{\"id\": 1}", -32600)] {
-        let refused = client.request(Method::POST, "/mcp/rpc").body(body).send().await.unwrap();
+        let refused = client.request(Method::POST, "/mcp/rpc").header("content-type", "application/json").body(body);
+        let refused = refused.send().await.unwrap();
         assert_eq!(refused.status(), 400);
         assert_eq!(refused.json::<Value>().await.unwrap()["error"]["code"], code, "{body}");
+    }
+    // A form of any page may send these types.
+    for path in ["/mcp", "/mcp/rpc"] {
+        for media_type in ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data"] {
+            let body = call("list_onto_tasks", json!({})).to_string();
+            let request = client.request(Method::POST, path).header("content-type", media_type);
+            let refused =
+                request.header("accept", "application/json, text/event-stream").body(body).send().await.unwrap();
+            assert_eq!(refused.status(), 415, "{path} {media_type}");
+        }
     }
     assert_eq!(answer(client.request(Method::GET, "/mcp")).await.unwrap_err().status, 405);
 }

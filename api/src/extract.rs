@@ -99,7 +99,8 @@ async fn read_counted_body(request: Request, app: &Arc<App>) -> Result<(Bytes, I
     Ok((bytes, in_flight))
 }
 
-fn is_json(headers: &HeaderMap) -> bool {
+/// Returns whether the headers say that the body is JSON. A page of another origin can say so only after a preflight.
+pub fn is_json(headers: &HeaderMap) -> bool {
     let media_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("");
     let essence = media_type.split(';').next().unwrap_or("").trim();
     essence.eq_ignore_ascii_case("application/json")

@@ -26,7 +26,8 @@ pub fn check(request: &Request) -> Result<(), Problem> {
     }
 }
 
-fn authority(value: &HeaderValue) -> Option<Authority> {
+/// Returns the host of a header, if it is exactly one.
+pub fn authority(value: &HeaderValue) -> Option<Authority> {
     let text = value.to_str().ok()?.trim();
     let is_one = !text.contains([',', '@', ' ', '\t']);
     let authority = text.parse::<Authority>().ok().filter(|_| is_one)?;

@@ -62,6 +62,7 @@ impl AnonymousUser {
             is_operator: false,
             is_unnamed: true,
             expires_at: None,
+            is_ambient: false,
             new_user: None,
         }
     }

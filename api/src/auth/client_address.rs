@@ -13,13 +13,17 @@ use ipnet::IpNet;
 #[derive(Debug, Clone, Copy)]
 pub struct Peer(pub IpAddr);
 
+/// Returns whether the peer is a trusted proxy.
+pub fn is_trusted(peer: IpAddr, trusted_proxies: &[IpNet]) -> bool {
+    trusted_proxies.iter().any(|network| network.contains(&peer.to_canonical()))
+}
+
 /// Returns the client's address: the peer, or the peer of the farthest trusted proxy. A client cannot choose it.
 pub fn client_address(peer: IpAddr, headers: &HeaderMap, trusted_proxies: &[IpNet]) -> IpAddr {
-    let is_trusted = |address: &IpAddr| trusted_proxies.iter().any(|network| network.contains(address));
     let mut client = peer.to_canonical();
     let mut forwarded = forwarded_for(headers).into_iter().rev();
     // Each trusted proxy names its own peer. An entry that is no address ends the search.
-    while is_trusted(&client)
+    while is_trusted(client, trusted_proxies)
         && let Some(Some(peer)) = forwarded.next()
     {
         client = peer;

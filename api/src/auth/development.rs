@@ -1,18 +1,18 @@
 //! Development mode: every caller is `debug_user`, or the user that `X-User` names, and may do everything.
 //!
-//! So `DevelopmentGate` admits this machine only: it checks the Host name, the address of the peer, and the origin that
-//! the browser reports. No foreign web page can change a developer's server through the developer's browser.
+//! So `DevelopmentGate` admits this machine only: it checks the Host name and the address of the peer. `origin` refuses
+//! changes by pages of other origins, which the developer's browser may show.
 
 use std::net::IpAddr;
 
 use axum::{
     extract::Request,
-    http::{HeaderMap, HeaderValue, Method, header, uri::Authority},
+    http::{HeaderMap, header, uri::Authority},
 };
-use holdfast_shared::config::{ApiConfig, UsersConfig};
+use holdfast_shared::config::UsersConfig;
 
-use super::{CallerKind, Identity, MAX_NAME_CHARS, is_cross_site, name};
-use crate::{cors, problem::Problem};
+use super::{CallerKind, Identity, MAX_NAME_CHARS, name};
+use crate::problem::Problem;
 
 /// Names the user in development mode.
 pub const HEADER: &str = "x-user";
@@ -28,6 +28,7 @@ pub fn identify(headers: &HeaderMap) -> Result<Identity, Problem> {
         is_operator: true,
         is_unnamed: header_value.is_none(),
         expires_at: None,
+        is_ambient: true,
         new_user: None,
     })
 }
@@ -39,16 +40,14 @@ const PROBE_PATHS: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
 pub struct DevelopmentGate {
     /// `HOLDFAST_DEVELOPMENT`. In a container the peer is a proxy or the host's end of a bridge.
     takes_any_peer: bool,
-    /// The origins in `HOLDFAST_CORS_ORIGINS`.
-    front_ends: Vec<HeaderValue>,
 }
 
 impl DevelopmentGate {
-    pub fn new(users: &UsersConfig, api: &ApiConfig) -> Self {
-        Self { takes_any_peer: users.development, front_ends: cors::origins(api) }
+    pub const fn new(users: &UsersConfig) -> Self {
+        Self { takes_any_peer: users.development }
     }
 
-    /// Fails for a request to another host, from another machine, or for a change from another site's page.
+    /// Fails for a request to another host, or from another machine.
     pub fn admit(&self, request: &Request, peer: IpAddr) -> Result<(), Problem> {
         if PROBE_PATHS.contains(&request.uri().path()) {
             return Ok(());
@@ -60,10 +59,7 @@ impl DevelopmentGate {
         if !self.takes_any_peer && !peer.to_canonical().is_loopback() {
             return Err(Problem::foreign_peer(peer));
         }
-        let reads = matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS);
-        let origin = request.headers().get(header::ORIGIN);
-        let is_listed = origin.is_some_and(|origin| self.front_ends.contains(origin));
-        if reads || is_listed || !is_cross_site(request.headers()) { Ok(()) } else { Err(Problem::cross_site()) }
+        Ok(())
     }
 }
 
@@ -86,17 +82,15 @@ fn is_loopback(host: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn request(method: Method, path: &str, headers: &[(&str, &str)]) -> Request {
-        let request = Request::builder().method(method).uri(path).header("host", "localhost:8080");
-        let request = headers.iter().fold(request, |request, (name, value)| request.header(*name, *value));
-        request.body(axum::body::Body::empty()).unwrap()
+    fn request(path: &str) -> Request {
+        Request::builder().uri(path).header("host", "localhost:8080").body(axum::body::Body::empty()).unwrap()
     }
 
     #[test]
     fn the_gate_admits_only_this_machine_unless_the_setting_says_otherwise() {
         let check = |takes_any_peer: bool, path: &str, peer: &str, refused: Option<&str>| {
-            let gate = DevelopmentGate { takes_any_peer, front_ends: Vec::new() };
-            let admitted = gate.admit(&request(Method::GET, path, &[]), peer.parse().unwrap());
+            let gate = DevelopmentGate { takes_any_peer };
+            let admitted = gate.admit(&request(path), peer.parse().unwrap());
             assert_eq!(admitted.err().map(|problem| problem.code), refused, "{path} for {peer}");
         };
         for peer in ["127.0.0.1", "127.8.9.1", "::1", "::ffff:127.0.0.1"] {
@@ -107,27 +101,6 @@ mod tests {
             check(true, "/v1/runs", peer, None);
             check(false, "/readyz", peer, None);
         }
-    }
-
-    #[test]
-    fn another_sites_page_changes_nothing_unless_cors_lists_it() {
-        let gate = DevelopmentGate {
-            takes_any_peer: false,
-            front_ends: vec![HeaderValue::from_static("https://front.example")],
-        };
-        let check = |method: Method, site: &str, origin: &str, refused: Option<&str>| {
-            let headers = [("sec-fetch-site", site), ("origin", origin)];
-            let admitted = gate.admit(&request(method, "/v1/runs", &headers), IpAddr::from([127, 0, 0, 1]));
-            assert_eq!(admitted.err().map(|problem| problem.code), refused, "{site} {origin}");
-        };
-        for method in [Method::POST, Method::PUT, Method::PATCH, Method::DELETE] {
-            check(method.clone(), "cross-site", "https://evil.example", Some("cross_site"));
-            check(method.clone(), "cross-site", "null", Some("cross_site"));
-            check(method.clone(), "cross-site", "https://front.example", None);
-            check(method.clone(), "same-origin", "http://localhost:8080", None);
-            check(method, "same-site", "http://localhost:5173", None);
-        }
-        check(Method::GET, "cross-site", "https://evil.example", None);
     }
 
     #[test]

@@ -85,6 +85,7 @@ impl TokenVerifier {
             is_operator: token.claims.get(&self.role_claim).is_some_and(is_operator),
             is_unnamed: false,
             expires_at: token.claims.get("exp").and_then(Value::as_f64).and_then(moment_of),
+            is_ambient: false,
             new_user: None,
         })
     }

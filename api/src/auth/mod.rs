@@ -9,10 +9,10 @@ mod client_address;
 mod credential;
 mod development;
 mod jwt;
+mod origin;
 mod refusal;
 
 use std::{
-    convert::Infallible,
     net::IpAddr,
     sync::{
         Arc,
@@ -38,10 +38,11 @@ pub use anonymous::AnonymousUser;
 pub use client_address::{Peer, one_client};
 
 use crate::problem::Problem;
-use client_address::client_address;
+use client_address::{client_address, is_trusted};
 use credential::Credential;
 use development::DevelopmentGate;
 use jwt::TokenVerifier;
+use origin::{OriginRule, OriginVerdict};
 
 /// The sender of a request, and its permissions.
 #[derive(Debug, Clone)]
@@ -167,20 +168,24 @@ pub fn caller_of(request: &Request) -> Option<&Caller> {
     request.extensions().get::<AuthResult>()?.0.as_ref().ok()
 }
 
-/// The anonymous user of the request's cookie, which a client may send beside a JWT.
+/// The anonymous user of the request's cookie, which a client may send beside a JWT. Fails with `foreign_origin` if a page of
+/// another origin would change something with it.
 pub struct CookieUser(pub Option<AnonymousUser>);
 
 impl<S: Sync> FromRequestParts<S> for CookieUser {
-    type Rejection = Infallible;
+    type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
-        Ok(Self(AnonymousUser::of_cookie(&parts.headers)))
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+        let Some(user) = AnonymousUser::of_cookie(&parts.headers) else { return Ok(Self(None)) };
+        let OriginVerdict(verdict) = parts.extensions.get().expect("`authenticate` wraps every route");
+        verdict.clone().map(|()| Self(Some(user)))
     }
 }
 
 /// Identifies callers by the process's settings.
 pub struct Authenticator {
     mode: AuthMode,
+    origins: OriginRule,
     trusted_proxies: Vec<IpNet>,
 }
 
@@ -200,6 +205,8 @@ struct Identity {
     is_operator: bool,
     is_unnamed: bool,
     expires_at: Option<Instant>,
+    /// Whether the browser adds what identifies the user to the requests of any page, so that `origin` must admit the page.
+    is_ambient: bool,
     /// The secret of a new anonymous user, which the client does not know yet.
     new_user: Option<AnonymousUser>,
 }
@@ -215,9 +222,10 @@ impl Authenticator {
                 tokens: Box::new(TokenVerifier::new(key, config)?),
                 takes_anonymous: config.anonymous,
             },
-            None => AuthMode::Development(DevelopmentGate::new(config, api)),
+            None => AuthMode::Development(DevelopmentGate::new(config)),
         };
-        Ok(Self { mode, trusted_proxies: config.trusted_proxies.clone() })
+        let origins = OriginRule::new(api, config.jwt_key.is_none());
+        Ok(Self { mode, origins, trusted_proxies: config.trusted_proxies.clone() })
     }
 
     /// Returns whether the server believes every name, because it has no key.
@@ -242,9 +250,10 @@ impl Authenticator {
             Some(Credential::Token(token)) => tokens.identify(token),
             Some(Credential::Anonymous(user)) if takes_anonymous => Ok(user.identity()),
             Some(Credential::Anonymous(_)) => Err(Problem::unauthenticated()),
-            None if takes_anonymous => {
-                Ok(AnonymousUser::of_cookie(headers).map_or_else(AnonymousUser::new_identity, |user| user.identity()))
-            }
+            None if takes_anonymous => Ok(match AnonymousUser::of_cookie(headers) {
+                Some(user) => Identity { is_ambient: true, ..user.identity() },
+                None => AnonymousUser::new_identity(),
+            }),
             None => Err(Problem::unauthenticated()),
         }
     }
@@ -260,9 +269,15 @@ pub async fn authenticate(State(auth): State<Arc<Authenticator>>, mut request: R
         return refused.into_response();
     }
     let address = client_address(peer, request.headers(), &auth.trusted_proxies);
+    let verdict = auth.origins.check(&request, is_trusted(peer, &auth.trusted_proxies));
+    let identity = auth.identify(request.headers());
+    // Not every route asks for its caller.
+    if let (Ok(Identity { is_ambient: true, .. }), Err(foreign)) = (&identity, &verdict) {
+        return foreign.clone().into_response();
+    }
     let mut new_user = None;
-    let caller = auth.identify(request.headers()).and_then(|identity| {
-        let Identity { owner, kind, is_operator, is_unnamed, expires_at, new_user: secret } = identity;
+    let caller = identity.and_then(|identity| {
+        let Identity { owner, kind, is_operator, is_unnamed, expires_at, is_ambient: _, new_user: secret } = identity;
         let is_new_user = secret.is_some();
         new_user = secret;
         let session = session(request.headers())?;
@@ -271,8 +286,11 @@ pub async fn authenticate(State(auth): State<Arc<Authenticator>>, mut request: R
     });
     // A page sends many reads at once, and they would overwrite each other's cookie. A request from another site's page
     // lacks the cookie that the browser has for this site, and must not replace it.
-    let may_set_cookie = !matches!(*request.method(), Method::GET | Method::HEAD) && !is_cross_site(request.headers());
+    let may_set_cookie = !matches!(*request.method(), Method::GET | Method::HEAD)
+        && verdict.is_ok()
+        && !is_cross_site(request.headers());
     request.extensions_mut().insert(AuthResult(caller));
+    request.extensions_mut().insert(OriginVerdict(verdict));
     let mut response = next.run(request).await;
     if let Some(NewUserCookie(created)) = response.extensions_mut().remove() {
         new_user = Some(created);
@@ -304,7 +322,7 @@ fn name(value: &HeaderValue) -> Option<&str> {
     is_name(name).then_some(name)
 }
 
-/// Returns whether a text is a valid name of a user, a session or a chat.
+/// Returns whether a text is a valid name of a user, a session or a chat. A valid name stays as it is.
 pub fn is_name(text: &str) -> bool {
     (1..=MAX_NAME_CHARS).contains(&text.chars().count()) && !text.chars().any(char::is_control)
 }

@@ -24,6 +24,11 @@ impl Problem {
         Self::new(StatusCode::UNAUTHORIZED, "development_identity", detail)
     }
 
+    pub fn foreign_origin() -> Self {
+        let detail = "The browser sent this change for a page of another origin. Send an Authorization header, or let the operator list the page's origin in HOLDFAST_CORS_ORIGINS with HOLDFAST_CORS_CREDENTIALS=true.";
+        Self::new(StatusCode::FORBIDDEN, "foreign_origin", detail)
+    }
+
     pub fn operator_needed() -> Self {
         let detail =
             "This belongs to the deployment, as agents do; only a token with the role operator may use this route.";

@@ -222,11 +222,6 @@ impl Problem {
         Self::new(StatusCode::FORBIDDEN, "foreign_peer", detail)
     }
 
-    pub fn cross_site() -> Self {
-        let detail = "In development mode, a page of another site cannot change anything; HOLDFAST_CORS_ORIGINS lists the origins that can.";
-        Self::new(StatusCode::FORBIDDEN, "cross_site", detail)
-    }
-
     pub fn invalid_title(max_chars: usize) -> Self {
         Self::new(
             StatusCode::BAD_REQUEST,

@@ -54,7 +54,7 @@ const TAGS: [(&str, &str); 20] = [
 const COMMON_RESPONSES: [(&str, &str); 7] = [
     ("400", "invalid_session, invalid_user, invalid_host, invalid_query"),
     ("401", "unauthenticated, invalid_token, development_identity"),
-    ("403", "operator_needed; in development mode: foreign_peer, cross_site"),
+    ("403", "operator_needed; foreign_origin; in development mode: foreign_peer"),
     ("421", "foreign_host: in development mode"),
     ("429", "rate_limited and other limits; `Retry-After` says when to retry"),
     ("500", "internal_error"),
@@ -216,7 +216,7 @@ fn complete_parameter(parameter: &mut Value, config: &ApiConfig) {
     merge(&mut parameter["schema"], bounds);
 }
 
-/// Patterns of a text that is not blank and has no NUL, and of a name without control characters.
+/// Patterns of a text that is not blank and has no NUL, and of a name without control characters that is not blank.
 const TEXT: &str = r"^[^\x00]*[^\s\x00][^\x00]*$";
 const NAME: &str = r"^[^\x00-\x1f\x7f-\x9f]+$";
 

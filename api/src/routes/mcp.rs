@@ -1,7 +1,7 @@
 //! `/mcp` and `/mcp/rpc`: the tools of the workspace for other programs, by the Model Context Protocol.
 //!
 //! Both have no sessions: each request has its caller, so any process answers it. `/mcp/rpc` takes a plain JSON-RPC request
-//! without the protocol's headers.
+//! without the other headers of the protocol.
 
 use std::sync::{Arc, LazyLock};
 
@@ -28,7 +28,13 @@ use rmcp::{
 };
 use serde_json::{Map, Value, error::Category, json};
 
-use crate::{anonymous_limits::AdmittedWriter, app::App, auth::Caller, extract::read_body, problem::Problem};
+use crate::{
+    anonymous_limits::AdmittedWriter,
+    app::App,
+    auth::Caller,
+    extract::{is_json, read_body},
+    problem::Problem,
+};
 
 /// The tools, which are the same for each caller.
 static TOOLS: LazyLock<Vec<WorkspaceTool>> = LazyLock::new(|| ToolScope::All.tools(false));
@@ -46,15 +52,17 @@ pub async fn streamable(
     answer(&app, caller, request).await
 }
 
-/// `POST /mcp/rpc`: one JSON-RPC request, or a notification. `initialize` is optional.
+/// `POST /mcp/rpc`: one JSON-RPC request, or a notification, as `application/json`. `initialize` is optional.
 pub async fn rpc(
     State(app): State<Arc<App>>,
     AdmittedWriter(caller): AdmittedWriter,
     mut request: Request,
 ) -> Result<Response, Problem> {
+    if !is_json(request.headers()) {
+        return Err(Problem::unsupported_media_type());
+    }
     let headers = request.headers_mut();
     headers.insert(header::ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     answer(&app, caller, request).await
 }
 

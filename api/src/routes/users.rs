@@ -6,7 +6,7 @@ use axum::{
     Extension, Json,
     extract::{FromRequest, Request, State},
     http::{StatusCode, header},
-    response::IntoResponse,
+    response::{IntoResponse, Response},
 };
 use serde::{Deserialize, Serialize};
 
@@ -145,19 +145,33 @@ pub async fn erase(State(app): State<Arc<App>>, AdmittedWriter(caller): Admitted
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Create an anonymous user, for clients that keep no cookies.
+/// The anonymous user that the request's cookie names.
+#[derive(Serialize, utoipa::ToSchema)]
+pub struct CurrentUser {
+    user: String,
+}
+
+/// Create an anonymous user, for clients that keep no cookies. A request with the cookie of an anonymous user keeps that user.
 #[utoipa::path(post, path = "/v1/users/anonymous", tag = "users", responses(
     (status = 201, body = NewUser, description = "The token, in the body and as a cookie."),
+    (status = 200, body = CurrentUser, description = "The user of the request's cookie, without its token, which only the cookie has."),
     (status = 409, body = Problem, description = "no_anonymous_users: development mode, or HOLDFAST_ANONYMOUS=false")
 ))]
-pub async fn create_anonymous(State(app): State<Arc<App>>) -> Result<impl IntoResponse, Problem> {
+pub async fn create_anonymous(
+    State(app): State<Arc<App>>,
+    CookieUser(current): CookieUser,
+) -> Result<Response, Problem> {
     if app.auth().is_development() {
         return Err(Problem::no_anonymous_users("in development mode X-User names the user, or it is debug_user"));
     }
     if !app.auth().takes_anonymous() {
         return Err(Problem::no_anonymous_users("HOLDFAST_ANONYMOUS is false; send a JWT"));
     }
+    // A new cookie would replace the only copy of the current user's secret.
+    if let Some(current) = current {
+        return Ok(Json(CurrentUser { user: current.owner() }).into_response());
+    }
     let user = AnonymousUser::new();
     let body = NewUser { user: user.owner(), token: user.secret().to_owned() };
-    Ok((StatusCode::CREATED, Extension(NewUserCookie(user)), Json(body)))
+    Ok((StatusCode::CREATED, Extension(NewUserCookie(user)), Json(body)).into_response())
 }
