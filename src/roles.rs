@@ -187,6 +187,7 @@ fn make_api(
         auth,
         run_rate: settings.users.anonymous_run_rate(),
         write_rate: settings.users.write_rate(),
+        read_rate: settings.users.read_rate(),
         quotas,
         file_quotas,
         knowledge_limits,

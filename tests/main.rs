@@ -65,6 +65,7 @@ mod profiles;
 mod proxied;
 mod queueing;
 mod rate_limit;
+mod reads;
 mod redis;
 mod redis_failover;
 mod resume;

@@ -139,7 +139,7 @@ async fn invented_paths_and_names_are_no_labels() {
     let series_of_unknown = "holdfast_http_request_seconds_count{method=\"other\",route=\"none\",status=\"404\"}";
     assert_eq!(value(&metrics, series_of_unknown), 1.0);
     assert_eq!(value(&metrics, "holdfast_oldest_queued_run_seconds"), 0.0);
-    assert_eq!(value(&metrics, "holdfast_database_connections_max"), 5.0);
+    assert_eq!(value(&metrics, "holdfast_database_connections_max"), 13.0);
 }
 
 #[tokio::test]

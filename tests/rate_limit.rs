@@ -116,6 +116,37 @@ async fn other_writes_of_anonymous_callers_have_their_own_bucket() {
 }
 
 #[tokio::test]
+async fn reads_of_anonymous_callers_have_their_own_bucket_and_streams_have_none() {
+    let embedded = anonymous_limit("0").with("HOLDFAST_READ_RATE_LIMIT", "3/hour");
+    let mut holdfast = embedded.start();
+    let client = holdfast.client();
+    let user = client.post("/v1/users/anonymous", json!({})).await.unwrap();
+    let anonymous_user = client.token(user["token"].as_str().unwrap());
+    let run = anonymous_user.start("[tokens=2]").await["run"]["id"].as_str().unwrap().to_owned();
+    anonymous_user.stream("[tokens=1]").await.up_to("run.completed").await;
+    let get = |path: &str| anonymous_user.request(Method::GET, path);
+    assert_eq!(get("/v1/conversations").send().await.unwrap().status(), 200);
+    assert_eq!(get("/v1/runs/x").send().await.unwrap().status(), 404, "a refused read counts");
+    let search = || anonymous_user.request(Method::POST, "/langgraph/threads/search").json(&json!({}));
+    assert_eq!(search().send().await.unwrap().status(), 200);
+    for request in [get("/v1/conversations"), get(&format!("/v1/runs/{run}/messages")), search()] {
+        let failure = answer(request).await.unwrap_err();
+        assert_eq!((failure.status, failure.code.as_str()), (429, "rate_limited"));
+        assert!(failure.body["detail"].as_str().unwrap().contains("3 reads per hour"), "{failure:?}");
+    }
+    // Ten watchers come back, and the page loads.
+    for _ in 0..10 {
+        anonymous_user.events(&run, None).await.up_to("run.completed").await;
+    }
+    for path in ["/", "/healthz", "/readyz", "/metrics"] {
+        assert_eq!(get(path).send().await.unwrap().status(), 200, "{path}");
+    }
+    anonymous_user.post("/v1/conversations", json!({})).await.unwrap();
+    let named_user = client.token(&token(&claims("ann", json!({}))));
+    assert_eq!(all(5, || named_user.request(Method::GET, "/v1/conversations")).await, 200);
+}
+
+#[tokio::test]
 async fn anonymous_callers_start_ten_runs_a_minute_by_default() {
     let embedded = Embedded::new().with("HOLDFAST_JWT_KEY", SECRET);
     let mut holdfast = embedded.start();

@@ -1,5 +1,5 @@
-//! Rate limits for anonymous callers, by address: one for runs, one for all other writes. Cancels, answers and repeated
-//! requests have no limit.
+//! Rate limits for anonymous callers, by address: one for runs, one for all other writes, one for reads. Cancels, answers,
+//! streams and repeated requests have no limit.
 
 use std::{sync::Arc, time::Duration};
 
@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// Counts an anonymous caller's write that ended with 400 as if it had started a run, because the refusal was work,
-/// too. Reads do not count, nor requests that a limit has counted already.
+/// too. Reads do not count here, nor requests that a limit has counted already.
 pub async fn count_refused(
     State(app): State<Arc<App>>,
     caller: Result<Caller, Problem>,
@@ -46,6 +46,7 @@ pub struct AnonymousLimits {
     /// `None` for no limit.
     run_rate: Option<Rate>,
     write_rate: Option<Rate>,
+    read_rate: Option<Rate>,
 }
 
 /// A caller whose write passed the rate limit.
@@ -62,8 +63,13 @@ impl FromRequestParts<Arc<App>> for AdmittedWriter {
 }
 
 impl AnonymousLimits {
-    pub const fn new(buckets: RateLimit, run_rate: Option<Rate>, write_rate: Option<Rate>) -> Self {
-        Self { buckets, run_rate, write_rate }
+    pub const fn new(
+        buckets: RateLimit,
+        run_rate: Option<Rate>,
+        write_rate: Option<Rate>,
+        read_rate: Option<Rate>,
+    ) -> Self {
+        Self { buckets, run_rate, write_rate, read_rate }
     }
 
     /// Admits a run. Fails with `rate_limited`, which says when to retry, if the caller has reached its limit.
@@ -76,6 +82,12 @@ impl AnonymousLimits {
     pub async fn admit_write(&self, caller: &Caller) -> Result<(), Problem> {
         let Some(rate) = self.write_rate.filter(|_| caller.is_unnamed) else { return Ok(()) };
         self.take(caller, "write", rate).await.map_err(|wait| Problem::writes_limited(rate, wait))
+    }
+
+    /// Admits a read that is no stream. Fails with `rate_limited`, which says when to retry.
+    pub async fn admit_read(&self, caller: &Caller) -> Result<(), Problem> {
+        let Some(rate) = self.read_rate.filter(|_| caller.is_unnamed) else { return Ok(()) };
+        self.take(caller, "read", rate).await.map_err(|wait| Problem::reads_limited(rate, wait))
     }
 
     async fn take(&self, caller: &Caller, kind: &str, rate: Rate) -> Result<(), Duration> {

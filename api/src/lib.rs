@@ -2,8 +2,8 @@
 //!
 //! Modules in the order in which a request passes them: `serve` (sockets), `guard` (around every request), `auth`
 //! (identifies the caller), `routes` (the whole HTTP surface), `app` (the use cases), `relay` (replay, then tail, of a
-//! run's log), `wire` (encodes events for a client's protocol). `anonymous_limits`, `search_limit`, `bodies`, `streams`
-//! and `unread_answers` limit what callers may use. `anonymous_activity` records visits, `spans` reports to
+//! run's log), `wire` (encodes events for a client's protocol). `anonymous_limits`, `read_limit`, `search_limit`,
+//! `bodies`, `streams` and `unread_answers` limit what callers may use. `anonymous_activity` records visits, `spans` reports to
 //! OpenTelemetry.
 
 mod anonymous_activity;
@@ -23,6 +23,7 @@ mod lingering_body;
 mod metrics;
 mod path;
 mod problem;
+mod read_limit;
 mod relay;
 mod reserve;
 mod routes;
@@ -67,6 +68,8 @@ pub struct Api {
     pub run_rate: Option<Rate>,
     /// Rate limit for all other writes of anonymous callers; `None` for no limit.
     pub write_rate: Option<Rate>,
+    /// Rate limit for the reads of anonymous callers; `None` for no limit.
+    pub read_rate: Option<Rate>,
     /// Quotas of one owner.
     pub quotas: Quotas,
     /// Quotas of one owner's files.
@@ -108,7 +111,12 @@ impl Api {
             queue: self.queue,
             relay,
             auth: Arc::new(self.auth),
-            anonymous_limits: anonymous_limits::AnonymousLimits::new(self.rate_limit, self.run_rate, self.write_rate),
+            anonymous_limits: anonymous_limits::AnonymousLimits::new(
+                self.rate_limit,
+                self.run_rate,
+                self.write_rate,
+                self.read_rate,
+            ),
             anonymous_activity,
             quotas: self.quotas,
             file_quotas: self.file_quotas,

@@ -39,8 +39,8 @@ use uuid::Uuid;
 
 use crate::{
     anonymous_activity::AnonymousActivity, anonymous_limits::AnonymousLimits, auth::Authenticator, bodies::Bodies,
-    metrics::Metrics, problem::Problem, relay::Relay, search_limit::SearchLimit, streams::Streams,
-    unread_answers::UnreadAnswers,
+    metrics::Metrics, problem::Problem, read_limit::ReadLimit, relay::Relay, search_limit::SearchLimit,
+    streams::Streams, unread_answers::UnreadAnswers,
 };
 
 pub use content::{ContentInput, PartInput, fingerprint};
@@ -102,6 +102,7 @@ pub struct App {
     bodies: Bodies,
     unread_answers: UnreadAnswers,
     search_limit: SearchLimit,
+    read_limit: ReadLimit,
     restores: Turns,
     workspace_changes: Turns,
     web_searches: Turns,
@@ -148,7 +149,7 @@ impl App {
         let bodies = Bodies::new(config.bodies_bytes, config.bodies_per_caller_bytes);
         let unread_answers =
             UnreadAnswers::new(config.answers_bytes, config.answers_per_caller_bytes, config.answer_timeout);
-        let search_limit = SearchLimit::new(config.searches);
+        let (search_limit, read_limit) = (SearchLimit::new(config.searches), ReadLimit::new(config.reads));
         let workspace = Workspace::new(&storage, workspace_limits);
         Arc::new(Self {
             anonymous_activity: Arc::new(anonymous_activity),
@@ -177,6 +178,7 @@ impl App {
             bodies,
             unread_answers,
             search_limit,
+            read_limit,
             restores: Turns::new(versions::RESTORES),
             workspace_changes: Turns::new(workspace::CHANGES),
             web_searches: Turns::new(workspace::WEB_SEARCHES),
@@ -227,6 +229,10 @@ impl App {
 
     pub const fn unread_answers(&self) -> &UnreadAnswers {
         &self.unread_answers
+    }
+
+    pub const fn read_limit(&self) -> &ReadLimit {
+        &self.read_limit
     }
 
     pub const fn streams(&self) -> &Streams {
@@ -356,7 +362,7 @@ impl App {
 
     /// Runs `work` to completion, also if the client hangs up meanwhile: a commit needs the steps that follow it.
     /// The work begins at once, so that the future of the caller's request does not hold it too.
-    fn to_completion<T: Send + 'static>(
+    pub fn to_completion<T: Send + 'static>(
         &self,
         work: impl Future<Output = Result<T, Problem>> + Send + 'static,
     ) -> impl Future<Output = Result<T, Problem>> {

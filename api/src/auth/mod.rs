@@ -1,8 +1,8 @@
 //! Identifies the caller, once per request; nothing else in the API does.
 //!
 //! Without a key for JWTs the server is in development mode (`development`). With one, a caller is the user that a JWT
-//! names (`jwt`), or an anonymous user (`anonymous`). `credential` reads the headers for that, `client_address` finds
-//! the client's address, and `refusal` has the problems of refused callers.
+//! names (`jwt`), or an anonymous user (`anonymous`). `credential` reads the headers for that, `origin` refuses changes by
+//! pages of other origins, `client_address` finds the client's address, and `refusal` has the problems of refused callers.
 
 mod anonymous;
 mod client_address;

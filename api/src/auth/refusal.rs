@@ -59,6 +59,13 @@ impl Problem {
         )
     }
 
+    pub fn reads_limited(rate: Rate, wait: Duration) -> Self {
+        Self::too_often(
+            &format!("make {} per {}", counted(rate.count.get() as usize, "read"), rate.period.as_str()),
+            wait,
+        )
+    }
+
     fn too_often(what: &str, wait: Duration) -> Self {
         // Rounding up ensures that the next request passes after this time.
         let seconds = wait.as_millis().div_ceil(1_000).max(1) as u64;

@@ -1,4 +1,4 @@
-//! Problems for callers that exceed a limit on bodies, answers, streams or searches in flight.
+//! Problems for callers that exceed a limit on bodies, answers, streams, reads or searches in flight.
 
 use axum::http::StatusCode;
 
@@ -54,6 +54,17 @@ impl Problem {
     pub fn workspace_busy() -> Self {
         let detail = "This request waited for changes of other callers' workspaces; try again.";
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "workspace_busy", detail)
+    }
+
+    pub fn too_many_reads() -> Self {
+        let detail = "Your other reads of long threads are still running; wait for an answer before the next one.";
+        Self::new(StatusCode::TOO_MANY_REQUESTS, "too_many_reads", detail)
+    }
+
+    /// For a read that waited too long for reads of other callers.
+    pub fn reads_busy() -> Self {
+        let detail = "The server is reading as many long threads as it can; try again in a moment.";
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "reads_busy", detail)
     }
 
     pub fn too_many_searches() -> Self {

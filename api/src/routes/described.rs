@@ -93,6 +93,16 @@ impl DescribedRoutes {
 
 #[cfg(test)]
 mod tests {
+    use crate::read_limit::{LONG_READS, POSTED_READS, STREAMS};
+
+    #[test]
+    fn the_limits_on_reads_name_routes_that_exist() {
+        let document = super::super::routes(1).describe(utoipa::openapi::OpenApi::default());
+        for path in LONG_READS.into_iter().chain(STREAMS).chain(POSTED_READS) {
+            assert!(document.paths.paths.contains_key(path), "{path}");
+        }
+    }
+
     #[test]
     fn the_handlers_of_an_entry_share_a_path() {
         let all = super::super::routes(1);

@@ -73,7 +73,7 @@ use crate::{
     guard::guarded,
     metrics::measure,
     problem::{Problem, form},
-    reserve, spans, unread_answers,
+    read_limit, reserve, spans, unread_answers,
 };
 
 use described::{DescribedRoutes, routes};
@@ -88,6 +88,7 @@ pub fn router(app: Arc<App>) -> Router {
         .route("/mcp/rpc", post(mcp::rpc))
         .merge(langgraph::absent_routes())
         .route("/openapi.json", get(openapi_document).layer(Extension(MadeDocument::default())))
+        .layer(middleware::from_fn_with_state(Arc::clone(&app), read_limit::admit))
         // The page's files are in the executable, so an unread file costs no memory.
         .layer(middleware::from_fn_with_state(Arc::clone(&app), unread_answers::count))
         .merge(page())

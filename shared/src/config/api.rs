@@ -32,6 +32,10 @@ pub struct ApiConfig {
     #[arg(long, env = "HOLDFAST_SEARCHES", default_value = "2", value_parser = count)]
     pub searches: usize,
 
+    /// Reads of whole threads and logs at the same time, one for a caller. A further read waits up to 10 s and then gets 503.
+    #[arg(long, env = "HOLDFAST_READS", default_value = "2", value_parser = count)]
+    pub reads: usize,
+
     /// Largest request body, in bytes; a larger one gets 413.
     #[arg(long, env = "HOLDFAST_MAX_BODY_BYTES", default_value = "1048576", value_parser = bytes)]
     pub max_body_bytes: usize,

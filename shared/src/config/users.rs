@@ -48,7 +48,12 @@ pub struct UsersConfig {
     #[arg(long, env = "HOLDFAST_WRITE_RATE_LIMIT", value_parser = rate_limit)]
     pub write_rate_limit: Option<RateLimitSetting>,
 
-    /// Proxies whose X-Forwarded-For the API believes, as addresses or networks: 10.0.0.7,fd00::/8.
+    /// Rate limit for anonymous callers: reads of one address that are no streams, 600/minute by default; 0 for no limit. In
+    /// development mode only if set.
+    #[arg(long, env = "HOLDFAST_READ_RATE_LIMIT", value_parser = rate_limit)]
+    pub read_rate_limit: Option<RateLimitSetting>,
+
+    /// Proxies whose X-Forwarded-For and X-Forwarded-Host the API believes, as addresses or networks: 10.0.0.7,fd00::/8.
     #[arg(long, env = "HOLDFAST_TRUSTED_PROXIES", value_delimiter = ',', value_parser = network)]
     pub trusted_proxies: Vec<IpNet>,
 
@@ -87,7 +92,7 @@ pub struct Issuer {
     pub prefix: String,
 }
 
-/// A value of `CHAT_RATE_LIMIT` or `HOLDFAST_WRITE_RATE_LIMIT`.
+/// A value of `CHAT_RATE_LIMIT`, `HOLDFAST_WRITE_RATE_LIMIT` or `HOLDFAST_READ_RATE_LIMIT`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RateLimitSetting {
     /// No limit.
@@ -101,6 +106,7 @@ pub const ANONYMOUS_PREFIX: &str = "anonymous";
 
 const DEFAULT_RATE: &str = "10/minute";
 const DEFAULT_WRITE_RATE: &str = "120/minute";
+const DEFAULT_READ_RATE: &str = "600/minute";
 const MAX_PREFIX: usize = 32;
 
 impl UsersConfig {
@@ -112,6 +118,11 @@ impl UsersConfig {
     /// Returns the rate of an anonymous caller's other writes; `None` for no limit.
     pub fn write_rate(&self) -> Option<Rate> {
         self.in_force(self.write_rate_limit, DEFAULT_WRITE_RATE)
+    }
+
+    /// Returns the rate of an anonymous caller's reads; `None` for no limit.
+    pub fn read_rate(&self) -> Option<Rate> {
+        self.in_force(self.read_rate_limit, DEFAULT_READ_RATE)
     }
 
     fn in_force(&self, set: Option<RateLimitSetting>, default: &str) -> Option<Rate> {
@@ -260,6 +271,11 @@ mod tests {
         assert_eq!(writes(&["--jwt-key", "k"]).as_deref(), Some("120/minute"));
         assert_eq!(writes(&[]), None);
         assert_eq!(writes(&["--write-rate-limit", "1/hour"]).as_deref(), Some("1/hour"));
+        let reads = |args: &[&str]| users(args).unwrap().read_rate().map(|rate| rate.to_string());
+        assert_eq!(reads(&["--jwt-key", "k"]).as_deref(), Some("600/minute"));
+        assert_eq!(reads(&[]), None);
+        assert_eq!(reads(&["--jwt-key", "k", "--read-rate-limit", "0"]), None);
+        assert_eq!(reads(&["--read-rate-limit", "1/hour"]).as_deref(), Some("1/hour"));
     }
 
     const LOOPBACK: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 8080);

@@ -124,7 +124,7 @@ async fn open(stores: &Stores, config: &StoresConfig, settings: &[(&str, &str)])
             // A deleted row leaves zeros, and no text of it in the pages that the file keeps.
             let options = options.foreign_keys(true).busy_timeout(ACQUIRE).pragma("secure_delete", "on");
             let writer = sqlite(options.clone(), 1).await?;
-            let reader = sqlite(options, 4).await?;
+            let reader = sqlite(options, READERS).await?;
             Ok(Storage {
                 database: Database::Sqlite { writer: SqliteWriter::new(writer), reader },
                 _folder: Some(Arc::new(folder)),
@@ -184,6 +184,10 @@ const GROUP_SETTINGS: [(&str, &str); 5] = [
 const BEGIN_GROUP: &str = "begin; set local jit = off; set local plan_cache_mode = force_generic_plan; set local enable_seqscan = off; \
      set local enable_hashjoin = off; set local enable_mergejoin = off";
 const BEGIN: &str = "begin";
+
+/// Connections that read the SQLite file. The two long reads that `HOLDFAST_READS` admits use three each and two searches one
+/// each, and other reads find a free one.
+const READERS: u32 = 12;
 
 /// Connections for groups: an API has a group of opening messages and a lone one, a worker a group of ends and one of
 /// flushes. A process with both roles shares them.

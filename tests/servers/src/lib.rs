@@ -17,6 +17,7 @@ mod redis;
 mod redis_cluster;
 mod sentinels;
 mod supervised;
+mod table_lock;
 
 pub use bucket::Bucket;
 pub use certificates::{CLIENT, Certificates};
@@ -28,6 +29,7 @@ pub use promtool::promtool;
 pub use redis::Redis;
 pub use redis_cluster::RedisCluster;
 pub use sentinels::Sentinels;
+pub use table_lock::TableLock;
 
 use std::{
     env,

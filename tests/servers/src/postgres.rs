@@ -353,7 +353,7 @@ pub fn as_unprivileged(command: Vec<String>) -> Vec<String> {
 }
 
 /// Returns the path of a program of the newest installed PostgreSQL. Debian does not put it into the search path.
-fn binary(name: &str) -> String {
+pub fn binary(name: &str) -> String {
     let mut folders: Vec<PathBuf> = match fs::read_dir("/usr/lib/postgresql") {
         Ok(versions) => versions.flatten().map(|version| version.path().join("bin")).collect(),
         Err(_) => Vec::new(),

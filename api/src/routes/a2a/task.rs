@@ -54,6 +54,7 @@ pub async fn get(call: &A2aCall<'_>) -> Result<Response, Problem> {
     let params: TaskParams = call.request.params()?;
     let wants_history = params.wants_history()?;
     let run = call.find(&params.id).await?;
+    let _turn = call.app.read_limit().begin(call.caller).await?;
     let _assembled = call.app.unread_answers().assemble(call.caller, call.app.config().max_page_bytes)?;
     let view = call.view(&run, call.context_of(run.conversation_id).await?, None).await?;
     let mut task = task_of(call.app, &view, &run).await?;
@@ -85,7 +86,9 @@ pub async fn follow(call: &A2aCall<'_>, run: Run) -> Result<Response, Problem> {
     if seen != FrameId::START {
         return Ok(call.stream(run.id, subscriber, b"", fold_stream(view, seen).patient()));
     }
+    let turn = call.app.read_limit().begin(call.caller).await?;
     let fold = folded(call.app, &view, run.id).await?;
+    drop(turn);
     // The task has the question of a pause too, whose frame would follow those of the event.
     let id = FrameId { event: fold.last, number: fold.frames };
     let mut prefix = Vec::new();
@@ -129,6 +132,7 @@ pub async fn list(call: &A2aCall<'_>) -> Result<Response, Problem> {
         Some(filter) => filter,
         None => return Ok(call.respond_with(page_of(Vec::new(), None, (size, 0)))),
     };
+    let _turn = call.app.read_limit().begin(call.caller).await?;
     let _assembled = call.app.unread_answers().assemble(call.caller, size.bytes)?;
     let total = call.app.storage().count_runs(&call.caller.owner, filter, MAX_TOTAL).await?;
     let cursor = params.page_token.as_deref().filter(|token| !token.is_empty());

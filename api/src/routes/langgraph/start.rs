@@ -191,6 +191,7 @@ impl RunStart<'_> {
             let before = entries[..place].iter().rfind(|entry| entry.role == Role::User);
             return before.map(|entry| entry.id).ok_or_else(nothing);
         }
+        let _turn = self.app.read_limit().begin(self.caller).await?;
         let _assembled = self.app.unread_answers().assemble(self.caller, self.app.config().max_page_bytes)?;
         let ThreadState { entries, run, .. } = history::state_of(self.app, self.caller, thread).await?;
         if run.as_ref().is_some_and(|run| !run.status.is_terminal()) {
@@ -208,6 +209,7 @@ impl RunStart<'_> {
     async fn at_checkpoint(&self, thread: &Conversation) -> Result<(Vec<ThreadEntry>, usize), Problem> {
         let unknown = || Problem::checkpoint_not_found(self.checkpoint_label());
         let id = extract::id(self.body.checkpoint_id().unwrap_or_default()).map_err(|_| unknown())?;
+        let _turn = self.app.read_limit().begin(self.caller).await?;
         let _assembled = self.app.unread_answers().assemble(self.caller, self.app.config().max_page_bytes)?;
         let entries = history::state_of(self.app, self.caller, thread).await?.entries;
         let place = match entries.iter().position(|entry| entry.id == id) {

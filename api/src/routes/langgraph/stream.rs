@@ -54,6 +54,7 @@ impl Following {
     pub async fn stream(self, app: &Arc<App>, subscriber: Subscriber) -> Result<Response, Problem> {
         let (mut history, mut memory) = (Arc::default(), None);
         if self.modes.has(LangMode::Values) {
+            let _turn = app.read_limit().begin(&self.caller).await?;
             let _assembled = app.unread_answers().assemble(&self.caller, app.config().max_page_bytes)?;
             history = history::before_answer(app, &self.caller.owner, &self.segment.run).await?;
             memory = Some(app.unread_answers().hold(&self.caller, history.bytes())?);
@@ -133,6 +134,7 @@ pub fn run_path(thread_id: &str, run_id: Uuid) -> String {
 
 /// Returns the last values of a run: those of its thread, or its error.
 async fn final_values(app: &App, caller: &Caller, thread: &Conversation, run_id: Uuid) -> Result<Value, Problem> {
+    let _turn = app.read_limit().begin(caller).await?;
     let _assembled = app.unread_answers().assemble(caller, app.config().max_page_bytes)?;
     let run: Option<Run> = app.storage().run_without_answer(&caller.owner, run_id).await?;
     let run = run.ok_or_else(|| Problem::run_not_found(run_id))?;

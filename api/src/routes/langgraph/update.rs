@@ -152,6 +152,7 @@ pub async fn add_messages(
 
 /// Fails unless the checkpoint is the newest of its thread.
 async fn expect_newest(app: &App, caller: &Caller, thread: &Conversation, id: &str) -> Result<(), Problem> {
+    let _turn = app.read_limit().begin(caller).await?;
     let _assembled = app.unread_answers().assemble(caller, app.config().max_page_bytes)?;
     let state = state_of(app, caller, thread).await?;
     let newest = state.entries.last().map_or(thread.id, |entry| entry.id);

@@ -117,6 +117,7 @@ async fn continued(app: &App, caller: &Caller, run_id: Uuid) -> Result<(Target, 
 
 /// Returns the user's message after a run's answer. Fails if the answer is no longer part of its conversation.
 async fn question_after(app: &App, caller: &Caller, run: &Run) -> Result<Option<Uuid>, Problem> {
+    let _turn = app.read_limit().begin(caller).await?;
     let newest_first = app.storage().history(&caller.owner, run.conversation_id, history_size(app)).await?;
     let mut next = None;
     for message in newest_first.into_iter().map(|history| history.message) {

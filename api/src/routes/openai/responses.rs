@@ -206,6 +206,7 @@ pub async fn cancel(
             subscriber.await_end(CANCEL_WAIT).await;
         }
     }
+    let _turn = app.read_limit().begin(&caller).await?;
     let (run, id) = find(&app, &caller, &id.to_string()).await?;
     let mut response = whole(&app, &caller, &run, id).await?;
     // Its worker may not have noticed yet.
@@ -230,6 +231,7 @@ pub async fn delete(
     Path(id): Path<String>,
 ) -> Result<Json<Value>, Problem> {
     let (run, id) = find(&app, &caller, &id).await?;
+    let _turn = app.read_limit().begin(&caller).await?;
     let size = history_size(&app);
     let _assembled = app.unread_answers().assemble(&caller, size.bytes)?;
     let history = app.storage().history(&caller.owner, run.conversation_id, size).await?;
