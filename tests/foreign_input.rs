@@ -11,6 +11,49 @@ use serde_json::json;
 use crate::support::{Deployment, Embedded, answer};
 
 #[tokio::test]
+async fn titles_and_file_names_lose_hidden_characters_and_names_need_a_visible_one() {
+    let embedded = Embedded::new();
+    let mut holdfast = embedded.start();
+    let client = holdfast.client();
+    let (hidden, plain) =
+        ("in\u{202e}voice\u{200b} 👩\u{200d}💻 می\u{200c}خواهم", "invoice 👩\u{200d}💻 می\u{200c}خواهم");
+    let conversation = client.post("/v1/conversations", json!({"title": hidden})).await.unwrap();
+    assert_eq!(conversation["title"], plain);
+    let path = format!("/v1/conversations/{}", conversation["id"].as_str().unwrap());
+    assert_eq!(
+        client.patch(&path, json!({"title": format!("{hidden}!")})).await.unwrap()["title"],
+        format!("{plain}!")
+    );
+    let started = client.start(&format!("{hidden} [tokens=1]")).await;
+    assert_eq!(started["conversation"]["title"], format!("{plain} [tokens=1]"));
+    let agent = client.post("/v1/agents", json!({"name": "clerk\u{200b}"})).await.unwrap();
+    assert_eq!(agent["name"], "clerk\u{200b}", "a name stays as it is");
+    let briefing = json!({"agent_id": agent["id"], "title": hidden, "summary": "s"});
+    assert_eq!(client.post("/v1/briefings", briefing).await.unwrap()["title"], plain);
+    let file = client.request(Method::POST, "/v1/files").header("content-type", "text/plain").body("tide");
+    let name = "attachment; filename*=UTF-8''a%E2%80%AEfdp%E2%80%8B.txt";
+    assert_eq!(answer(file.header("content-disposition", name)).await.unwrap()["name"], "afdp.txt");
+    let blank = "\u{200b}\u{202e} \u{3164}";
+    for (path, body, code) in [
+        ("/v1/conversations", json!({"title": blank}), "invalid_title"),
+        ("/v1/agents", json!({"name": blank}), "invalid_agent"),
+        ("/v1/briefings", json!({"agent_id": agent["id"], "title": blank, "summary": "s"}), "invalid_briefing"),
+        (
+            "/v1/briefings",
+            json!({"agent_id": agent["id"], "title": "t", "summary": "s", "owner_id": blank}),
+            "invalid_user",
+        ),
+        ("/v1/collections", json!({"name": blank}), "invalid_collection"),
+        ("/v1/sessions/%E2%80%8B/messages", json!({"content": "hi"}), "invalid_session"),
+    ] {
+        let failure = client.post(path, body).await.unwrap_err();
+        assert_eq!((failure.status, failure.code.as_str()), (400, code), "{path}");
+    }
+    let nameless = client.request(Method::GET, "/v1/runs").header("x-user", "\u{200b}");
+    assert_eq!(answer(nameless).await.unwrap_err().code, "invalid_user");
+}
+
+#[tokio::test]
 async fn client_tools_are_limited_before_any_schema_is_compiled() {
     let embedded = Embedded::new();
     let mut holdfast = embedded.start();

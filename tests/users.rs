@@ -473,7 +473,7 @@ async fn a_session_is_named_by_its_header() {
     let ask = |session: &str| client.user("ann").request(Method::GET, "/v1/users/me").header("x-session-id", session);
     assert_eq!(answer(ask("tab 1")).await.unwrap()["default_session"], "tab 1");
     assert_eq!(answer(ask(&"ü".repeat(128))).await.unwrap()["default_session"], "ü".repeat(128));
-    for session in ["", "  ", &"s".repeat(129), "a\tb"] {
+    for session in ["", "  ", &"s".repeat(129), "a\tb", "\u{200b}\u{202e}"] {
         let failure = answer(ask(session)).await.unwrap_err();
         assert_eq!((failure.status, failure.code.as_str()), (400, "invalid_session"), "{session:?}");
     }

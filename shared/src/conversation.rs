@@ -7,7 +7,10 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
-use crate::run::RunStatus;
+use crate::{
+    hidden::{is_visible, without_hidden},
+    run::RunStatus,
+};
 
 /// A name under which an owner finds a conversation again. An owner has at most one conversation per handle.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,10 +74,10 @@ const TITLE_CHARS: usize = 60;
 
 /// Returns a title for a conversation without one: the first words of its first message. `None` for an empty text.
 pub fn title_of(content: &str) -> Option<String> {
-    let words: Vec<&str> = content.split_whitespace().take(TITLE_CHARS).collect();
-    let text = words.join(" ");
+    let words: Vec<_> = content.split_whitespace().take(TITLE_CHARS).map(without_hidden).collect();
+    let text = words.iter().filter(|word| !word.is_empty()).map(AsRef::as_ref).collect::<Vec<&str>>().join(" ");
     let Some((end, _)) = text.char_indices().nth(TITLE_CHARS) else {
-        return Some(text).filter(|text| !text.is_empty());
+        return Some(text).filter(|text| is_visible(text));
     };
     let fits = &text[..end];
     // Chinese and similar scripts have no spaces, so a text without any is truncated between characters.
@@ -202,6 +205,8 @@ mod tests {
         check("Hello", Some("Hello"));
         check("  What is\n\tthe tide? ", Some("What is the tide?"));
         check(" \n", None);
+        check("The \u{202e}tide\u{200b} \u{2066} 👩\u{200d}💻", Some("The tide 👩\u{200d}💻"));
+        check("\u{200b} \u{202e}", None);
         let sixty = "a".repeat(60);
         check(&sixty, Some(&sixty));
         check(&format!("{sixty} b"), Some(&format!("{sixty}…")));

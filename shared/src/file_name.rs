@@ -1,13 +1,12 @@
 //! The names of files: without folders, and without what would hide their ending.
 
-use crate::media_type;
+use crate::{
+    hidden::{is_visible, without_hidden},
+    media_type,
+};
 
 /// Characters of a file's name; the end of a longer one stays, because it has the ending.
 const MAX_NAME_CHARS: usize = 200;
-
-/// Characters that turn the direction of a text, and so hide the ending of a name.
-const TURNS: [char; 9] =
-    ['\u{202a}', '\u{202b}', '\u{202c}', '\u{202d}', '\u{202e}', '\u{2066}', '\u{2067}', '\u{2068}', '\u{2069}'];
 
 /// The name of a file without one.
 const UNNAMED: &str = "file";
@@ -15,9 +14,10 @@ const UNNAMED: &str = "file";
 /// Returns the name of a file without its folders, and without characters that a terminal or a header would obey.
 pub fn plain_name(name: &str) -> String {
     let name = name.rsplit(['/', '\\']).next().unwrap_or_default();
-    let plain: Vec<char> = name.chars().filter(|c| !c.is_control() && !TURNS.contains(c)).collect();
+    let name = without_hidden(name);
+    let plain: Vec<char> = name.chars().filter(|char| !char.is_control()).collect();
     let kept: String = plain[plain.len().saturating_sub(MAX_NAME_CHARS)..].iter().collect();
-    Some(kept.trim()).filter(|name| !name.is_empty()).unwrap_or(UNNAMED).to_owned()
+    Some(kept.trim()).filter(|name| is_visible(name)).unwrap_or(UNNAMED).to_owned()
 }
 
 /// Returns the name of a call's file that has none of its own, such as `draw.png` and `draw-2.png`. `number` counts the files
@@ -33,6 +33,18 @@ pub fn name_from_tool(tool: &str, number: usize, media_type: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_has_neither_folders_nor_hidden_characters() {
+        let check = |name: &str, expected: &str| assert_eq!(plain_name(name), expected, "{name:?}");
+        check("../notes/a b.txt", "a b.txt");
+        check("invoice\u{202e}fdp.exe", "invoicefdp.exe");
+        check("a\u{200b}.p\u{feff}df\n", "a.pdf");
+        check("a\u{200d}.pdf", "a.pdf");
+        check("👩\u{200d}💻.png", "👩\u{200d}💻.png");
+        check("\u{200b}\u{2066}", "file");
+        check("\u{3164}", "file");
+    }
 
     #[test]
     fn a_file_without_a_name_has_its_tools_and_the_ending_of_its_type() {

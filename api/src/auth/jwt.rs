@@ -97,7 +97,9 @@ impl TokenVerifier {
         if !is_name(subject) {
             // The text below has this number.
             const { assert!(MAX_NAME_CHARS == 128) };
-            return Err("its subject (sub) must have 1 to 128 characters and no control characters");
+            return Err(
+                "its subject (sub) must have 1 to 128 characters, one of them visible, and no control characters",
+            );
         }
         let prefix = match claims.get("iss").and_then(Value::as_str) {
             _ if self.prefixes.is_empty() => "",

@@ -29,6 +29,7 @@ use axum::{
 use holdfast_shared::{
     agent::CallerRights,
     config::{self, ApiConfig, UsersConfig},
+    hidden::is_visible,
 };
 use ipnet::IpNet;
 use serde::Serialize;
@@ -324,7 +325,7 @@ fn name(value: &HeaderValue) -> Option<&str> {
 
 /// Returns whether a text is a valid name of a user, a session or a chat. A valid name stays as it is.
 pub fn is_name(text: &str) -> bool {
-    (1..=MAX_NAME_CHARS).contains(&text.chars().count()) && !text.chars().any(char::is_control)
+    text.chars().count() <= MAX_NAME_CHARS && is_visible(text) && !text.chars().any(char::is_control)
 }
 
 /// Returns the `WWW-Authenticate` header of a 401.

@@ -36,7 +36,9 @@ impl Problem {
     }
 
     pub fn invalid_session(max_chars: usize) -> Self {
-        let detail = format!("A session's name has 1 to {max_chars} characters and no control characters.");
+        let detail = format!(
+            "A session's name has 1 to {max_chars} characters, one of them visible, and no control characters."
+        );
         Self::new(StatusCode::BAD_REQUEST, "invalid_session", detail)
     }
 

@@ -195,7 +195,7 @@ impl Problem {
         Self::new(
             StatusCode::BAD_REQUEST,
             "invalid_user",
-            format!("X-User has 1 to {max_chars} characters and no control characters."),
+            format!("X-User has 1 to {max_chars} characters, one of them visible, and no control characters."),
         )
     }
 
@@ -226,7 +226,7 @@ impl Problem {
         Self::new(
             StatusCode::BAD_REQUEST,
             "invalid_title",
-            format!("A title has 1 to {max_chars} characters; omit it or send null for none."),
+            format!("A title has 1 to {max_chars} characters, one of them visible; omit it or send null for none."),
         )
     }
 

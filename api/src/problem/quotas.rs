@@ -47,8 +47,9 @@ impl Problem {
     }
 
     pub fn invalid_owner(max_chars: usize) -> Self {
-        let detail =
-            format!("An owner_id has 1 to {max_chars} characters, no control characters and no spaces around it.");
+        let detail = format!(
+            "An owner_id has 1 to {max_chars} characters, one of them visible, no control characters and no spaces around it."
+        );
         Self::new(StatusCode::BAD_REQUEST, "invalid_user", detail)
     }
 

@@ -11,6 +11,7 @@ use axum::{
 use chrono::{DateTime, Utc};
 use holdfast_shared::{
     briefing::Briefing,
+    hidden::{is_visible, without_hidden},
     page::Page,
     storable::{has_nul, is_too_deep},
     storage::{NewBriefing, RunOptions, StoredBriefing},
@@ -172,8 +173,10 @@ fn checked(app: &App, body: NewBriefingBody) -> Result<NewBriefing, Problem> {
     if texts.into_iter().flatten().any(|text| text.contains('\0')) || data.as_ref().is_some_and(has_nul) {
         return Err(Problem::invalid_content());
     }
-    if title.trim().is_empty() || title.chars().count() > max_title {
-        return Err(Problem::invalid_briefing(&format!("A title has 1 to {max_title} characters")));
+    if !is_visible(&title) || title.chars().count() > max_title {
+        return Err(Problem::invalid_briefing(&format!(
+            "A title has 1 to {max_title} characters, one of them visible"
+        )));
     }
     if summary.trim().is_empty() {
         return Err(Problem::invalid_briefing("A briefing needs a summary"));
@@ -197,5 +200,6 @@ fn checked(app: &App, body: NewBriefingBody) -> Result<NewBriefing, Problem> {
     if created_at.is_some_and(|at| !(1..=9999).contains(&chrono::Datelike::year(&at))) {
         return Err(Problem::invalid_briefing("created_at must be in the years 1 to 9999"));
     }
+    let title = without_hidden(&title).into_owned();
     Ok(NewBriefing { agent_id, title, summary, priority, data, created_at, authored: None })
 }

@@ -12,6 +12,7 @@ use chrono::{DateTime, Utc};
 use holdfast_shared::{
     context::{AgentContext, PROJECT_CLARIFICATION},
     conversation::{Conversation, Handle},
+    hidden::{is_visible, without_hidden},
     page::Page,
 };
 use serde::{Deserialize, Deserializer, Serialize};
@@ -235,7 +236,7 @@ fn checked_title(app: &App, title: Option<String>) -> Result<Option<String>, Pro
     let max = app.config().max_title_chars;
     match title {
         Some(title) if title.contains('\0') => Err(Problem::invalid_content()),
-        Some(title) if title.trim().is_empty() || title.chars().count() > max => Err(Problem::invalid_title(max)),
-        title => Ok(title),
+        Some(title) if !is_visible(&title) || title.chars().count() > max => Err(Problem::invalid_title(max)),
+        title => Ok(title.map(|title| without_hidden(&title).into_owned())),
     }
 }

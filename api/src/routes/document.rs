@@ -218,7 +218,7 @@ fn complete_parameter(parameter: &mut Value, config: &ApiConfig) {
 
 /// Patterns of a text that is not blank and has no NUL, and of a name without control characters that is not blank.
 const TEXT: &str = r"^[^\x00]*[^\s\x00][^\x00]*$";
-const NAME: &str = r"^[^\x00-\x1f\x7f-\x9f]+$";
+const NAME: &str = r"^[^\x00-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f][^\x00-\x1f\x7f-\x9f]*$";
 
 fn complete_schemas(schemas: &mut Map<String, Value>, config: &ApiConfig) {
     let content = json!({"minLength": 1, "maxLength": config.max_content_bytes, "pattern": TEXT});

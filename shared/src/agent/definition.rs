@@ -8,6 +8,7 @@ use uuid::Uuid;
 
 use super::{Access, Approvers, InvalidDefinition, Limits, McpServer, ModelOptions};
 use crate::{
+    hidden::is_visible,
     message::Language,
     subagent::Subagent,
     tool::{ApprovalPolicy, ToolPolicy},
@@ -54,7 +55,7 @@ crate::text_enum!(Origin);
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AgentDefinition {
-    /// 1 to 200 characters without control characters.
+    /// 1 to 200 characters, at least one of them visible, without control characters.
     pub name: String,
     /// Free text for the users of the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -199,10 +200,11 @@ const BUILT_IN: &str = "scripted";
 impl AgentDefinition {
     /// Refuses a definition with which no run could be executed, and variables that agents may not use.
     pub fn check(&self, variables: &[String]) -> Result<(), InvalidDefinition> {
-        let is_name = !self.name.trim().is_empty() && !self.name.chars().any(char::is_control);
+        let is_name = is_visible(&self.name) && !self.name.chars().any(char::is_control);
         if !is_name || self.name.chars().count() > MAX_NAME_CHARS {
-            let problem =
-                format!("a name of 1 to {MAX_NAME_CHARS} characters, none of them a control character, is needed");
+            let problem = format!(
+                "a name of 1 to {MAX_NAME_CHARS} characters, one of them visible and none a control character, is needed"
+            );
             return Err(InvalidDefinition::new("name", problem));
         }
         if let Some(model) = &self.model {

@@ -9,7 +9,7 @@ use axum::{
     response::IntoResponse,
 };
 use holdfast_knowledge::{Collection, FoundPassage, NewCollection, Readers};
-use holdfast_shared::{citation::Citation, page::Page, storable::storable};
+use holdfast_shared::{citation::Citation, hidden::is_visible, page::Page, storable::storable};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -85,8 +85,8 @@ pub async fn create(
     JsonBody(body): JsonBody<NewCollectionBody>,
 ) -> Result<impl IntoResponse, Problem> {
     let name = storable(body.name.trim().to_owned());
-    if name.is_empty() || name.chars().count() > MAX_NAME_CHARS {
-        return Err(Problem::invalid_collection("A collection has a name of 1 to 200 characters"));
+    if !is_visible(&name) || name.chars().count() > MAX_NAME_CHARS {
+        return Err(Problem::invalid_collection("A collection has a name of 1 to 200 characters, one of them visible"));
     }
     let description = body.description.map(storable);
     if description.as_ref().is_some_and(|text| text.chars().count() > MAX_DESCRIPTION_CHARS) {

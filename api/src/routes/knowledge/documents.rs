@@ -11,6 +11,7 @@ use axum::{
 use holdfast_knowledge::Document;
 use holdfast_shared::{
     file::UserContent,
+    hidden::{is_visible, without_hidden},
     page::Page,
     run::Run,
     storable::storable,
@@ -79,8 +80,8 @@ pub async fn create(
     headers: HeaderMap,
     JsonBody(body): JsonBody<NewDocumentBody>,
 ) -> Result<Response, Problem> {
-    let title = body.title.map(|title| storable(title.trim().to_owned()));
-    if title.as_ref().is_some_and(|title| title.is_empty() || title.chars().count() > MAX_NAME_CHARS) {
+    let title = body.title.map(|title| storable(without_hidden(&title).trim().to_owned()));
+    if title.as_ref().is_some_and(|title| !is_visible(title) || title.chars().count() > MAX_NAME_CHARS) {
         return Err(Problem::invalid_title(MAX_NAME_CHARS));
     }
     let (collection_text, file_text) = (collection.to_string(), body.file_id.to_string());

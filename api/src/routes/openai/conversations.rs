@@ -1,12 +1,15 @@
 //! `/openai/v1/conversations`: the conversations of the native API, as OpenAI has them.
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 use axum::{
     Json,
     extract::{Path, State},
 };
-use holdfast_shared::conversation::Conversation;
+use holdfast_shared::{
+    conversation::Conversation,
+    hidden::{is_visible, without_hidden},
+};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
@@ -48,7 +51,8 @@ pub async fn create(
         _ => Vec::new(),
     };
     let metadata = checked_metadata(body.metadata)?;
-    let title = metadata.get("title").and_then(Value::as_str).map(str::to_owned);
+    let title = metadata.get("title").and_then(Value::as_str).map(without_hidden).filter(|title| is_visible(title));
+    let title = title.map(Cow::into_owned);
     let (account, id) = (app.account(&caller.owner), Uuid::now_v7());
     let created = app.storage().create_conversation(account, id, title, None).await?;
     let created = created.ok_or_else(|| Problem::conversation_not_found(id))?;
