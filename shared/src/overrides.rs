@@ -47,6 +47,13 @@ pub struct GivenHistory {
     /// Results of tools after the input.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub results: Vec<EarlierResult>,
+    /// Number of older messages, calls and results that the server has left out.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub left_out: usize,
+}
+
+fn is_zero(number: &usize) -> bool {
+    *number == 0
 }
 
 /// A message before the run's input.

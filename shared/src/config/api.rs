@@ -72,6 +72,11 @@ pub struct ApiConfig {
     #[arg(long = "body-timeout-ms", env = "HOLDFAST_BODY_TIMEOUT_MS", default_value = "30000", value_parser = milliseconds)]
     pub body_timeout: Duration,
 
+    /// Bytes per second that an open upload brings at least, on the average since its beginning, after the time-out of a
+    /// body; a slower one gets 408.
+    #[arg(long, env = "HOLDFAST_LEAST_UPLOAD_RATE", default_value = "16384", value_parser = bytes)]
+    pub least_upload_rate: usize,
+
     /// Longest title of a conversation, in characters.
     #[arg(long, env = "HOLDFAST_MAX_TITLE_CHARS", default_value = "200", value_parser = count)]
     pub max_title_chars: usize,
@@ -104,9 +109,17 @@ pub struct ApiConfig {
     #[arg(long = "answer-timeout-ms", env = "HOLDFAST_ANSWER_TIMEOUT_MS", default_value = "120000", value_parser = milliseconds)]
     pub answer_timeout: Duration,
 
-    /// Newest messages in the history of a session or of a chat.
+    /// Newest messages in the history of a session or of a chat, and of the history that a request brings.
     #[arg(long, env = "HOLDFAST_MAX_HISTORY", default_value = "1000", value_parser = count)]
     pub max_history: usize,
+
+    /// Bytes of the history that a request brings with its message; the run answers without older messages.
+    #[arg(long, env = "HOLDFAST_GIVEN_HISTORY_BYTES", default_value = "4194304", value_parser = bytes)]
+    pub given_history_bytes: usize,
+
+    /// Bytes of the history that a request of an anonymous caller brings with its message.
+    #[arg(long, env = "HOLDFAST_ANONYMOUS_GIVEN_HISTORY_BYTES", default_value = "262144", value_parser = bytes)]
+    pub anonymous_given_history_bytes: usize,
 
     /// Longest time that a client may wait for a run in one request, in ms.
     #[arg(long = "max-wait-ms", env = "HOLDFAST_MAX_WAIT_MS", default_value = "600000", value_parser = milliseconds)]

@@ -29,7 +29,7 @@ fn overrides() -> RunOverrides {
         instructions: Some("Be brief.".into()),
         profile: Some("quick".into()),
         format: Some(JsonFormat { name: "person".into(), schema: Some(json!({"type": "object"})), strict: true }),
-        history: Some(GivenHistory { before: vec![earlier], results: Vec::new() }),
+        history: Some(GivenHistory { before: vec![earlier], left_out: 3, ..GivenHistory::default() }),
         ..RunOverrides::default()
     }
 }

@@ -153,6 +153,7 @@ impl<'a> Attempt<'a> {
             deadline,
             first_token: true,
         };
+        attempt.warn_of_given_history();
         attempt.gather_tools(client_tools).await?;
         knowledge::begin(&mut attempt).await?;
         compress::fit(&mut attempt).await?;
@@ -191,6 +192,17 @@ impl<'a> Attempt<'a> {
 
     fn expect_no_refusal(&self) -> Result<(), Stop> {
         self.recorder.refusal().map_or(Ok(()), |error| Err(Stop::Failed(error)))
+    }
+
+    /// Warns in the first attempt if the API has left out a part of the history that the request brought.
+    fn warn_of_given_history(&mut self) {
+        if self.memory.left_out > 0 && self.claim.is_fresh() {
+            let left_out = self.memory.left_out;
+            self.warn(
+                "history_left_out",
+                format!("The model answers without the oldest {left_out} messages and calls of the request's history, which is too long."),
+            );
+        }
     }
 
     /// Sends a warning to the clients; a warning is no failure.

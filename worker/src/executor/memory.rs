@@ -69,6 +69,8 @@ pub struct Memory {
     pub format: Option<Arc<JsonFormat>>,
     /// Results of the client's tools after the input, which another run has asked for.
     pub given_results: Vec<EarlierResult>,
+    /// Number of messages, calls and results of the client that the API has left out.
+    pub left_out: usize,
     /// That metadata before a fresh run; `None` for the first run of a conversation.
     pub inherited: Option<Value>,
 }
@@ -130,9 +132,11 @@ impl Memory {
             StepCall { state: state_of(call, position), approval }
         });
         let RunOverrides { instructions, format, history: given, .. } = overrides;
-        let (summary, mut earlier, given_results) = match given {
-            None => (history.summary, history.earlier, Vec::new()),
-            Some(GivenHistory { before, results }) => (None, earlier_of(before, &history.input), results),
+        let (summary, mut earlier, given_results, left_out) = match given {
+            None => (history.summary, history.earlier, Vec::new(), 0),
+            Some(GivenHistory { before, results, left_out }) => {
+                (None, earlier_of(before, &history.input), results, left_out)
+            }
         };
         earlier.iter_mut().for_each(|earlier| earlier.results.retain(|result| !is_reference(result)));
         let usage = trace.iter().filter_map(|message| message.usage).sum();
@@ -159,6 +163,7 @@ impl Memory {
             instructions,
             format: format.map(Arc::new),
             given_results,
+            left_out,
             inherited,
         }
     }

@@ -7,6 +7,7 @@ mod catalog;
 mod completion_request;
 pub mod completions;
 mod conversations;
+mod given_history;
 mod items;
 mod posting;
 mod repeated;

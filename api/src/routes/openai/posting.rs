@@ -17,6 +17,7 @@ use uuid::Uuid;
 
 use super::{
     catalog::{ModelTarget, model_named},
+    given_history::most_bytes,
     repeated::RepeatedFields,
     turns::Question,
 };
@@ -71,7 +72,7 @@ pub async fn posting(
     let (content, history) = question.content(app, caller).await?;
     let format = fields.format;
     options.overrides = RunOverrides { instructions, profile, options: fields.options, format, history };
-    check_overrides(app, &options)?;
+    check_overrides(app, caller, &options)?;
     options.hides_conversation = fields.hides;
     let (target, replace_from) = match (fields.conversation, fields.after.or(known)) {
         (Some(id), _) => (Target::Existing(id), None),
@@ -87,8 +88,13 @@ pub async fn posting(
     Ok(Posting { options, key, ..Posting::new(target, input) })
 }
 
-/// Fails for texts that no database takes, and for a schema that is too large.
-fn check_overrides(app: &App, options: &RunOptions) -> Result<(), Problem> {
+/// Fails for texts that no database takes, and for instructions or a schema that are too large.
+fn check_overrides(app: &App, caller: &Caller, options: &RunOptions) -> Result<(), Problem> {
+    let instructions = options.overrides.instructions.as_ref().map_or(0, String::len);
+    let most = most_bytes(app.config(), caller);
+    if instructions > most {
+        return Err(Problem::invalid_body(format!("The instructions of a request have at most {most} bytes.")));
+    }
     let overrides = json!(options.overrides);
     if has_nul(&overrides) {
         return Err(Problem::invalid_content());

@@ -10,6 +10,7 @@ use holdfast_shared::{
 };
 use uuid::Uuid;
 
+use super::given_history::HistoryBound;
 use crate::{
     app::App,
     auth::Caller,
@@ -197,12 +198,14 @@ impl Question {
     async fn history(
         app: &Arc<App>,
         caller: &Caller,
-        before: Vec<RequestTurn>,
-        results: Vec<RequestTurn>,
+        mut before: Vec<RequestTurn>,
+        mut results: Vec<RequestTurn>,
     ) -> Result<Option<GivenHistory>, Problem> {
         if before.is_empty() && results.is_empty() {
             return Ok(None);
         }
+        // Order matters: the files of a message that is left out are not stored.
+        let left_out = HistoryBound::of(app.config(), caller).keep_newest(&mut before, &mut results);
         let parts = before.iter().flat_map(|turn| match turn {
             RequestTurn::User(parts) => parts.as_slice(),
             _ => &[],
@@ -212,7 +215,8 @@ impl Question {
         if files > most {
             return Err(Problem::too_many_attachments(most));
         }
-        let (mut history, mut calls, mut found) = (GivenHistory::default(), HashMap::new(), Vec::new());
+        let (mut history, mut calls, mut found) =
+            (GivenHistory { left_out, ..GivenHistory::default() }, HashMap::new(), Vec::new());
         for turn in before {
             let (role, content) = match turn {
                 RequestTurn::User(parts) => (Role::User, content_of(app, caller, parts).await?),
