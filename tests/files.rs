@@ -18,6 +18,7 @@ in_both_modes!(
 in_either_mode!(
     each_limit_of_files_holds_at_its_edge,
     a_repeated_upload_is_one_file,
+    a_finished_upload_takes_no_other_bytes,
     a_file_is_its_owners_alone,
     names_are_plain_and_never_headers,
     a_model_that_takes_no_files_is_not_asked,
@@ -259,6 +260,31 @@ async fn a_repeated_upload_is_one_file(mut deployment: Deployment) {
     assert_eq!(keyed("a.txt", "abc").await.unwrap(), first);
     assert_eq!(problem(keyed("b.txt", "abc").await), (422, "idempotency_key_reused".into()));
     assert_eq!(client.get("/v1/files").await.unwrap()["items"], json!([first]));
+}
+
+async fn a_finished_upload_takes_no_other_bytes(mut deployment: Deployment) {
+    let client = deployment.client();
+    let keyed = |text: &'static str| answer(uploading(&client, "a.txt", text).header("idempotency-key", "k"));
+    let file = keyed("abc").await.unwrap();
+    assert_eq!(problem(keyed("abd").await), (422, "idempotency_key_reused".into()));
+    let patch = |range: &'static str, text: &'static str| {
+        answer(client.request(Method::PATCH, &path_of(&file)).header("content-range", range).body(text))
+    };
+    assert_eq!(patch("bytes 1-2/3", "bc").await.unwrap(), file, "the answer to the last bytes was lost");
+    assert_eq!(patch("bytes 0-2/3", "abc").await.unwrap(), file);
+    let ended = (409, "upload_ended".into());
+    for (range, text) in
+        [("bytes 1-2/3", "bd"), ("bytes 0-2/3", "xbc"), ("bytes 0-3/4", "abcd"), ("bytes 0-1/3", "abc")]
+    {
+        assert_eq!(problem(patch(range, text).await), ended, "{range} {text}");
+    }
+    assert_eq!(problem(patch("bytes 0-2/3", "ab").await), (400, "upload_broken".into()));
+    assert_eq!(get(&client, &file, &[]).await.text().await.unwrap(), "abc");
+    let large = "0123456789".repeat(150_000);
+    let keyed = |text: String| answer(uploading(&client, "b.txt", text).header("idempotency-key", "l"));
+    let stored = keyed(large.clone()).await.unwrap();
+    assert_eq!(keyed(large.clone()).await.unwrap(), stored);
+    assert_eq!(problem(keyed(large.replace("9012345678", "9012345679")).await).1, "idempotency_key_reused");
 }
 
 async fn a_file_is_its_owners_alone(mut deployment: Deployment) {

@@ -21,6 +21,7 @@ mod host;
 mod in_flight;
 mod lingering_body;
 mod metrics;
+mod pace;
 mod path;
 mod problem;
 mod read_limit;

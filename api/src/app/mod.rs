@@ -9,6 +9,7 @@ mod knowledge;
 mod owners;
 mod plans;
 mod posting;
+mod repeated_upload;
 mod schemas;
 mod search;
 mod standing;

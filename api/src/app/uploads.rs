@@ -10,16 +10,13 @@ use holdfast_shared::{
     storage::{NewFile, UploadOutcome, UploadedContents},
 };
 use sha2::{Digest, Sha256};
-use tokio::{
-    task::spawn_blocking,
-    time::{Instant, timeout, timeout_at},
-};
+use tokio::task::spawn_blocking;
 use uuid::Uuid;
 
 use super::App;
-use crate::{auth::Caller, problem::Problem};
+use crate::{auth::Caller, pace::Pace, problem::Problem};
 
-/// Bytes per second that a client sends at least, on the average.
+/// Bytes per second that a client reads at least, on the average.
 const LEAST_RATE: u64 = 16 * 1024;
 
 /// Returns the longest time for so many bytes at the least rate.
@@ -78,7 +75,10 @@ impl App {
         loop {
             let file = match self.storage.begin_upload(&caller.owner, &new, quotas).await? {
                 UploadOutcome::Begun(file) => file,
-                UploadOutcome::Repeated(file) if self.file_store.has(&file).await? => return Ok(file),
+                UploadOutcome::Repeated(file) if self.file_store.has(&file).await? => {
+                    let is_same = self.brings_same_bytes(&file, range, body).await?;
+                    return if is_same { Ok(file) } else { Err(Problem::key_reused()) };
+                }
                 UploadOutcome::Repeated(file) => {
                     // The store has lost the contents, and the client brings them again.
                     self.storage.delete_file(&caller.owner, file.id).await?;
@@ -102,15 +102,18 @@ impl App {
     ) -> Result<StoredFile, Problem> {
         let file = self.file(caller, id).await?;
         if file.is_complete() {
-            return Ok(file);
+            let is_same = self.brings_same_bytes(&file, range, body).await?;
+            return if is_same { Ok(file) } else { Err(Problem::upload_ended(id)) };
         }
         let stands_at = |file: &StoredFile| Problem::upload_offset(id, file.received, file.bytes);
         if range.total != Some(file.bytes) {
             return Err(stands_at(&file));
         }
-        match self.storage.continue_upload(&caller.owner, id, range.start).await? {
-            Some(file) => Upload::new(self, caller, file, range).take_in(true, body).await,
-            None => Err(stands_at(&file)),
+        let quotas = self.file_quotas.of(caller.is_unnamed);
+        match self.storage.continue_upload(&caller.owner, id, range.start, quotas).await? {
+            Some(UploadOutcome::Begun(file)) => Upload::new(self, caller, file, range).take_in(true, body).await,
+            Some(UploadOutcome::TooManyBytes(most)) => Err(Problem::file_quota_exceeded(most)),
+            _ => Err(stands_at(&file)),
         }
     }
 
@@ -128,7 +131,7 @@ impl App {
 /// An upload while a request brings bytes.
 struct Upload {
     app: Arc<App>,
-    owner: String,
+    caller: Caller,
     file: StoredFile,
     range: UploadRange,
     /// Bytes that are stored, in whole parts.
@@ -167,7 +170,7 @@ impl Upload {
     fn new(app: &Arc<App>, caller: &Caller, file: StoredFile, range: UploadRange) -> Self {
         Self {
             app: Arc::clone(app),
-            owner: caller.owner.clone(),
+            caller: caller.clone(),
             file,
             range,
             stored: range.start,
@@ -196,7 +199,7 @@ impl Upload {
                 Ok(file) => self.pause().await.map(|()| file),
                 Err(Interruption::Broken(problem)) if is_resumable => self.pause().await.and(Err(problem)),
                 Err(Interruption::Broken(problem) | Interruption::Refused(problem)) => {
-                    self.app.storage.give_up_upload(&self.owner, &self.file).await?;
+                    self.app.storage.give_up_upload(&self.caller.owner, &self.file).await?;
                     Err(problem)
                 }
                 Err(Interruption::Lost) => Err(self.lose().await?),
@@ -220,12 +223,12 @@ impl Upload {
     }
 
     async fn read(&mut self, body: impl Stream<Item = Result<Bytes, Problem>>) -> Result<(), Interruption> {
-        let (mut body, patience) = (pin!(body), self.app.config.body_timeout);
+        let (mut body, config) = (pin!(body), self.app.config());
+        let pace = Pace::new(config.body_timeout, config.least_upload_rate);
         let most = self.range.end.unwrap_or(self.file.bytes);
-        let deadline = Instant::now() + patience + time_at_least_rate(most - self.range.start);
         loop {
-            let next = timeout_at(deadline, timeout(patience, body.next())).await;
-            let next = next.ok().and_then(Result::ok).ok_or_else(|| Interruption::Broken(Problem::body_timeout()))?;
+            let arrived = self.arrived() - self.range.start;
+            let next = pace.next(arrived, body.next()).await.map_err(Interruption::Broken)?;
             let Some(mut bytes) = next.transpose().map_err(Interruption::Broken)? else { break };
             if self.arrived() + bytes.len() as u64 > most {
                 return Err(Interruption::Refused(Problem::file_too_large(most)));
@@ -283,7 +286,7 @@ impl Upload {
             _ => self.inspect().await?,
         };
         let (storage, sha256) = (&self.app.storage, hex::encode(hash.finalize()));
-        let same = match storage.file_with_contents(&self.owner, &sha256).await? {
+        let same = match storage.file_with_contents(&self.caller.owner, &sha256).await? {
             Some(same) if self.app.file_store.has(&same).await? => Some(same.content_id),
             _ => None,
         };

@@ -54,6 +54,11 @@ impl Problem {
         Self::new(StatusCode::CONFLICT, "upload_offset", detail)
     }
 
+    pub fn upload_ended(id: Uuid) -> Self {
+        let detail = format!("The upload of file {id} has ended with other bytes; upload another file.");
+        Self::new(StatusCode::CONFLICT, "upload_ended", detail)
+    }
+
     pub fn upload_taken(id: Uuid) -> Self {
         let detail = format!("The file {id} was deleted, or another request brings its bytes.");
         Self::new(StatusCode::CONFLICT, "upload_taken", detail)

@@ -64,9 +64,22 @@ macro_rules! note_removals {
 }
 
 statements! {
-    /// Returns an owner's number of files and their bytes.
+    /// Returns an owner's number of files and their bytes. An upload that has made no step for `$2` milliseconds counts what
+    /// has arrived.
     USED = "
-        select count(*), cast(coalesce(sum(bytes), 0) as bigint)
+        select count(*),
+            cast(
+                coalesce(
+                    sum(
+                        case
+                            when sha256 is null and touched_at <= {before:$2} then received
+                            else bytes
+                        end
+                    ),
+                    0
+                )
+                as bigint
+            )
         from files
         where owner_id = $1
     ",
@@ -158,6 +171,10 @@ statements! {
 
 /// Files of one erasure or of one sweep.
 const BATCH: usize = 100;
+
+/// Time for which an upload reserves all that it may bring after each of its steps. An upload at the least rate makes a step
+/// in less. Later it reserves it again, if there is room.
+const RESERVED: Duration = Duration::from_secs(10 * 60);
 
 /// Contents that one process removes at a time.
 const REMOVALS: usize = 10;
@@ -278,6 +295,6 @@ pub async fn retried<T, F: Future<Output = Result<T, Error>>>(attempt: impl Fn()
 
 /// Returns an owner's number of files and their bytes.
 pub async fn used(tx: &mut Tx, owner: &str) -> Result<(usize, u64), Error> {
-    let (files, bytes) = tx.fetch_one::<(i64, i64)>(USED, args![owner]).await?;
+    let (files, bytes) = tx.fetch_one::<(i64, i64)>(USED, args![owner, RESERVED]).await?;
     Ok((files as usize, bytes as u64))
 }

@@ -202,7 +202,7 @@ impl Storage {
                 && let Some(row) = tx.fetch_optional::<FileRow>(BY_KEY, args![owner, key.key.clone()]).await?
             {
                 let is_same = row.idempotency_fingerprint.as_ref() == Some(&key.fingerprint);
-                return begin_again(tx, row.into(), is_same).await;
+                return begin_again(tx, row.into(), is_same, (owner, quotas)).await;
             }
             let (files, bytes) = used(tx, owner).await?;
             if let Some(most) = quotas.files.filter(|most| files >= *most) {
@@ -220,11 +220,25 @@ impl Storage {
         self.database.transact("begin an upload", begin).await
     }
 
-    /// Makes a request the writer of an upload. `None` if the upload has ended, or does not stand at `start`.
-    pub async fn continue_upload(&self, owner: &str, id: Uuid, start: u64) -> Result<Option<StoredFile>, Error> {
-        let args = args![id, owner, start as i64, Uuid::now_v7()];
-        let rows = self.database.write::<FileRow>("continue an upload", CONTINUE, args).await?;
-        Ok(rows.into_iter().next().map(StoredFile::from))
+    /// Makes a request the writer of an upload, within the owner's quotas. `None` if the upload has ended, or does not stand at
+    /// `start`.
+    pub async fn continue_upload(
+        &self,
+        owner: &str,
+        id: Uuid,
+        start: u64,
+        quotas: FileQuotas,
+    ) -> Result<Option<UploadOutcome>, Error> {
+        let resume = async |tx: &mut Tx| {
+            tx.execute(LOCK_OWNER, args![owner]).await?;
+            let args = args![id, owner, start as i64, Uuid::now_v7()];
+            let Some(row) = tx.fetch_optional::<FileRow>(CONTINUE, args).await? else { return Ok(RollBack(None)) };
+            Ok(match lacking_room(tx, owner, quotas).await? {
+                Some(most) => RollBack(Some(UploadOutcome::TooManyBytes(most))),
+                None => Commit(Some(UploadOutcome::Begun(row.into()))),
+            })
+        };
+        self.database.transact("continue an upload", resume).await
     }
 
     /// Notes the bytes of the parts that the writer has stored. Returns false if it is no longer the writer, or if the file
@@ -325,7 +339,12 @@ impl Storage {
 }
 
 /// Answers a request whose key is known. Other bytes may have come before, so an upload begins again with other contents.
-async fn begin_again(tx: &mut Tx, file: StoredFile, is_same: bool) -> Result<Settle<UploadOutcome>, Error> {
+async fn begin_again(
+    tx: &mut Tx,
+    file: StoredFile,
+    is_same: bool,
+    (owner, quotas): (&str, FileQuotas),
+) -> Result<Settle<UploadOutcome>, Error> {
     if !is_same {
         return Ok(RollBack(UploadOutcome::KeyReused));
     }
@@ -334,8 +353,18 @@ async fn begin_again(tx: &mut Tx, file: StoredFile, is_same: bool) -> Result<Set
     }
     let args = args![file.id, Uuid::now_v7(), Uuid::now_v7()];
     let again = tx.fetch_one::<FileRow>(BEGIN_AGAIN, args).await?;
+    if let Some(most) = lacking_room(tx, owner, quotas).await? {
+        return Ok(RollBack(UploadOutcome::TooManyBytes(most)));
+    }
     remove_contents(tx, file.content_id).await?;
     Ok(Commit(UploadOutcome::Begun(again.into())))
+}
+
+/// Returns the quota of bytes that the owner exceeds, now that an upload of its reserves all that it may bring.
+async fn lacking_room(tx: &mut Tx, owner: &str, quotas: FileQuotas) -> Result<Option<u64>, Error> {
+    let Some(most) = quotas.bytes else { return Ok(None) };
+    let (_, bytes) = used(tx, owner).await?;
+    Ok((bytes > most).then_some(most))
 }
 
 async fn complete(

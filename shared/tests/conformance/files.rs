@@ -31,6 +31,7 @@ on_each_backend!(
     equal_contents_of_one_owner_are_stored_once_and_go_with_the_last_file,
     a_key_names_one_upload,
     files_and_their_bytes_have_quotas,
+    an_upload_that_rests_reserves_only_what_has_arrived,
     a_message_keeps_its_files_and_its_conversation_names_them,
     files_go_when_nothing_names_them,
     a_run_names_the_files_of_its_tools,
@@ -136,6 +137,32 @@ async fn files_and_their_bytes_have_quotas(backends: TestBackends) {
     assert_eq!(begin(0).await, UploadOutcome::TooManyFiles(2));
     assert!(backends.storage.delete_file("ann", id).await.unwrap());
     assert!(matches!(begin(4).await, UploadOutcome::Begun(_)));
+}
+
+async fn an_upload_that_rests_reserves_only_what_has_arrived(backends: TestBackends) {
+    let Some(mut raw) = backends.raw().await else { return };
+    let (storage, quotas) = (&backends.storage, FileQuotas { files: None, bytes: Some(10) });
+    let begin = |new: NewFile| async move { storage.begin_upload("ann", &new, quotas).await.unwrap() };
+    let UploadOutcome::Begun(promised) = begin(NewFile { bytes: 10, ..with_key("k", "a") }).await else {
+        panic!("there is room")
+    };
+    assert!(storage.note_received(&promised, 2).await.unwrap());
+    assert_eq!(begin(new_file(1)).await, UploadOutcome::TooManyBytes(10));
+    raw.execute(
+        "update files set touched_at = now() - interval '11 minutes'",
+        "update files set touched_at = strftime('%Y-%m-%dT%H:%M:%f+00:00', 'now', '-11 minutes')",
+    )
+    .await;
+    assert_eq!(begin(new_file(9)).await, UploadOutcome::TooManyBytes(10), "two bytes have arrived");
+    let UploadOutcome::Begun(other) = begin(new_file(8)).await else { panic!("the reservation has expired") };
+    let resume = || async { storage.continue_upload("ann", promised.id, 2, quotas).await.unwrap() };
+    assert_eq!(resume().await, Some(UploadOutcome::TooManyBytes(10)), "the room is taken");
+    let again = begin(NewFile { bytes: 10, ..with_key("k", "a") }).await;
+    assert_eq!(again, UploadOutcome::TooManyBytes(10), "nor does it begin again");
+    assert!(storage.delete_file("ann", other.id).await.unwrap());
+    assert!(matches!(resume().await, Some(UploadOutcome::Begun(file)) if file.id == promised.id));
+    assert_eq!(begin(new_file(1)).await, UploadOutcome::TooManyBytes(10), "it is reserved again");
+    assert_eq!(storage.continue_upload("bob", promised.id, 2, quotas).await.unwrap(), None);
 }
 
 /// Returns a message of ann with a file between two texts.
