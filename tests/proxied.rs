@@ -7,7 +7,7 @@ use test_servers::Nginx;
 
 use crate::{
     clients::{is_delta, is_exact},
-    support::{Client, ClientProgram, Embedded, Holdfast, ScaledOut, fold, until, upstream::TestUpstream},
+    support::{Client, ClientProgram, Embedded, Holdfast, ScaledOut, answer, fold, until, upstream::TestUpstream},
 };
 
 const WORDS: &[&str] = &["so ", "much ", "of ", "this ", "is ", "said ", "one ", "word ", "at ", "a ", "time"];
@@ -181,6 +181,25 @@ async fn a_body_that_is_too_large_is_refused_in_the_words_of_the_api() {
     let detail = "A request body has at most 1048576 bytes.";
     let problem = json!({"status": 413, "code": "body_too_large", "title": "Payload Too Large", "detail": detail});
     assert_eq!((failure.status, failure.body), (413, problem));
+}
+
+#[tokio::test]
+async fn uploads_and_chats_may_be_as_large_as_the_api_takes_them() {
+    let proxied = ProxiedApis::around(ScaledOut::new());
+    let client = proxied.client();
+    let upload = client.request(reqwest::Method::POST, "/v1/files").body("x".repeat(3 << 20));
+    let file = answer(upload).await.unwrap();
+    assert_eq!(file["bytes"], 3 << 20);
+    let ask = |bytes: usize| {
+        let messages =
+            json!([{"role": "user", "content": "x".repeat(bytes)}, {"role": "user", "content": "[tokens=1]"}]);
+        client.post("/openai/v1/chat/completions", json!({"messages": messages}))
+    };
+    ask(3 << 19).await.unwrap();
+    assert_eq!(ask(17 << 20).await.unwrap_err().status, 413);
+    let message = json!({"id": "m", "role": "user", "parts": [{"type": "text", "text": "x".repeat(2 << 20)}]});
+    let refused = client.post("/api/chat", json!({"id": "c", "messages": [message]})).await.unwrap_err();
+    assert_eq!(refused.status, 400, "an API has read it");
 }
 
 #[tokio::test]
