@@ -654,4 +654,12 @@ CREATE INDEX pause_names_by_conversation on pause_names (conversation_id);
 CREATE TABLE event_removals (
     run_id blob primary key references agent_runs (id) on delete cascade
 );
+CREATE TABLE anonymous_data (
+    id integer primary key check (id = 1),
+    bytes integer not null,
+    -- Counts the measurements.
+    number integer not null default 0,
+    -- The last sweep that began to measure.
+    begun_at text not null
+);
 insert into passage_words (passage_words, rank) values ('secure-delete', 1);

@@ -3,7 +3,7 @@
 use std::{error::Error, path::PathBuf, sync::Arc};
 
 use anyhow::{Context, bail};
-use holdfast_api::{Api, Authenticator, HttpListener, Metrics, ProcessRole, serve_metrics};
+use holdfast_api::{AnonymousRates, Api, Authenticator, HttpListener, Metrics, ProcessRole, serve_metrics};
 use holdfast_extraction::{ExtractionLimits, Extractor};
 use holdfast_shared::{
     config::{KnowledgeConfig, ModelChoice, Provider, Stores},
@@ -176,6 +176,7 @@ fn make_api(
     let StoreConnections { storage, file_store, run_log, pushes, queue } = connections;
     let quotas = settings.quotas.quotas(auth.is_development());
     let file_quotas = settings.quotas.files(auth.is_development());
+    let all_anonymous_bytes = settings.quotas.all_anonymous(auth.is_development());
     let knowledge_limits = settings.quotas.knowledge(settings.knowledge.owner_collections, auth.is_development());
     Api {
         storage,
@@ -185,9 +186,13 @@ fn make_api(
         pushes,
         rate_limit,
         auth,
-        run_rate: settings.users.anonymous_run_rate(),
-        write_rate: settings.users.write_rate(),
-        read_rate: settings.users.read_rate(),
+        anonymous_rates: AnonymousRates {
+            runs: settings.users.anonymous_run_rate(),
+            writes: settings.users.write_rate(),
+            reads: settings.users.read_rate(),
+            kibibytes: settings.users.anonymous_byte_rate(),
+        },
+        all_anonymous_bytes,
         quotas,
         file_quotas,
         knowledge_limits,
@@ -264,6 +269,7 @@ fn make_worker(
         memory_limits: settings.quotas.memories(),
         web_search: settings.web_search.clone(),
         forgotten_after: settings.quotas.forgotten_after(),
+        all_anonymous_bytes: settings.quotas.all_anonymous(is_development),
     })
 }
 

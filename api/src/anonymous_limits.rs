@@ -1,7 +1,7 @@
-//! Rate limits for anonymous callers, by address: one for runs, one for all other writes, one for reads. Cancels, answers,
-//! streams and repeated requests have no limit.
+//! Limits for anonymous callers: by address, rates of runs, of all other writes, of reads, and of stored bytes; and the cap for
+//! the data of all of them. Cancels, answers, streams and repeated requests have no limit.
 
-use std::{sync::Arc, time::Duration};
+use std::{num::NonZeroU32, sync::Arc, time::Duration};
 
 use axum::{
     extract::{FromRequestParts, Request, State},
@@ -9,9 +9,10 @@ use axum::{
     middleware::Next,
     response::Response,
 };
-use holdfast_shared::rate_limit::{Rate, RateLimit};
+use holdfast_shared::rate_limit::{KIBIBYTE, Rate, RateLimit};
 
 use crate::{
+    anonymous_data::AnonymousData,
     app::App,
     auth::{Caller, one_client},
     problem::Problem,
@@ -47,10 +48,30 @@ pub struct AnonymousLimits {
     run_rate: Option<Rate>,
     write_rate: Option<Rate>,
     read_rate: Option<Rate>,
+    /// In kibibytes.
+    byte_rate: Option<Rate>,
+    data: AnonymousData,
 }
 
-/// A caller whose write passed the rate limit.
+/// The rate limits of one address. `None` for no limit.
+#[derive(Debug, Clone, Copy)]
+pub struct AnonymousRates {
+    /// Runs.
+    pub runs: Option<Rate>,
+    /// All other writes.
+    pub writes: Option<Rate>,
+    /// Reads that are no streams.
+    pub reads: Option<Rate>,
+    /// Stored kibibytes.
+    pub kibibytes: Option<Rate>,
+}
+
+/// A caller whose write passed the rate limit. The bytes of the request's body count as stored ones.
 pub struct AdmittedWriter(pub Caller);
+
+/// Marks a request whose body is stored.
+#[derive(Debug, Clone, Copy)]
+pub struct StoredBody;
 
 impl FromRequestParts<Arc<App>> for AdmittedWriter {
     type Rejection = Problem;
@@ -58,41 +79,58 @@ impl FromRequestParts<Arc<App>> for AdmittedWriter {
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
         let caller = Caller::from_request_parts(parts, app).await?;
         app.admit_write(&caller).await?;
+        parts.extensions.insert(StoredBody);
         Ok(Self(caller))
     }
 }
 
 impl AnonymousLimits {
-    pub const fn new(
-        buckets: RateLimit,
-        run_rate: Option<Rate>,
-        write_rate: Option<Rate>,
-        read_rate: Option<Rate>,
-    ) -> Self {
-        Self { buckets, run_rate, write_rate, read_rate }
+    pub const fn new(buckets: RateLimit, rates: AnonymousRates, data: AnonymousData) -> Self {
+        let AnonymousRates { runs, writes, reads, kibibytes } = rates;
+        Self { buckets, run_rate: runs, write_rate: writes, read_rate: reads, byte_rate: kibibytes, data }
+    }
+
+    /// Returns the bytes that all anonymous users together may keep; `None` for no limit.
+    pub const fn most_bytes_of_all(&self) -> Option<u64> {
+        self.data.most()
     }
 
     /// Admits a run. Fails with `rate_limited`, which says when to retry, if the caller has reached its limit.
     pub async fn admit(&self, caller: &Caller) -> Result<(), Problem> {
         let Some(rate) = self.run_rate.filter(|_| caller.is_unnamed) else { return Ok(()) };
-        self.take(caller, "client", rate).await.map_err(|wait| Problem::rate_limited(rate, wait))
+        self.take(caller, "client", rate, NonZeroU32::MIN).await.map_err(|wait| Problem::rate_limited(rate, wait))
     }
 
     /// Admits a write that starts no run. Fails with `rate_limited`, which says when to retry.
     pub async fn admit_write(&self, caller: &Caller) -> Result<(), Problem> {
         let Some(rate) = self.write_rate.filter(|_| caller.is_unnamed) else { return Ok(()) };
-        self.take(caller, "write", rate).await.map_err(|wait| Problem::writes_limited(rate, wait))
+        self.take(caller, "write", rate, NonZeroU32::MIN).await.map_err(|wait| Problem::writes_limited(rate, wait))
     }
 
     /// Admits a read that is no stream. Fails with `rate_limited`, which says when to retry.
     pub async fn admit_read(&self, caller: &Caller) -> Result<(), Problem> {
         let Some(rate) = self.read_rate.filter(|_| caller.is_unnamed) else { return Ok(()) };
-        self.take(caller, "read", rate).await.map_err(|wait| Problem::reads_limited(rate, wait))
+        self.take(caller, "read", rate, NonZeroU32::MIN).await.map_err(|wait| Problem::reads_limited(rate, wait))
     }
 
-    async fn take(&self, caller: &Caller, kind: &str, rate: Rate) -> Result<(), Duration> {
+    /// Admits bytes that a write stores. Fails with `byte_rate_limited`, which says when to retry, or with
+    /// `anonymous_data_full`. Less than a kibibyte takes nothing from the address, because the other rates limit it.
+    pub async fn admit_bytes(&self, caller: &Caller, bytes: usize) -> Result<(), Problem> {
+        if !caller.is_unnamed {
+            return Ok(());
+        }
+        let kibibytes = u32::try_from(bytes / KIBIBYTE).unwrap_or(u32::MAX);
+        if let (Some(rate), Some(kibibytes)) = (self.byte_rate, NonZeroU32::new(kibibytes)) {
+            let taken = self.take(caller, "bytes", rate, kibibytes).await;
+            taken.map_err(|wait| Problem::bytes_limited(rate, wait))?;
+        }
+        // Order matters: refused bytes fill nothing, or one address could fill the share of all others.
+        self.data.admit(bytes).await
+    }
+
+    async fn take(&self, caller: &Caller, kind: &str, rate: Rate, many: NonZeroU32) -> Result<(), Duration> {
         caller.admission.count();
         let bucket = format!("{kind}:{}", one_client(caller.address));
-        self.buckets.take(&bucket, rate).await.map_err(|empty| empty.wait)
+        self.buckets.take_many(&bucket, rate, many).await.map_err(|empty| empty.wait)
     }
 }

@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::{
+    anonymous_limits::StoredBody,
     app::App,
     auth::{Caller, MAX_NAME_CHARS, is_name},
     in_flight::InFlightGuard,
@@ -95,6 +96,9 @@ async fn read_counted_body(request: Request, app: &Arc<App>) -> Result<(Bytes, I
     let most = app.config().max_body_values;
     if count_values(&bytes) > most {
         return Err(Problem::too_many_values(most));
+    }
+    if parts.extensions.get::<StoredBody>().is_some() {
+        app.anonymous_limits().admit_bytes(&caller, bytes.len()).await?;
     }
     Ok((bytes, in_flight))
 }

@@ -2,11 +2,12 @@
 //!
 //! Modules in the order in which a request passes them: `serve` (sockets), `guard` (around every request), `auth`
 //! (identifies the caller), `routes` (the whole HTTP surface), `app` (the use cases), `relay` (replay, then tail, of a
-//! run's log), `wire` (encodes events for a client's protocol). `anonymous_limits`, `read_limit`, `search_limit`,
-//! `bodies`, `streams` and `unread_answers` limit what callers may use. `anonymous_activity` records visits, `spans` reports to
+//! run's log), `wire` (encodes events for a client's protocol). `anonymous_limits`, `anonymous_data`, `read_limit`,
+//! `search_limit`, `bodies`, `streams` and `unread_answers` limit what callers may use. `anonymous_activity` records visits, `spans` reports to
 //! OpenTelemetry.
 
 mod anonymous_activity;
+mod anonymous_data;
 mod anonymous_limits;
 mod app;
 mod auth;
@@ -42,13 +43,14 @@ use holdfast_shared::{
     file_store::FileStore,
     queue::Queue,
     quotas::{FileLimits, KnowledgeLimits, MemoryLimits, Quotas, WorkspaceLimits},
-    rate_limit::{Rate, RateLimit},
+    rate_limit::RateLimit,
     run_log::{Push, RunLog},
     storage::Storage,
 };
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+pub use anonymous_limits::AnonymousRates;
 pub use app::App;
 pub use auth::Authenticator;
 pub use metrics::{Metrics, ProcessRole, serve_metrics};
@@ -65,12 +67,10 @@ pub struct Api {
     pub pushes: mpsc::UnboundedReceiver<Push>,
     pub rate_limit: RateLimit,
     pub auth: Authenticator,
-    /// Rate limit for the runs of anonymous callers; `None` for no limit.
-    pub run_rate: Option<Rate>,
-    /// Rate limit for all other writes of anonymous callers; `None` for no limit.
-    pub write_rate: Option<Rate>,
-    /// Rate limit for the reads of anonymous callers; `None` for no limit.
-    pub read_rate: Option<Rate>,
+    /// Rate limits for anonymous callers of one address.
+    pub anonymous_rates: AnonymousRates,
+    /// Bytes that all anonymous users together may keep; `None` for no limit.
+    pub all_anonymous_bytes: Option<u64>,
     /// Quotas of one owner.
     pub quotas: Quotas,
     /// Quotas of one owner's files.
@@ -105,6 +105,7 @@ impl Api {
         let announcer = tokio::spawn(Arc::clone(&relay).announce_drain());
         let poller = tokio::spawn(Arc::clone(&relay).poll_runs(self.config.look));
         let anonymous_activity = anonymous_activity::AnonymousActivity::new(self.storage.clone(), self.forgotten_after);
+        let anonymous_data = anonymous_data::AnonymousData::new(self.storage.clone(), self.all_anonymous_bytes);
         let app = App::new(app::Parts {
             storage: self.storage,
             file_store: self.file_store,
@@ -114,9 +115,8 @@ impl Api {
             auth: Arc::new(self.auth),
             anonymous_limits: anonymous_limits::AnonymousLimits::new(
                 self.rate_limit,
-                self.run_rate,
-                self.write_rate,
-                self.read_rate,
+                self.anonymous_rates,
+                anonymous_data,
             ),
             anonymous_activity,
             quotas: self.quotas,

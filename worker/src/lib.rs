@@ -98,6 +98,8 @@ pub struct Worker {
     pub web_search: WebSearchConfig,
     /// An anonymous user who is absent for longer is removed; `None` keeps all of them.
     pub forgotten_after: Option<Duration>,
+    /// Near these bytes of all anonymous users together, some are removed early; `None` for no limit.
+    pub all_anonymous_bytes: Option<u64>,
 }
 
 /// State that the parts of one worker process share.

@@ -52,6 +52,8 @@ impl App {
             return Err(Problem::document_type_refused(&file.media_type));
         }
         self.anonymous_limits.admit(caller).await?;
+        // The index has the text again.
+        self.anonymous_limits.admit_bytes(caller, file.bytes as usize).await?;
         self.anonymous_activity.note_write(caller).await?;
         let title = title.unwrap_or_else(|| file.name.clone());
         let document = NewDocument {

@@ -68,6 +68,7 @@ impl App {
         if bytes > most {
             return Err(Problem::file_too_large(most));
         }
+        self.anonymous_limits.admit_bytes(caller, 0).await?;
         self.anonymous_activity.note_write(caller).await?;
         // A client that can name neither the file nor the request cannot continue it.
         let is_resumable = range.is_part || new.key.is_some();
@@ -260,6 +261,7 @@ impl Upload {
             }
             self.media_type = Some(media_type);
         }
+        self.app.anonymous_limits.admit_bytes(&self.caller, part.len()).await.map_err(Interruption::Broken)?;
         if let Some(hash) = self.hash.take() {
             self.hash = Some(hashed(hash, part.clone()).await);
         }

@@ -68,10 +68,31 @@ impl Problem {
         )
     }
 
+    pub fn bytes_limited(rate: Rate, wait: Duration) -> Self {
+        let seconds = seconds_of(wait);
+        let detail = format!(
+            "Callers without an account may store {} KiB per {} from one address; send less, or try again in {seconds} s.",
+            rate.count,
+            rate.period.as_str()
+        );
+        Self::new(StatusCode::TOO_MANY_REQUESTS, "byte_rate_limited", detail).retried_after(seconds)
+    }
+
+    pub fn anonymous_data_full(most: u64) -> Self {
+        let detail = format!(
+            "This server keeps {most} bytes of users without an account, and stores nothing new of them now; sign in, or try again another day."
+        );
+        Self::new(StatusCode::FORBIDDEN, "anonymous_data_full", detail)
+    }
+
     fn too_often(what: &str, wait: Duration) -> Self {
-        // Rounding up ensures that the next request passes after this time.
-        let seconds = wait.as_millis().div_ceil(1_000).max(1) as u64;
+        let seconds = seconds_of(wait);
         let detail = format!("Callers without an account may {what} from one address; try again in {seconds} s.");
         Self::new(StatusCode::TOO_MANY_REQUESTS, "rate_limited", detail).retried_after(seconds)
     }
+}
+
+/// Rounds a wait up, so that the next request passes after it.
+fn seconds_of(wait: Duration) -> u64 {
+    wait.as_millis().div_ceil(1_000).max(1) as u64
 }

@@ -138,6 +138,10 @@ catalogue! {
     "holdfast_flush_seconds", LATENCY, WORKER, UNLABELED,
         "From the first attempt to archive events of a run to their commit; the end of a run does not count.";
     "holdfast_flush_failures_total", Counter, WORKER, UNLABELED, "Failed attempts to archive events of a run.";
+    "holdfast_anonymous_bytes", Gauge, API, UNLABELED,
+        "Bytes of all anonymous users of the deployment, as the last sweep has measured them.";
+    "holdfast_anonymous_bytes_max", Gauge, API, UNLABELED,
+        "Bytes that all anonymous users together may keep; 0 for no limit.";
     "holdfast_database_connections", Gauge, EVERY, each!("state": "used", "idle"),
         "Connections to the database that this process has open.";
     "holdfast_database_connections_max", Gauge, EVERY, UNLABELED, "Connections to the database that this process may open.";

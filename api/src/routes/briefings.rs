@@ -76,6 +76,7 @@ pub async fn create(
         Some(repeated) => repeated,
         None => {
             app.admit_write(&caller).await?;
+            app.anonymous_limits().admit_bytes(&caller, fingerprint.len()).await?;
             app.expect_access(&caller, agent_id).await?;
             if owner != caller.owner {
                 app.expect_access_of(&owner, agent_id).await?;

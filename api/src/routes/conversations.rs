@@ -91,6 +91,7 @@ pub async fn standing(
         Some(conversation) => conversation,
         None => {
             app.admit_write(&caller).await?;
+            app.anonymous_limits().admit_bytes(&caller, 0).await?;
             app.standing_conversation(&caller.owner, id).await?.ok_or_else(|| Problem::no_such_agent(id))?
         }
     };

@@ -73,5 +73,11 @@ pub async fn metrics(State(app): State<Arc<App>>) -> Response {
         metrics::gauge!("holdfast_runs", "status" => status).set(runs);
     }
     metrics::gauge!("holdfast_oldest_queued_run_seconds").set(backlog.oldest_queued_seconds);
+    // One row has the measurement of the last sweep.
+    let anonymous = ping_within_timeout("database", app.storage().anonymous_data()).await;
+    let anonymous = anonymous.ok().filter(|measured| measured.number > 0);
+    metrics::gauge!("holdfast_anonymous_bytes").set(anonymous.map_or(f64::NAN, |measured| measured.bytes as f64));
+    let most = app.anonymous_limits().most_bytes_of_all().unwrap_or_default();
+    metrics::gauge!("holdfast_anonymous_bytes_max").set(most as f64);
     app.metrics().answer(app.storage())
 }

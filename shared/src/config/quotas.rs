@@ -46,6 +46,11 @@ pub struct QuotasConfig {
     #[arg(long, env = "HOLDFAST_ANONYMOUS_FILE_BYTES", default_value = "16777216", value_parser = bytes)]
     pub anonymous_file_bytes: usize,
 
+    /// Bytes that all anonymous users together may keep, 10737418240 by default; beyond it, anonymous callers store nothing
+    /// new. 0 for no limit. In development mode only if set.
+    #[arg(long, env = "HOLDFAST_ALL_ANONYMOUS_BYTES", value_parser = size)]
+    pub all_anonymous_bytes: Option<usize>,
+
     /// Entities of one owner's workspace, with those deleted in the last 30 days; a further one gets 403.
     #[arg(long, env = "HOLDFAST_WORKSPACE_ENTITIES", default_value = "20000", value_parser = count)]
     pub workspace_entities: usize,
@@ -91,10 +96,17 @@ const DEFAULT_TEXT_BYTES: usize = 256 << 20;
 
 const DEFAULT_FILE_BYTES: usize = 1 << 30;
 
+const DEFAULT_ALL_ANONYMOUS_BYTES: usize = 10 << 30;
+
 impl QuotasConfig {
     /// Returns the absence after which the sweeper erases an anonymous user; `None` for never.
     pub fn forgotten_after(&self) -> Option<Duration> {
         Some(self.anonymous_retention).filter(|retention| !retention.is_zero())
+    }
+
+    /// Returns the bytes that all anonymous users together may keep; `None` for no limit. In development mode only if set.
+    pub fn all_anonymous(&self, is_development: bool) -> Option<u64> {
+        in_force(self.all_anonymous_bytes, DEFAULT_ALL_ANONYMOUS_BYTES, is_development).map(|bytes| bytes as u64)
     }
 
     /// Returns the limits of one owner's workspace.
@@ -169,7 +181,7 @@ fn absence(text: &str) -> Result<Duration, String> {
     text.parse().map(Duration::from_millis).map_err(|_| expected())
 }
 
-fn size(text: &str) -> Result<usize, String> {
+pub(super) fn size(text: &str) -> Result<usize, String> {
     text.parse().map_err(|_| format!("a size in bytes such as 268435456, or 0 for no limit, not {text:?}"))
 }
 
@@ -189,6 +201,7 @@ mod tests {
                 owner_files: set,
                 owner_file_bytes: set,
                 anonymous_file_bytes: 1,
+                all_anonymous_bytes: set,
                 workspace_entities: 1,
                 workspace_bytes: 1,
                 change_entities: 1,

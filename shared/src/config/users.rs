@@ -1,11 +1,11 @@
 //! Authentication, and the limits of anonymous callers.
 
-use std::net::SocketAddr;
+use std::{net::SocketAddr, num::NonZeroUsize};
 
 use ipnet::IpNet;
 use secrecy::SecretString;
 
-use super::Error;
+use super::{Error, quotas::size};
 use crate::rate_limit::Rate;
 
 /// UsersArgs of users.
@@ -52,6 +52,11 @@ pub struct UsersConfig {
     /// development mode only if set.
     #[arg(long, env = "HOLDFAST_READ_RATE_LIMIT", value_parser = rate_limit)]
     pub read_rate_limit: Option<RateLimitSetting>,
+
+    /// Bytes that anonymous callers of one address may store in an hour, 67108864 by default; 0 for no limit. In
+    /// development mode only if set.
+    #[arg(long, env = "HOLDFAST_ANONYMOUS_BYTES_PER_HOUR", value_parser = size)]
+    pub anonymous_bytes_per_hour: Option<usize>,
 
     /// Proxies whose X-Forwarded-For and X-Forwarded-Host the API believes, as addresses or networks: 10.0.0.7,fd00::/8.
     #[arg(long, env = "HOLDFAST_TRUSTED_PROXIES", value_delimiter = ',', value_parser = network)]
@@ -107,6 +112,7 @@ pub const ANONYMOUS_PREFIX: &str = "anonymous";
 const DEFAULT_RATE: &str = "10/minute";
 const DEFAULT_WRITE_RATE: &str = "120/minute";
 const DEFAULT_READ_RATE: &str = "600/minute";
+const DEFAULT_BYTES_PER_HOUR: usize = 64 << 20;
 const MAX_PREFIX: usize = 32;
 
 impl UsersConfig {
@@ -123,6 +129,13 @@ impl UsersConfig {
     /// Returns the rate of an anonymous caller's reads; `None` for no limit.
     pub fn read_rate(&self) -> Option<Rate> {
         self.in_force(self.read_rate_limit, DEFAULT_READ_RATE)
+    }
+
+    /// Returns the rate at which anonymous callers of one address may store bytes; `None` for no limit.
+    pub fn anonymous_byte_rate(&self) -> Option<Rate> {
+        let default = self.jwt_key.as_ref().map(|_| DEFAULT_BYTES_PER_HOUR);
+        let bytes = self.anonymous_bytes_per_hour.or(default)?;
+        NonZeroUsize::new(bytes).map(Rate::of_hourly_bytes)
     }
 
     fn in_force(&self, set: Option<RateLimitSetting>, default: &str) -> Option<Rate> {

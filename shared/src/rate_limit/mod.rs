@@ -7,9 +7,9 @@ mod memory;
 mod rate;
 mod redis;
 
-use std::{sync::Arc, time::Duration};
+use std::{num::NonZeroU32, sync::Arc, time::Duration};
 
-pub use rate::{InvalidRate, Period, Rate};
+pub use rate::{InvalidRate, KIBIBYTE, Period, Rate};
 
 use crate::config::Stores;
 
@@ -50,15 +50,22 @@ impl RateLimit {
     /// Takes one out of the bucket, or returns the wait until there is one. The bucket holds the rate's count, and
     /// refills at that rate.
     pub async fn take(&self, bucket: &str, rate: Rate) -> Result<(), RateLimited> {
-        let Some(shared) = &self.shared else { return self.own.take(bucket, rate) };
-        match shared.take(bucket, rate).await {
+        self.take_many(bucket, rate, NonZeroU32::MIN).await
+    }
+
+    /// Takes so many out of the bucket at once, or nothing and returns the wait until they are there. More than the bucket
+    /// holds take all of a full bucket.
+    pub async fn take_many(&self, bucket: &str, rate: Rate, many: NonZeroU32) -> Result<(), RateLimited> {
+        let many = many.min(rate.count);
+        let Some(shared) = &self.shared else { return self.own.take(bucket, rate, many) };
+        match shared.take(bucket, rate, many).await {
             Ok(taken) => taken,
             Err(error) => {
                 tracing::debug!(
                     error = &error as &dyn std::error::Error,
                     "failed to take from a shared bucket; this process's own bucket decides"
                 );
-                self.own.take(bucket, rate)
+                self.own.take(bucket, rate, many)
             }
         }
     }

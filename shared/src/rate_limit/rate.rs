@@ -1,11 +1,15 @@
 //! Rates such as `10/minute`.
 
-use std::{fmt, num::NonZeroU32, time::Duration};
+use std::{
+    fmt,
+    num::{NonZeroU32, NonZeroUsize},
+    time::Duration,
+};
 
 /// A count per period. A caller that was quiet for a period may take the whole count at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Rate {
-    /// From 1 to 100,000.
+    /// From 1; at most 100,000 if the rate is a setting.
     pub count: NonZeroU32,
     /// Time in which the bucket refills completely.
     pub period: Period,
@@ -33,10 +37,22 @@ pub struct InvalidRate;
 /// Largest count. A larger one would limit no caller.
 const MOST: u32 = 100_000;
 
+/// Bytes that a bucket of bytes counts as one.
+pub const KIBIBYTE: usize = 1024;
+
+/// Most kibibytes per hour, 1 TB. The bucket gets one back in whole microseconds.
+const MOST_KIBIBYTES: u32 = 1_000_000_000;
+
 impl Rate {
     /// Returns the time in which the bucket gets one back, in whole microseconds.
     pub fn interval(self) -> Duration {
         Duration::from_micros(self.period.duration().as_micros() as u64 / u64::from(self.count.get()))
+    }
+
+    /// Returns a rate of kibibytes per hour, rounded up.
+    pub fn of_hourly_bytes(bytes: NonZeroUsize) -> Self {
+        let kibibytes = u32::try_from(bytes.get().div_ceil(KIBIBYTE)).unwrap_or(u32::MAX).min(MOST_KIBIBYTES);
+        Self { count: NonZeroU32::new(kibibytes).expect("a byte is a kibibyte, rounded up"), period: Period::Hour }
     }
 
     /// Parses a rate. `None` for a count of 0.
@@ -94,6 +110,20 @@ mod tests {
         check("100000/second", Some("100000/second"), 10);
         check("0", None, 0);
         check("0/hour", None, 0);
+    }
+
+    #[test]
+    fn bytes_per_hour_are_counted_in_kibibytes() {
+        let check = |bytes: usize, count: u32| {
+            let rate = Rate::of_hourly_bytes(NonZeroUsize::new(bytes).unwrap());
+            assert_eq!((rate.count.get(), rate.period), (count, Period::Hour), "{bytes}");
+            assert!(rate.interval() >= Duration::from_micros(1), "{bytes}");
+        };
+        check(1, 1);
+        check(1024, 1);
+        check(1025, 2);
+        check(64 << 20, 65_536);
+        check(usize::MAX, MOST_KIBIBYTES);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Buckets that all processes share. Each is a key, which expires when its bucket is full again.
 
-use std::{sync::LazyLock, time::Duration};
+use std::{num::NonZeroU32, sync::LazyLock, time::Duration};
 
 use redis::{RedisError, Script};
 use secrecy::SecretString;
@@ -24,10 +24,10 @@ impl RedisBuckets {
         Ok(Self { commands })
     }
 
-    pub async fn take(&self, bucket: &str, rate: Rate) -> Result<Result<(), RateLimited>, Error> {
+    pub async fn take(&self, bucket: &str, rate: Rate, many: NonZeroU32) -> Result<Result<(), RateLimited>, Error> {
         // The rate is part of the key, because the stored time means another level at another rate.
         let mut invocation = TAKE.key(format!("holdfast:rate:{rate}:{bucket}"));
-        invocation.arg(rate.interval().as_micros() as u64).arg(rate.count.get());
+        invocation.arg(rate.interval().as_micros() as u64).arg(rate.count.get()).arg(many.get());
         let wait: u64 = within(TAKE_LIMIT, invocation.invoke_async(&mut self.commands.clone()))
             .await
             .map_err(doing("take from a bucket"))?;

@@ -11,6 +11,7 @@
 mod access;
 mod add_messages;
 mod agents;
+mod anonymous_data;
 mod approvals;
 mod archive;
 mod briefings;
@@ -56,6 +57,7 @@ mod workspace_rows;
 pub use access::AskedRun;
 pub use add_messages::{AddOutcome, AddedMessage};
 pub use agents::{AgentChange, FoundAgent};
+pub use anonymous_data::AnonymousMeasurement;
 pub use archive::{ArchivePage, Position};
 pub use briefings::{NewBriefing, StoredBriefing};
 pub use caution::Caution;

@@ -1,9 +1,10 @@
 //! All statements, for the test that prepares them on both databases.
 
 use super::{
-    BackEnd, access, add_messages, agents, approvals, archive, briefings, chats, checkpoints, conversation_removal,
-    conversations, deployment, erasure, file_removals, files, history, knowledge_rows, memories, memory_removals,
-    memory_rows, messages, owners, pause_names, plans, position, profiles, quota, rows, run, runs, sessions,
+    BackEnd, access, add_messages, agents, anonymous_data, approvals, archive, briefings, chats, checkpoints,
+    conversation_removal, conversations, deployment, erasure, file_removals, files, history, knowledge_rows, memories,
+    memory_removals, memory_rows, messages, owners, pause_names, plans, position, profiles, quota, rows, run, runs,
+    sessions,
     sql::{self, FencedTexts, Sql},
     trace, user_profiles, versions, workspace_rows,
 };
@@ -14,6 +15,7 @@ const FILES: &[&[Sql]] = &[
     access::STATEMENTS,
     add_messages::STATEMENTS,
     agents::STATEMENTS,
+    anonymous_data::STATEMENTS,
     approvals::STATEMENTS,
     archive::STATEMENTS,
     briefings::STATEMENTS,

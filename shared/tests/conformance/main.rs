@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod added_messages;
+mod anonymous_data;
 mod backends;
 mod blocked;
 mod briefings;

@@ -1,6 +1,6 @@
 //! The rate limit: an exact number at once, then the time to wait.
 
-use std::time::Duration;
+use std::{num::NonZeroU32, time::Duration};
 
 use holdfast_shared::rate_limit::Rate;
 
@@ -11,6 +11,7 @@ on_each_backend!(
     buckets_do_not_disturb_each_other,
     a_bucket_is_refilled_one_by_one,
     concurrent_callers_share_one_bucket,
+    many_are_taken_at_once_or_not_at_all,
 );
 
 fn rate(text: &str) -> Rate {
@@ -50,6 +51,23 @@ async fn a_bucket_is_refilled_one_by_one(backends: TestBackends) {
     // This test sleeps, because the returned wait must be long enough.
     tokio::time::sleep(waited).await;
     backends.rate_limit.take("ann", rate).await.unwrap();
+}
+
+async fn many_are_taken_at_once_or_not_at_all(backends: TestBackends) {
+    let rate = rate("10/day");
+    let take = |bucket: &'static str, many: u32| {
+        let rate_limit = backends.rate_limit.clone();
+        async move { rate_limit.take_many(bucket, rate, NonZeroU32::new(many).unwrap()).await }
+    };
+    take("ann", 7).await.unwrap();
+    let wait = take("ann", 4).await.unwrap_err().wait;
+    assert!(wait <= rate.interval() && wait > Duration::ZERO, "one is missing: {wait:?}");
+    take("ann", 3).await.unwrap();
+    take("ann", 1).await.unwrap_err();
+    take("bob", 1_000).await.unwrap();
+    take("bob", 1).await.unwrap_err();
+    take("eve", 1).await.unwrap();
+    take("eve", 1_000).await.expect_err("the bucket is not full");
 }
 
 async fn concurrent_callers_share_one_bucket(backends: TestBackends) {
