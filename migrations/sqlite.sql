@@ -56,7 +56,7 @@ CREATE TABLE agent_runs (
     finished_at text,
     -- When the events were removed; reading them is answered 410 since then.
     events_removed_at text
-, agent_version integer, stream boolean not null default true, client_tools text, metadata text, waiting_since text, waited_ms integer not null default 0, superseded_at text, max_duration_ms integer, traceparent text, queue_round bigint not null default 0, finish_reason text, probation integer, version_of blob, superseded_in blob, branch blob, parts text, parent_run_id blob, parent_call_id text, subagent_role text, top_run_id blob, depth integer not null default 0, children_usage text, awaits text, needs integer not null default 0, claimed_with integer, steers boolean not null default false, knowledge text, not_before text);
+, agent_version integer, stream boolean not null default true, client_tools text, metadata text, waiting_since text, waited_ms integer not null default 0, superseded_at text, max_duration_ms integer, traceparent text, queue_round bigint not null default 0, finish_reason text, probation integer, version_of blob, superseded_in blob, branch blob, parts text, parent_run_id blob, parent_call_id text, subagent_role text, top_run_id blob, depth integer not null default 0, children_usage text, awaits text, needs integer not null default 0, claimed_with integer, steers boolean not null default false, knowledge text, not_before text, caller_group text);
 CREATE UNIQUE INDEX agent_runs_by_idempotency_key on agent_runs (owner_id, idempotency_key) where idempotency_key is not null;
 CREATE UNIQUE INDEX agent_runs_one_live_per_conversation on agent_runs (conversation_id) where status in ('running', 'waiting');
 CREATE INDEX agent_runs_unfinished on agent_runs (conversation_id, position) where status in ('queued', 'running', 'waiting');
@@ -73,7 +73,7 @@ CREATE TABLE agent_definition_versions (
     agent_definition_id blob not null references agent_definitions (id) on delete cascade,
     version integer not null,
     definition text not null,
-    created_at text not null, extension text,
+    created_at text not null, extension text, most_in_chain integer,
     primary key (agent_definition_id, version)
 );
 CREATE INDEX chat_conversations_by_agent on chat_conversations (agent_definition_id) where agent_definition_id is not null;
@@ -662,4 +662,7 @@ CREATE TABLE anonymous_data (
     -- The last sweep that began to measure.
     begun_at text not null
 );
+CREATE INDEX agent_runs_unfinished_by_group on agent_runs (caller_group, status, queue_round)
+    where finished_at is null and caller_group is not null;
+CREATE INDEX agent_runs_of_top on agent_runs (top_run_id) where top_run_id is not null;
 insert into passage_words (passage_words, rank) values ('secure-delete', 1);

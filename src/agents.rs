@@ -36,7 +36,9 @@ const NAMESPACE: Uuid = Uuid::from_u128(0x8f0c_5a4e_9d0b_4c1e_a6b1_2f6d_6a3e_7c5
 pub async fn load(path: &Path, storage: &Storage, variables: &[String]) -> anyhow::Result<()> {
     let Described { agents, profiles } = read(path, variables)?;
     storage.load_profiles(profiles.as_ref()).await?;
-    let (changed, hidden) = storage.load_agents(&agents).await?;
+    let loaded = storage.load_agents(&agents).await?;
+    let (changed, hidden) =
+        loaded.with_context(|| format!("HOLDFAST_AGENTS: could not use {}: subagents", path.display()))?;
     for (id, definition) in &agents {
         tracing::info!(agent.id = %id, agent.name = definition.name, "agent from the file");
     }

@@ -88,6 +88,7 @@ mod tls;
 mod tool_files;
 mod tools;
 mod traces;
+mod trees;
 mod unread;
 mod users;
 mod wires;

@@ -27,9 +27,9 @@ in_both_modes!(
     a_deleted_conversation_takes_its_children_with_it,
 );
 
-/// Creates an agent that delegates to these agents.
+/// Creates an agent that delegates to these agents, and perhaps to itself.
 async fn lead(client: &Client, subagents: Value) -> String {
-    agent(client, json!([]), json!({"name": "lead", "subagents": subagents})).await
+    agent(client, json!([]), json!({"name": "lead", "subagents": subagents, "recursive": 5})).await
 }
 
 /// Creates an agent that answers tasks.

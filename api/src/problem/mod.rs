@@ -23,7 +23,13 @@ use axum::{
     http::{HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
-use holdfast_shared::{agent::InvalidDefinition, approval::Approval, event_id, run::RunError, storage};
+use holdfast_shared::{
+    agent::{DelegationCycle, InvalidDefinition},
+    approval::Approval,
+    event_id,
+    run::RunError,
+    storage,
+};
 use serde::Serialize;
 use uuid::Uuid;
 
@@ -112,6 +118,10 @@ impl Problem {
 
     pub fn invalid_agent(invalid: &InvalidDefinition) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "invalid_agent", format!("{}: {}.", invalid.field, invalid.problem))
+    }
+
+    pub fn cyclic_agents(cycle: &DelegationCycle) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "invalid_agent", format!("subagents: {cycle}."))
     }
 
     pub fn agent_in_file(id: Uuid) -> Self {

@@ -37,7 +37,8 @@ pub async fn create(
     JsonBody(definition): JsonBody<Value>,
 ) -> Result<impl IntoResponse, Problem> {
     expect_profile(&app, &definition).await?;
-    let agent = app.storage().create_agent(&checked(&app, read_definition(definition)?)?).await?;
+    let created = app.storage().create_agent(&checked(&app, read_definition(definition)?)?).await?;
+    let agent = created.map_err(|cycle| Problem::cyclic_agents(&cycle))?;
     let location = format!("/v1/agents/{}", agent.id);
     Ok((StatusCode::CREATED, [(header::LOCATION, location)], Json(redacted(agent))))
 }
@@ -91,6 +92,7 @@ pub async fn change(
         AgentChange::InFile => Err(Problem::agent_in_file(id)),
         AgentChange::Builtin => Err(Problem::agent_builtin(id)),
         AgentChange::NotFound => Err(Problem::no_such_agent(id)),
+        AgentChange::Cyclic(cycle) => Err(Problem::cyclic_agents(&cycle)),
     }
 }
 
@@ -106,6 +108,7 @@ pub async fn delete(State(app): State<Arc<App>>, _: Operator, AgentId(id): Agent
         AgentChange::InFile => Err(Problem::agent_in_file(id)),
         AgentChange::Builtin => Err(Problem::agent_builtin(id)),
         AgentChange::NotFound => Err(Problem::no_such_agent(id)),
+        AgentChange::Cyclic(cycle) => Err(Problem::cyclic_agents(&cycle)),
     }
 }
 

@@ -91,6 +91,10 @@ pub struct AgentDefinition {
     /// Agents to which the model may delegate, each by a tool `delegate_to_<name>`; at most 32.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub subagents: Vec<Subagent>,
+    /// Times that the agent may appear in one chain of subagents, from 2 to 11. A cycle of agents that delegate needs an agent that
+    /// says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recursive: Option<u32>,
     /// Collections whose documents the agent answers from, as far as the run's owner may read them; at most 16.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub knowledge: Vec<Uuid>,
@@ -188,6 +192,9 @@ pub enum StreamMode {
 /// Most collections of an agent or of a conversation.
 pub const MAX_COLLECTIONS: usize = 16;
 
+/// Most times that an agent can appear in one chain: no tree of runs is deeper.
+const MAX_IN_CHAIN: u32 = 11;
+
 const MAX_NAME_CHARS: usize = 200;
 const MAX_HISTORY: usize = 1000;
 /// Smallest accepted `context_tokens`. A smaller budget has no room for a summary.
@@ -238,6 +245,10 @@ impl AgentDefinition {
             return Err(InvalidDefinition::new(format!("tools.{tool}.timeout_ms"), "a time in ms above 0"));
         }
         Subagent::check_all(&self.subagents)?;
+        if self.recursive.is_some_and(|times| !(2..=MAX_IN_CHAIN).contains(&times)) {
+            let problem = format!("the times that the agent may appear in one chain, from 2 to {MAX_IN_CHAIN}");
+            return Err(InvalidDefinition::new("recursive", problem));
+        }
         if self.knowledge.len() > MAX_COLLECTIONS {
             return Err(InvalidDefinition::new("knowledge", format!("at most {MAX_COLLECTIONS} collections")));
         }

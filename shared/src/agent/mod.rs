@@ -6,6 +6,7 @@
 mod access;
 mod builtin;
 mod definition;
+mod delegation;
 mod limits;
 mod mcp_server;
 mod model_options;
@@ -18,6 +19,7 @@ pub use definition::{
     Agent, AgentDefinition, AgentKind, MAX_COLLECTIONS, MIN_CONTEXT_TOKENS, ModelSettings, Origin, ReasoningEffort,
     StreamMode,
 };
+pub use delegation::{DelegationCycle, Delegations, Delegator};
 pub use limits::Limits;
 pub use mcp_server::{McpAuth, McpServer, Transport};
 pub use model_options::ModelOptions;

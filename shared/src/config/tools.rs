@@ -94,6 +94,15 @@ pub struct ToolsConfig {
     #[arg(long, env = "HOLDFAST_MAX_SUBAGENT_DEPTH", default_value = "3", value_parser = depth)]
     pub max_subagent_depth: u32,
 
+    /// Runs that one message may start, with the run that answers it and all runs below that; further calls of subagents fail,
+    /// and the model reads why.
+    #[arg(long, env = "HOLDFAST_MAX_TREE_RUNS", default_value = "64", value_parser = count)]
+    pub max_tree_runs: usize,
+
+    /// Tokens that all these runs together may read and write; then the next step of each of them fails with limit_exceeded.
+    #[arg(long, env = "HOLDFAST_MAX_TREE_TOKENS", default_value = "10000000", value_parser = tokens)]
+    pub max_tree_tokens: u64,
+
     /// Steps of one run, each a model call with its tool calls; the last one is without tools.
     #[arg(long, env = "HOLDFAST_MAX_STEPS", default_value = "50", value_parser = steps)]
     pub max_steps: u32,

@@ -3,18 +3,18 @@
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
-use serde_json::json;
 use sqlx::FromRow;
 use uuid::Uuid;
 
 use super::{
     Error, Storage,
+    delegations::expect_end,
     pages::{PageRow, page_of, page_query},
     sql::{Commit, RollBack, Tx, args, statements},
     stored_definition::StoredDefinition,
 };
 use crate::{
-    agent::{Agent, AgentDefinition, Origin, PLANNER_ID, builtin_agents},
+    agent::{Agent, AgentDefinition, DelegationCycle, Origin, PLANNER_ID, builtin_agents},
     page::{Page, PageSize},
 };
 
@@ -29,6 +29,8 @@ pub enum AgentChange {
     Builtin,
     /// There is no such agent.
     NotFound,
+    /// The agent could delegate to itself without an end.
+    Cyclic(DelegationCycle),
 }
 
 #[derive(FromRow)]
@@ -49,6 +51,7 @@ macro_rules! select_agents {
         "
         select a.id, a.version, a.origin, a.created_at,
             coalesce(a.updated_at, a.created_at) as updated_at, v.definition, v.extension,
+            v.most_in_chain,
             octet_length(cast(v.definition as text))
                 + coalesce(octet_length(cast(v.extension as text)), 0) + 300 as page_bytes
         from agent_definitions a
@@ -98,21 +101,9 @@ statements! {
     ",
     /// Returns one version of a definition.
     DEFINITION = "
-        select definition, extension
+        select definition, extension, most_in_chain
         from agent_definition_versions
         where agent_definition_id = $1 and version = $2
-    ",
-    /// Returns the agents with these names or ids.
-    NAMED = "
-        select value->>'name' as wanted, a.id, a.name,
-            v.definition->>'description' as description
-        from {each:$1}
-        join agent_definitions a
-            on a.id = {uuid:value->>'id'} or a.name = value->>'name'
-        join agent_definition_versions v
-            on v.agent_definition_id = a.id and v.version = a.version
-        where a.deleted_at is null
-        order by a.id
     ",
     /// Adds an agent without a definition.
     INSERT = "
@@ -122,9 +113,9 @@ statements! {
     /// Adds a version of a definition.
     INSERT_VERSION = "
         insert into agent_definition_versions (
-            agent_definition_id, version, definition, extension, created_at
+            agent_definition_id, version, definition, extension, most_in_chain, created_at
         )
-        values ($1, $2, $3, $4, {now})
+        values ($1, $2, $3, $4, $5, {now})
     ",
     /// Makes a version the newest one.
     SET_VERSION = "
@@ -155,25 +146,16 @@ statements! {
     ",
 }
 
-/// An agent that a definition names as a subagent.
-#[derive(Debug, Clone, FromRow)]
-pub struct FoundAgent {
-    wanted: String,
-    /// The agent.
-    pub id: Uuid,
-    /// Its name.
-    pub name: String,
-    /// Its description, if it has one.
-    pub description: Option<String>,
-}
-
 impl Storage {
-    /// Stores a new agent with version 1.
-    pub async fn create_agent(&self, definition: &AgentDefinition) -> Result<Agent, Error> {
+    /// Stores a new agent with version 1, or returns the cycle that it would close.
+    pub async fn create_agent(&self, definition: &AgentDefinition) -> Result<Result<Agent, DelegationCycle>, Error> {
         let create = async |tx: &mut Tx| {
             let id = Uuid::now_v7();
             insert(tx, id, Origin::Api, definition).await?;
-            Ok(Commit(read_stored(tx, id).await?))
+            if let Err(cycle) = expect_end(tx, &[(id, definition)]).await? {
+                return Ok(RollBack(Err(cycle)));
+            }
+            Ok(Commit(Ok(read_stored(tx, id).await?)))
         };
         self.database.transact("store an agent", create).await
     }
@@ -215,6 +197,9 @@ impl Storage {
                 return Ok(RollBack(Ok(AgentChange::Changed(Box::new(agent)))));
             }
             add_version(tx, &agent, &definition).await?;
+            if let Err(cycle) = expect_end(tx, &[(id, &definition)]).await? {
+                return Ok(RollBack(Ok(AgentChange::Cyclic(cycle))));
+            }
             Ok(Commit(Ok(AgentChange::Changed(Box::new(read_stored(tx, id).await?)))))
         };
         self.database.transact("change an agent", change).await
@@ -234,8 +219,11 @@ impl Storage {
     }
 
     /// Replaces the agents of the file by `definitions`. New agents are added, changed ones get a version, and missing
-    /// ones are hidden. Returns the numbers of changed and of hidden agents.
-    pub async fn load_agents(&self, definitions: &BTreeMap<Uuid, AgentDefinition>) -> Result<(usize, usize), Error> {
+    /// ones are hidden. Returns the numbers of changed and of hidden agents, or a cycle of agents that refuses the file.
+    pub async fn load_agents(
+        &self,
+        definitions: &BTreeMap<Uuid, AgentDefinition>,
+    ) -> Result<Result<(usize, usize), DelegationCycle>, Error> {
         let load = async |tx: &mut Tx| {
             let (mut changed, mut hidden) = (0, 0);
             for (id, definition) in definitions {
@@ -259,7 +247,11 @@ impl Storage {
                     hidden += 1;
                 }
             }
-            Ok(Commit((changed, hidden)))
+            let of_file: Vec<_> = definitions.iter().map(|(id, definition)| (*id, definition)).collect();
+            Ok(match expect_end(tx, &of_file).await? {
+                Ok(()) => Commit(Ok((changed, hidden))),
+                Err(cycle) => RollBack(Err(cycle)),
+            })
         };
         self.database.transact("load the agents of a file", load).await
     }
@@ -293,25 +285,6 @@ impl Storage {
         );
         Ok(row.await?.map(|stored| stored.0))
     }
-
-    /// Returns the agents that these texts name or whose ids they are, each with the text that found it. An agent with the
-    /// id comes before one with the name, and of several with one name the newest counts.
-    pub async fn agents_named(&self, names: &[String]) -> Result<BTreeMap<String, FoundAgent>, Error> {
-        let wanted: Vec<serde_json::Value> = names
-            .iter()
-            .map(|name| json!({"name": name, "id": name.parse::<Uuid>().ok().map(|id| id.simple().to_string())}))
-            .collect();
-        let rows =
-            self.database.fetch_all::<FoundAgent>("find the subagents of a run", NAMED, args![json!(wanted)]).await?;
-        let mut found = BTreeMap::<String, FoundAgent>::new();
-        for row in rows {
-            let is_better = |earlier: &FoundAgent| earlier.id.to_string() != row.wanted;
-            if found.get(&row.wanted).is_none_or(is_better) {
-                found.insert(row.wanted.clone(), row);
-            }
-        }
-        Ok(found)
-    }
 }
 
 /// Returns why a client cannot change an agent of this origin, if that is so.
@@ -330,7 +303,8 @@ async fn insert(tx: &mut Tx, id: Uuid, origin: Origin, definition: &AgentDefinit
 
 async fn insert_version(tx: &mut Tx, id: Uuid, version: u32, definition: &AgentDefinition) -> Result<(), Error> {
     let (document, extension) = StoredDefinition::documents(definition);
-    tx.execute(INSERT_VERSION, args![id, version, document, extension]).await.map(drop)
+    let args = args![id, version, document, extension, definition.recursive.map(i64::from)];
+    tx.execute(INSERT_VERSION, args).await.map(drop)
 }
 
 async fn add_version(tx: &mut Tx, agent: &Agent, definition: &AgentDefinition) -> Result<(), Error> {

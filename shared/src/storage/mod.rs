@@ -22,6 +22,7 @@ mod connect;
 mod conversation_removal;
 mod conversations;
 mod data_folder;
+mod delegations;
 mod deployment;
 mod erasure;
 mod file_removals;
@@ -56,7 +57,7 @@ mod workspace_rows;
 
 pub use access::AskedRun;
 pub use add_messages::{AddOutcome, AddedMessage};
-pub use agents::{AgentChange, FoundAgent};
+pub use agents::AgentChange;
 pub use anonymous_data::AnonymousMeasurement;
 pub use archive::{ArchivePage, Position};
 pub use briefings::{NewBriefing, StoredBriefing};
@@ -64,6 +65,7 @@ pub use caution::Caution;
 pub use chats::ChatFilter;
 pub use connect::{SchemaState, connect, connect_worker, inspect, migrate};
 pub use data_folder::files_in;
+pub use delegations::FoundAgent;
 pub use erasure::{Erasure, ErasureStep};
 pub use file_removals::Removal;
 pub use files::{NewFile, UploadOutcome, UploadedContents};
@@ -79,7 +81,7 @@ pub use run::{
     FinishOutcome, FlushOutcome, History, Holder, IngestOutcome, Ingestion, InvalidInput, MessageInput, NewApproval,
     NewCheckpoint, NewChild, NewDocument, NewRole, NewRun, NewTraceMessage, PendingEdit, Progress, Release,
     ReleaseOutcome, RenewedLease, RetireOutcome, Room, RunOptions, Start, SteeringMessage, StepState, SubmitOutcome,
-    Summary, Suspects, TakeBackOutcome, TakenEdit, Target, ToldPassage, Window,
+    Summary, Suspects, TakeBackOutcome, TakenEdit, Target, ToldPassage, Tree, Window, tree_is_full,
 };
 pub use runs::{Backlog, RunFilter, StreamDefaults};
 pub use sql::{Connections, Error, Pgvector};

@@ -2,9 +2,9 @@
 
 use super::{
     BackEnd, access, add_messages, agents, anonymous_data, approvals, archive, briefings, chats, checkpoints,
-    conversation_removal, conversations, deployment, erasure, file_removals, files, history, knowledge_rows, memories,
-    memory_removals, memory_rows, messages, owners, pause_names, plans, position, profiles, quota, rows, run, runs,
-    sessions,
+    conversation_removal, conversations, delegations, deployment, erasure, file_removals, files, history,
+    knowledge_rows, memories, memory_removals, memory_rows, messages, owners, pause_names, plans, position, profiles,
+    quota, rows, run, runs, sessions,
     sql::{self, FencedTexts, Sql},
     trace, user_profiles, versions, workspace_rows,
 };
@@ -23,6 +23,7 @@ const FILES: &[&[Sql]] = &[
     checkpoints::STATEMENTS,
     conversation_removal::STATEMENTS,
     conversations::STATEMENTS,
+    delegations::STATEMENTS,
     deployment::STATEMENTS,
     erasure::STATEMENTS,
     file_removals::STATEMENTS,

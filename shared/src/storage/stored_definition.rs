@@ -1,4 +1,6 @@
 //! The stored form of an agent's definition.
+//!
+//! The field `recursive` has a column of its own, `most_in_chain`: a version before this one reads the extension strictly.
 
 use serde_json::{Map, Value, json};
 use sqlx::{ColumnIndex, Decode, FromRow, Row, Type, types::Json};
@@ -18,7 +20,7 @@ const EXTENSION_OF_MODEL: &str = "profile";
 impl StoredDefinition {
     /// Returns both documents; the second one is `None` if it is empty.
     pub fn documents(definition: &AgentDefinition) -> (Value, Option<Value>) {
-        let mut document = storable_json(json!(definition));
+        let mut document = storable_json(json!(AgentDefinition { recursive: None, ..definition.clone() }));
         let mut extension = Map::new();
         if let Some(fields) = document.as_object_mut() {
             extension.extend(EXTENSION.iter().filter_map(|field| fields.remove_entry(*field)));
@@ -34,6 +36,7 @@ impl<'r, R: Row> FromRow<'r, R> for StoredDefinition
 where
     &'static str: ColumnIndex<R>,
     Json<Value>: Decode<'r, R::Database> + Type<R::Database>,
+    i64: Decode<'r, R::Database> + Type<R::Database>,
 {
     fn from_row(row: &'r R) -> Result<Self, sqlx::Error> {
         let Json(mut document) = row.try_get::<Json<Value>, _>("definition")?;
@@ -42,6 +45,8 @@ where
             fields.extend(extension);
         }
         let unreadable = |error| sqlx::Error::ColumnDecode { index: "definition".to_owned(), source: Box::new(error) };
-        serde_json::from_value(document).map(Self).map_err(unreadable)
+        let most_in_chain = row.try_get::<Option<i64>, _>("most_in_chain")?;
+        let definition: AgentDefinition = serde_json::from_value(document).map_err(unreadable)?;
+        Ok(Self(AgentDefinition { recursive: most_in_chain.map(|most| most as u32), ..definition }))
     }
 }

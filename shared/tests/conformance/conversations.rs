@@ -69,7 +69,7 @@ async fn metadata_with_any_name_is_found(backends: TestBackends) {
 
 pub async fn agent(backends: &TestBackends) -> Uuid {
     let definition = serde_json::from_value(serde_json::json!({"name": "a"})).unwrap();
-    backends.storage.create_agent(&definition).await.unwrap().id
+    backends.storage.create_agent(&definition).await.unwrap().unwrap().id
 }
 
 pub async fn submitted(backends: &TestBackends, new: NewRun) -> CommittedMessage {

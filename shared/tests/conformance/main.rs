@@ -34,6 +34,7 @@ mod steering;
 mod storage;
 mod subagents;
 mod suspects;
+mod trees;
 mod versions;
 mod waiting;
 

@@ -48,7 +48,7 @@ pub struct Family {
 /// Claims a run that is about to start children.
 pub async fn family(backends: &TestBackends, children: usize) -> Family {
     let definition = AgentDefinition { name: "helper".to_owned(), ..AgentDefinition::default() };
-    let agent_id = backends.storage.create_agent(&definition).await.unwrap().id;
+    let agent_id = backends.storage.create_agent(&definition).await.unwrap().unwrap().id;
     backends.submit(Target::New { agent_id: None }, "hi").await;
     let parent = backends.claim(1).await.remove(0);
     let child = |n: usize| NewChild::new(format!("call_{n}"), SubagentRole::Subagent, agent_id, format!("task {n}"));

@@ -440,7 +440,7 @@ async fn expired_questions_are_denied(backends: TestBackends) {
 
 async fn an_earlier_definition_stays_until_its_last_run_ends(backends: TestBackends) {
     let definition = |name: &str| AgentDefinition { name: name.into(), ..AgentDefinition::default() };
-    let agent = backends.storage.create_agent(&definition("one")).await.unwrap();
+    let agent = backends.storage.create_agent(&definition("one")).await.unwrap().unwrap();
     backends.submit(Target::New { agent_id: Some(agent.id) }, "hi").await;
     let change = |_: &AgentDefinition| Ok::<_, ()>(definition("two"));
     let changed = backends.storage.change_agent(agent.id, change).await.unwrap().unwrap();

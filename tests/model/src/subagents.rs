@@ -26,6 +26,8 @@ pub struct Rules {
     pub the_sweeper_cancels_orphans: bool,
     /// A human's answer is refused once its run has ended.
     pub answers_check_the_end: bool,
+    /// A spawn counts the runs of its tree in its transaction, under the lock of the top run.
+    pub spawns_count_under_a_lock: bool,
 }
 
 impl Default for Rules {
@@ -40,6 +42,7 @@ impl Default for Rules {
             ended_parents_stay: true,
             the_sweeper_cancels_orphans: true,
             answers_check_the_end: true,
+            spawns_count_under_a_lock: true,
         }
     }
 }
@@ -53,11 +56,13 @@ pub struct FamilyModel {
     pub kills: u8,
     /// Requests to cancel the top run.
     pub cancels: u8,
+    /// Most runs of the tree. A call beyond it gets an outcome instead of a run.
+    pub most_runs: usize,
 }
 
 impl Default for FamilyModel {
     fn default() -> Self {
-        Self { rules: Rules::default(), kills: 2, cancels: 1 }
+        Self { rules: Rules::default(), kills: 2, cancels: 1, most_runs: RUNS }
     }
 }
 
@@ -128,6 +133,8 @@ struct Run {
     owes_answer: bool,
     /// Set between the read and the write of an end without a lock.
     read: Option<Read>,
+    /// The runs of the tree, between the count and the write of a spawn without a lock.
+    counted: Option<usize>,
 }
 
 /// The state of the family.
@@ -149,6 +156,8 @@ pub enum Action {
     Claim(usize),
     /// The parent's holder commits the intent of the run's call, and the run.
     Spawn(usize),
+    /// The parent's holder counts the runs of the tree before it spawns the run, where it takes no lock.
+    Count(usize),
     /// The holder starts the run, where that is no part of the intent's commit.
     Start(usize),
     /// The holder logs the outcomes that it finds.
@@ -195,6 +204,7 @@ impl Model for FamilyModel {
             has_answer: false,
             owes_answer: false,
             read: None,
+            counted: None,
         };
         let mut runs = [unborn; RUNS];
         runs[0].status = Status::Queued;
@@ -221,7 +231,7 @@ impl Model for FamilyModel {
 
     fn next_state(&self, family: &Family, action: Action) -> Option<Family> {
         let mut next = family.clone();
-        next.step(&self.rules, action);
+        next.step(self, action);
         Some(next)
     }
 
@@ -240,6 +250,9 @@ impl Model for FamilyModel {
             Property::always("an ended run stays ended", |_, family: &Family| {
                 family.runs.iter().all(|run| !(run.has_ended && run.is_live()))
             }),
+            Property::always("a tree keeps to its limit", |model: &FamilyModel, family: &Family| {
+                family.count() <= model.most_runs
+            }),
             Property::always("an answer fences no worker", |_, family: &Family| !family.has_fenced),
             Property::always("an orphan is cancelled", |model: &FamilyModel, family: &Family| {
                 let mut actions = Vec::new();
@@ -253,10 +266,10 @@ impl Model for FamilyModel {
                 actions.iter().any(|action| !action.is_fault()) || !family.runs.iter().any(Run::is_live)
             }),
             Property::sometimes("all runs complete", |_, family: &Family| {
-                family.runs.iter().all(|run| run.status == Status::Completed)
+                family.runs.iter().all(|run| run.status == Status::Completed || run.is_refused())
             }),
             Property::sometimes("a cancel ends all", |_, family: &Family| {
-                family.runs.iter().all(|run| run.status == Status::Cancelled)
+                family.runs.iter().all(|run| run.status == Status::Cancelled || run.is_refused())
             }),
         ]
     }
@@ -276,6 +289,11 @@ impl Action {
 impl Run {
     const fn is_live(&self) -> bool {
         matches!(self.status, Status::Queued | Status::Running | Status::Waiting)
+    }
+
+    /// Returns whether the tree had no room for the run.
+    const fn is_refused(&self) -> bool {
+        self.starts == 0 && matches!(self.call, Call::Answered | Call::Logged)
     }
 
     /// Returns whether the parent must wait for the run.
@@ -320,6 +338,9 @@ impl Family {
         let children = || children_of(index).map(|child| (child, &self.runs[child]));
         for (child, run) in children() {
             match run.call {
+                Call::Unplanned if !rules.spawns_count_under_a_lock && run.counted.is_none() => {
+                    actions.push(Action::Count(child));
+                }
                 Call::Unplanned => actions.push(Action::Spawn(child)),
                 Call::Called if !run.is_known && !rules.children_start_with_their_intent => {
                     actions.push(Action::Start(child));
@@ -335,7 +356,7 @@ impl Family {
         if children().any(|(_, run)| has_news(run)) {
             actions.push(Action::Log(index));
         }
-        let is_spawned = children().all(|(_, run)| run.call != Call::Unplanned && (run.starts > 0));
+        let is_spawned = children().all(|(_, run)| run.call != Call::Unplanned && (run.starts > 0 || run.is_refused()));
         if children().all(|(_, run)| run.call == Call::Logged) && !self.asks(index) {
             if rules.ends_lock_the_parent || self.runs[index].read.is_some() || PARENTS[index].is_none() {
                 actions.push(Action::Finish(index));
@@ -359,18 +380,15 @@ impl Family {
         }
     }
 
-    fn step(&mut self, rules: &Rules, action: Action) {
+    fn step(&mut self, model: &FamilyModel, action: Action) {
+        let rules = &model.rules;
         match action {
             Action::Claim(index) => {
                 (self.runs[index].status, self.runs[index].is_alive) = (Status::Running, true);
                 self.runs[index].read = None;
             }
-            Action::Spawn(child) => {
-                self.runs[child].call = Call::Called;
-                if rules.children_start_with_their_intent {
-                    self.start(child);
-                }
-            }
+            Action::Spawn(child) => self.spawn(child, model),
+            Action::Count(child) => self.runs[child].counted = Some(self.count()),
             Action::Start(child) => self.start(child),
             Action::Log(index) => self.log_outcomes(index, rules),
             Action::Leave(index) => self.leave(index, rules),
@@ -410,6 +428,24 @@ impl Family {
                 self.kills -= 1;
                 self.runs[index].owes_answer = false;
             }
+        }
+    }
+
+    /// Returns the runs of the tree.
+    fn count(&self) -> usize {
+        1 + self.runs.iter().filter(|run| run.starts > 0).count()
+    }
+
+    /// Commits the intent of a call with its run, or with the outcome that the tree is full.
+    fn spawn(&mut self, child: usize, model: &FamilyModel) {
+        let count = self.runs[child].counted.take().unwrap_or_else(|| self.count());
+        if count >= model.most_runs {
+            self.runs[child].call = Call::Answered;
+            return;
+        }
+        self.runs[child].call = Call::Called;
+        if model.rules.children_start_with_their_intent {
+            self.start(child);
         }
     }
 
@@ -500,6 +536,19 @@ mod tests {
     #[test]
     fn a_family_of_runs_keeps_its_promises() {
         holds(FamilyModel::default());
+    }
+
+    #[test]
+    fn a_family_whose_tree_is_full_keeps_its_promises() {
+        holds(FamilyModel { most_runs: 3, ..FamilyModel::default() });
+    }
+
+    fn full_without(remove: impl FnOnce(&mut Rules)) -> FamilyModel {
+        FamilyModel { most_runs: 3, ..without(remove) }
+    }
+
+    needed! { full_without;
+        spawns_count_under_a_lock: "a tree keeps to its limit";
     }
 
     fn without(remove: impl FnOnce(&mut Rules)) -> FamilyModel {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use holdfast_shared::{
     event::{EventBody, SubagentStarted},
     storable::storable,
-    storage::{FoundAgent, NewChild, Progress},
+    storage::{NewChild, Progress},
     subagent::{Delegation, SubagentRole},
     tool::{Effect, ToolCallStatus, ToolError},
 };
@@ -17,6 +17,7 @@ use super::{
     Stop,
     attempt::{Attempt, retry_query},
     outcome::{complete, intent},
+    tree::{no_room_in_tree, room_in_tree, too_often_in_chain},
 };
 
 /// Starts a child for each call, or refuses the call. Returns whether a child was started.
@@ -27,14 +28,20 @@ pub async fn delegate(attempt: &mut Attempt<'_>, calls: Vec<(usize, Value)>) -> 
     let (worker, owner) = (&attempt.shared.worker, &attempt.claim.owner_id);
     let room = || worker.storage.room_for_runs(owner, worker.quotas);
     let mut room = retry_query(attempt.lease, attempt.recorder, room).await?;
+    let mut room_in_tree = room_in_tree(attempt).await?;
     let mut is_started = false;
     for (index, input) in calls {
-        let child = if room == Some(0) { Err(no_room()) } else { new_child(attempt, index, &input) };
+        let child = match (room, room_in_tree) {
+            (Some(0), _) => Err(no_room()),
+            (_, 0) => Err(no_room_in_tree(attempt)),
+            _ => new_child(attempt, index, &input).await?,
+        };
         match child {
             Ok((child, agent)) => {
                 start(attempt, index, child, &agent);
                 is_started = true;
                 room = room.map(|runs| runs - 1);
+                room_in_tree -= 1;
             }
             Err(error) => complete(attempt, (index, Err(error), Duration::ZERO)),
         }
@@ -63,15 +70,27 @@ pub(super) fn too_many_children(attempt: &Attempt<'_>) -> Option<ToolError> {
 }
 
 /// Returns the child that answers the call, and the name of its agent.
-fn new_child(attempt: &Attempt<'_>, index: usize, input: &Value) -> Result<(NewChild, String), ToolError> {
-    if let Some(error) = too_many_children(attempt) {
-        return Err(error);
-    }
+async fn new_child(
+    attempt: &mut Attempt<'_>,
+    index: usize,
+    input: &Value,
+) -> Result<Result<(NewChild, String), ToolError>, Stop> {
     let state = &attempt.memory.calls[index].state;
+    let call_id = state.call_id.clone();
     let tool = attempt.toolbox.get(&state.name).and_then(|tool| tool.subagent());
-    let FoundAgent { id, name, .. } = tool.expect("only a call of a tool that delegates is delegated");
-    let task = storable(Delegation::of(input)?.message());
-    Ok((NewChild::new(state.call_id.clone(), SubagentRole::Subagent, *id, task), name.clone()))
+    let agent = tool.expect("only a call of a tool that delegates is delegated").clone();
+    if let Some(error) = too_many_children(attempt) {
+        return Ok(Err(error));
+    }
+    if let Some(error) = too_often_in_chain(attempt, &agent).await? {
+        return Ok(Err(error));
+    }
+    let child = |delegation: Delegation| {
+        let task = storable(delegation.message());
+        let child = NewChild::new(call_id, SubagentRole::Subagent, agent.id, task);
+        (child.within(attempt.shared.worker.tools.max_tree_runs), agent.name)
+    };
+    Ok(Delegation::of(input).map(child))
 }
 
 /// Records the intent of the call and the start of its child.

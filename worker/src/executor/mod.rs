@@ -23,6 +23,7 @@ mod results;
 mod side_call;
 mod steering;
 mod tools;
+mod tree;
 mod workspace;
 
 use std::{sync::Arc, time::Duration};

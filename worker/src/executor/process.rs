@@ -19,7 +19,7 @@ use super::{
     attempt::Attempt,
     context,
     knowledge::{self, CitedText},
-    planning, results, steering,
+    planning, results, steering, tree,
 };
 use crate::{
     model::{self, AnswerDelta, CallDelta, ModelAnswer},
@@ -73,6 +73,7 @@ pub async fn process(attempt: &mut Attempt<'_>) -> Result<NextNode, Stop> {
     if Box::pin(planning::clarify(attempt)).await? {
         return Ok(attempt.memory.next());
     }
+    Box::pin(tree::expect_tokens(attempt)).await?;
     Box::pin(steering::take_messages(attempt)).await?;
     attempt.memory.step += 1;
     let step = attempt.memory.step;

@@ -28,6 +28,9 @@ pub struct NewChild {
     pub agent_id: Uuid,
     /// The child's input.
     pub task: String,
+    /// Most runs of the tree, with this one. In a larger tree the call ends with `limit_reached`, and no child starts.
+    #[serde(skip)]
+    pub most_runs: usize,
     /// The run's metadata, such as its context.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Value>,
@@ -42,7 +45,7 @@ pub struct NewChild {
 }
 
 impl NewChild {
-    /// Returns a child with new ids.
+    /// Returns a child with new ids, for a tree without a limit.
     pub fn new(call_id: String, role: SubagentRole, agent_id: Uuid, task: String) -> Self {
         let (child_run_id, conversation_id) = (Uuid::now_v7(), Uuid::now_v7());
         let (message_id, output_message_id) = (Uuid::now_v7(), Uuid::now_v7());
@@ -60,6 +63,7 @@ impl NewChild {
             role: role.as_str(),
             agent_id,
             task,
+            most_runs: usize::MAX,
             metadata: None,
             conversation_id,
             message_id,
@@ -67,6 +71,11 @@ impl NewChild {
             queued_id: event.id.packed(),
             queued: Event::lines(&[event]),
         }
+    }
+
+    /// Returns the child for a tree of at most so many runs.
+    pub fn within(self, most_runs: usize) -> Self {
+        Self { most_runs, ..self }
     }
 }
 

@@ -215,7 +215,10 @@ pub async fn write_closing(tx: &mut Tx, closing: RunEnd<'_>, spare: Spare) -> Re
         None
     };
     let events = closing.events(message);
-    let chunk = chunk_of(closing.tail, &events);
+    let mut chunk = chunk_of(closing.tail, &events);
+    // A run that ends starts no children, which its end would cancel.
+    chunk.progress.children.clear();
+    chunk.progress.roles.retain(|role| role.of_run == closing.run_id);
     let (code, message) = ending.error().map(|error| (error.code.clone(), error.message.clone())).unzip();
     let args = args![
         closing.run_id,
@@ -230,7 +233,6 @@ pub async fn write_closing(tx: &mut Tx, closing: RunEnd<'_>, spare: Spare) -> Re
         closing.parts(&events),
         chunk.progress.model.clone()
     ];
-    let starts_children = !chunk.progress.children.is_empty();
     let fenced = FencedWrites::new(Statement::new(END, args), writes_of(closing.run_id, &chunk));
     let written = tx.write_spares::<EndedRow>(fenced, spare).await?;
     let Some(row) = written.rows.into_iter().next() else { return Ok(None) };
@@ -257,7 +259,7 @@ pub async fn write_closing(tx: &mut Tx, closing: RunEnd<'_>, spare: Spare) -> Re
             answer_ancestors(tx, &ParentCall { run_id, call_id, role }, top, end, resolved).await?
         }
     };
-    Ok(Some(Closed { events, next_waits: row.next_waits, answered, has_children: row.has_children || starts_children }))
+    Ok(Some(Closed { events, next_waits: row.next_waits, answered, has_children: row.has_children }))
 }
 
 /// Returns `None` if the run has ended or is gone.

@@ -8,13 +8,13 @@ use std::time::Duration;
 use sqlx::FromRow;
 use uuid::Uuid;
 
-use super::{ArchiveChunk, Claim, attempt::held, chunk::writes_of, plain_flush::PlainFlush};
+use super::{ArchiveChunk, Claim, attempt::held, chunk::writes_of, plain_flush::PlainFlush, tree::fit};
 use crate::{
     event_id::EventId,
     run::RunStatus,
     storage::{
         Error, Storage,
-        sql::{FencedWrites, Statement, args, statements},
+        sql::{Commit, FencedWrites, RollBack, Spare, Statement, Tx, args, statements},
     },
 };
 
@@ -59,6 +59,13 @@ statements! {
         where ", held!(), " and archived_to < $3
         returning id
     "),
+    /// Locks a run, and returns its state.
+    LOCK_STATE = "
+        select status, attempt, archived_to, cancel_requested_at is not null as cancel_requested
+        from agent_runs
+        where id = $1
+        {for update}
+    ",
     /// Returns the state of a run.
     STATE = "
         select status, attempt, archived_to, cancel_requested_at is not null as cancel_requested
@@ -84,23 +91,14 @@ impl Storage {
 
     async fn flush_alone(&self, claim: &Claim, chunk: &ArchiveChunk, lease: Duration) -> Result<FlushOutcome, Error> {
         const DOING: &str = "archive events of a run";
-        let (progress, resume_at) = (&chunk.progress, chunk.progress.resume_at.map(EventId::packed));
-        let fenced = || {
-            let args = args![
-                claim.run_id,
-                claim.attempt,
-                chunk.last,
-                lease,
-                resume_at,
-                progress.usage_json(),
-                progress.step_completed,
-                progress.finish_text(),
-                progress.model.clone(),
-                progress.has_files()
-            ];
-            FencedWrites::new(Statement::new(EXTEND, args), writes_of(claim.run_id, chunk))
-        };
-        let written = self.database.write_without_refused_spares::<(Uuid,)>(DOING, fenced).await?;
+        if !chunk.progress.children.is_empty() {
+            return match self.flush_with_children(claim, chunk, lease, Spare::Together).await {
+                Err(error) if error.refuses_row() => self.flush_with_children(claim, chunk, lease, Spare::Apart).await,
+                flushed => flushed,
+            };
+        }
+        let written =
+            self.database.write_without_refused_spares::<(Uuid,)>(DOING, || extension(claim, chunk, lease)).await?;
         if let Some(refusal) = &written.refused {
             log_refused_checkpoint(claim.run_id, refusal);
             return Ok(FlushOutcome::WithoutCheckpoint);
@@ -113,10 +111,60 @@ impl Storage {
         Ok(if is_written { FlushOutcome::Durable } else { FlushOutcome::Fenced })
     }
 
+    /// Archives events that start children, as far as the tree has room for them. The outcome of a refused one waits for LEAVE,
+    /// as that of a child that ends early.
+    async fn flush_with_children(
+        &self,
+        claim: &Claim,
+        chunk: &ArchiveChunk,
+        lease: Duration,
+        spare: Spare,
+    ) -> Result<FlushOutcome, Error> {
+        let flush = async |tx: &mut Tx| {
+            match lock(tx, claim.run_id).await? {
+                Some(row) if row.has_written(claim, chunk.last) => return Ok(RollBack(FlushOutcome::Durable)),
+                Some(row) if row.is_mine(claim) => {}
+                _ => return Ok(RollBack(FlushOutcome::Fenced)),
+            }
+            let (fitting, refused) = fit(tx, claim.run_id, chunk).await?;
+            let written = tx.write_spares::<(Uuid,)>(extension(claim, &fitting, lease), spare).await?;
+            for child in &refused {
+                child.store(tx, claim.run_id, false).await?;
+            }
+            let Some(refusal) = &written.refused else { return Ok(Commit(FlushOutcome::Durable)) };
+            log_refused_checkpoint(claim.run_id, refusal);
+            Ok(Commit(FlushOutcome::WithoutCheckpoint))
+        };
+        self.database.transact("archive events that start children", flush).await
+    }
+
     /// Returns the run's row. An owner's erasure may have removed it, and a failover may have lost it.
     pub async fn look(&self, doing: &'static str, run_id: Uuid) -> Result<Option<RunStateRow>, Error> {
         self.database.fetch_optional(doing, STATE, args![run_id]).await
     }
+}
+
+/// Locks the run of a claim, and returns its state.
+pub async fn lock(tx: &mut Tx, run_id: Uuid) -> Result<Option<RunStateRow>, Error> {
+    tx.fetch_optional(LOCK_STATE, args![run_id]).await
+}
+
+/// Returns the writes of a flush.
+fn extension(claim: &Claim, chunk: &ArchiveChunk, lease: Duration) -> FencedWrites {
+    let progress = &chunk.progress;
+    let args = args![
+        claim.run_id,
+        claim.attempt,
+        chunk.last,
+        lease,
+        progress.resume_at.map(EventId::packed),
+        progress.usage_json(),
+        progress.step_completed,
+        progress.finish_text(),
+        progress.model.clone(),
+        progress.has_files()
+    ];
+    FencedWrites::new(Statement::new(EXTEND, args), writes_of(claim.run_id, chunk))
 }
 
 impl RunStateRow {

@@ -5,7 +5,8 @@
 //!   `attempt_start`, `queued`, `suspects`; `blocked` and `delayed` runs are no candidates.
 //!   BEGIN: `begin`, `summary`. RENEW: `lease`.
 //! - The holder's writes: FLUSH in `flush` and `plain_flush`, FINISH in `finish` and `completion`, LEAVE in `release`.
-//! - Plans and roles: `planning`. Runs below a run: `children` starts them, `outcomes` answers their parent, `orphans` cancels them.
+//! - Plans and roles: `planning`. Runs below a run: `children` starts them within the limits of their
+//!   `tree`, `outcomes` answers their parent, `orphans` cancels them.
 //! - Writers without a claim: ANSWER in `answer` and `expire`, CANCEL in `cancel`, `end`, `sweep`, `deaths`, `retire`.
 //!   `attempt` has their rule, and the fence of every write.
 //! - `chunk` and `progress` are the rows of events, and `closing` is the last write. `group` lets the writes of several
@@ -60,6 +61,7 @@ mod supersede;
 mod suspects;
 mod sweep;
 mod take_back;
+mod tree;
 mod unfinished;
 
 pub use self::{
@@ -90,6 +92,7 @@ pub use self::{
     supersede::{SupersedePoint, everything_from as supersede_from},
     suspects::{Room, Suspects},
     take_back::TakeBackOutcome,
+    tree::{Tree, tree_is_full},
     unfinished::{cancel_all, lock_running, unfinished_runs},
 };
 

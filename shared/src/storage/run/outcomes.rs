@@ -7,6 +7,7 @@ use sqlx::{FromRow, types::Json};
 use uuid::Uuid;
 
 use super::{
+    CallState, NewChild,
     ancestor::{self, AnsweredRun},
     forwarded::{answer_at_top, answers},
 };
@@ -22,6 +23,7 @@ use crate::{
     },
     event_id::EventId,
     excerpt,
+    plan::is_own_call,
     run::RunStatus,
     subagent::{SubagentRole, outcome_of},
     tool::ToolError,
@@ -181,7 +183,7 @@ async fn answer_parent(
 }
 
 /// The outcome of a child, for its parent's log.
-struct LoggedOutcome {
+pub struct LoggedOutcome {
     call_id: String,
     name: String,
     child_run_id: Uuid,
@@ -195,8 +197,30 @@ struct LoggedOutcome {
 }
 
 impl LoggedOutcome {
+    /// Returns the outcome of a call whose child does not start.
+    pub fn refused(call: &CallState, child: &NewChild, error: ToolError) -> Self {
+        let of_plan = |name: &str| call.input.get(name).filter(|_| is_own_call(&call.name));
+        Self {
+            call_id: call.call_id.clone(),
+            name: call.name.clone(),
+            child_run_id: child.child_run_id,
+            role: child.role.parse().unwrap_or_default(),
+            status: RunStatus::Failed,
+            outcome: Err(error),
+            usage: Usage::default(),
+            duration_ms: 0,
+            plan_id: of_plan("plan_id").and_then(|id| id.as_str()?.parse().ok()),
+            step_number: of_plan("step_number").and_then(serde_json::Value::as_i64),
+        }
+    }
+
+    /// Returns whether a plan continues after the outcome.
+    pub const fn is_for_plan(&self) -> bool {
+        self.role.works_for_plan()
+    }
+
     /// Returns the events of the outcome. A call that a plan made has no event of its own.
-    fn bodies(&self, base: Option<EventId>) -> Vec<EventBody<'_>> {
+    pub fn bodies(&self, base: Option<EventId>) -> Vec<EventBody<'_>> {
         let (output, error) = (self.outcome.as_ref().ok(), self.outcome.as_ref().err().cloned());
         let completed = EventBody::SubagentCompleted(SubagentCompleted {
             base,

@@ -9,10 +9,11 @@ use super::{
     ArchiveChunk, Claim,
     ancestor::AnsweredRun,
     chunk::{chunk_of, writes_of},
-    flush::{RunStateRow, log_refused_checkpoint},
+    flush::{lock, log_refused_checkpoint},
     forwarded::{ask_at_top, new_questions},
     outcomes::{awaits_children, log_outcomes},
     planning::awaits_edits,
+    tree::{RefusedChild, fit},
 };
 use crate::{
     event::Event,
@@ -79,13 +80,6 @@ statements! {
         where id = $1
         returning id, top_run_id
     ",
-    /// Locks a run, and returns its state.
-    LOCK_STATE = "
-        select status, attempt, archived_to, cancel_requested_at is not null as cancel_requested
-        from agent_runs
-        where id = $1
-        {for update}
-    ",
 }
 
 impl Storage {
@@ -139,11 +133,21 @@ impl Storage {
                 Some(row) if !row.status.is_terminal() && row.has_written(claim, last) => return Ok(RollBack(None)),
                 _ => return Ok(RollBack(Some(ReleaseOutcome::Fenced))),
             }
+            let (fitting, refused) = match tail {
+                Some(tail) => fit(tx, claim.run_id, tail).await.map(|(tail, refused)| (Some(tail), refused))?,
+                None => (None, Vec::new()),
+            };
+            let tail = fitting.as_ref();
             let mut events = Vec::new();
             let (mut is_asked, mut has_plan_work) = (false, false);
             if !matches!(release, Release::Queued | Release::Later(_)) {
                 let logged = log_outcomes(tx, claim.run_id, last.next()).await?;
                 (events, has_plan_work) = (logged.events, logged.for_plan);
+                for outcome in refused.iter().map(RefusedChild::outcome) {
+                    let next = events.last().map_or(last, |event| event.id).next();
+                    events.extend(Event::sequence(next, Utc::now(), &outcome.bodies(None)));
+                    has_plan_work |= outcome.is_for_plan();
+                }
                 let questions = new_questions(tx, claim.run_id).await?;
                 is_asked = !questions.is_empty();
                 let next = events.last().map_or(last, |event| event.id).next();
@@ -191,6 +195,9 @@ impl Storage {
             if let Some(refusal) = &written.refused {
                 log_refused_checkpoint(claim.run_id, refusal);
             }
+            for child in &refused {
+                child.store(tx, claim.run_id, release != Release::Queued).await?;
+            }
             let asked = match written.rows.first() {
                 Some((_, Some(top))) if release == Release::Waiting => ask_at_top(tx, *top).await?,
                 _ => None,
@@ -203,8 +210,4 @@ impl Storage {
         };
         self.database.transact(doing, try_release).await
     }
-}
-
-async fn lock(tx: &mut Tx, run_id: Uuid) -> Result<Option<RunStateRow>, Error> {
-    tx.fetch_optional(LOCK_STATE, args![run_id]).await
 }

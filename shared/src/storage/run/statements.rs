@@ -4,7 +4,7 @@ use super::{
     accept, ancestor, answer, attempt, attempt_start, begin, blocked, cancel, children, chunk, claim, closing,
     completion, deaths, delayed, durable, edit_plan, end, expire, flush, forwarded, ingestion, lease,
     locked_conversation, opening, orphans, outcomes, plain_flush, planning, progress, queued, release, retire,
-    steering, submit, summary, supersede, suspects, sweep, unfinished,
+    steering, submit, summary, supersede, suspects, sweep, tree, unfinished,
 };
 use crate::storage::sql::{FencedTexts, Sql};
 
@@ -49,6 +49,7 @@ pub const STATEMENTS: &[&[Sql]] = &[
     supersede::STATEMENTS,
     suspects::STATEMENTS,
     sweep::STATEMENTS,
+    tree::STATEMENTS,
     unfinished::STATEMENTS,
 ];
 

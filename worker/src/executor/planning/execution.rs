@@ -26,6 +26,7 @@ use crate::{
         NextNode, Stop,
         attempt::{Attempt, retry_query},
         delegate::{no_room, too_many_children},
+        tree::{no_room_in_tree, room_in_tree},
     },
     lease::Signal,
 };
@@ -182,6 +183,9 @@ pub async fn start_child(
     if retry_query(attempt.lease, attempt.recorder, room).await? == Some(0) {
         return Ok(Err(no_room()));
     }
+    if room_in_tree(attempt).await? == 0 {
+        return Ok(Err(no_room_in_tree(attempt)));
+    }
     let Some((agent_id, _)) = attempt.claim.agent else {
         return Ok(Err(ToolError::new("no_agent", "a run without an agent has no executors")));
     };
@@ -209,7 +213,7 @@ pub async fn start_child(
     // An executor's tools are about the project of the turn.
     let metadata = AgentContext::of(&attempt.memory.metadata).map(|context| context.within(None));
     let mut child = NewChild::new(state.call_id.clone(), of_child, agent_id, storable(task));
-    child.metadata = metadata;
+    (child.metadata, child.most_runs) = (metadata, attempt.shared.worker.tools.max_tree_runs);
     let state = CallState { child_run_id: Some(child.child_run_id), ..state };
     let new_role = NewRole {
         id: Uuid::now_v7(),
