@@ -75,6 +75,7 @@ mod rolling_upgrade;
 mod run_limits;
 mod search;
 mod server;
+mod slots;
 mod snapshot;
 mod start;
 mod stdio_servers;

@@ -126,6 +126,7 @@ impl WorkerState {
             max_crashes: config.max_crashes,
             // The queue knows the free places.
             ingestions: 0,
+            reserved: config.reserved_slots(),
         }
     }
 }

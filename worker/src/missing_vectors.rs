@@ -68,6 +68,7 @@ async fn start(shared: &WorkerState, model: &str, document: &UnembeddedDocument)
         max_metadata: usize::MAX,
         key: None,
         max_unfinished: 1,
+        caller_group: None,
         traceparent: None,
     };
     let pause = pause_after(worker.embedding_pause, document.tries);

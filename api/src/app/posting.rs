@@ -44,7 +44,7 @@ impl Posting {
     }
 
     /// Returns the run of the message, with an id, the deployment's limits, and the span of the request.
-    pub(super) fn into_run(self, config: &ApiConfig) -> NewRun {
+    pub(super) fn into_run(self, caller: &Caller, config: &ApiConfig) -> NewRun {
         let Self { target, input, client_message_id, mode, options, key } = self;
         NewRun {
             run_id: Uuid::now_v7(),
@@ -56,6 +56,7 @@ impl Posting {
             max_metadata: config.max_metadata_bytes,
             key,
             max_unfinished: config.max_queued,
+            caller_group: caller.group.clone(),
             traceparent: spans::of_request(),
         }
     }
@@ -65,7 +66,7 @@ impl App {
     /// Commits a message with its run and wakes a worker. Fails if a limit, a quota or the request's content forbids
     /// it.
     pub async fn post(self: &Arc<Self>, caller: &Caller, posting: Posting) -> Result<PostedMessage, Problem> {
-        let (committed, _) = self.submit(caller, posting.into_run(self.config())).await?;
+        let (committed, _) = self.submit(caller, posting.into_run(caller, self.config())).await?;
         Ok(committed)
     }
 
@@ -77,7 +78,7 @@ impl App {
         posting: Posting,
         cursor: EventId,
     ) -> Result<(PostedMessage, Option<Subscriber>), Problem> {
-        let new = posting.into_run(self.config());
+        let new = posting.into_run(caller, self.config());
         // Order matters: the limit on streams refuses the request before the commit.
         let stream = self.streams.open(caller)?;
         // The relay subscribes concurrently, because the stream must not miss any event of the run.

@@ -2,9 +2,11 @@
 //!
 //! Without a key for JWTs the server is in development mode (`development`). With one, a caller is the user that a JWT
 //! names (`jwt`), or an anonymous user (`anonymous`). `credential` reads the headers for that, `origin` refuses changes by
-//! pages of other origins, `client_address` finds the client's address, and `refusal` has the problems of refused callers.
+//! pages of other origins, `client_address` finds the client's address, `caller_group` names the group of an anonymous caller,
+//! and `refusal` has the problems of refused callers.
 
 mod anonymous;
+mod caller_group;
 mod client_address;
 mod credential;
 mod development;
@@ -39,6 +41,7 @@ pub use anonymous::AnonymousUser;
 pub use client_address::{Peer, one_client};
 
 use crate::problem::Problem;
+use caller_group::CallerGroups;
 use client_address::{client_address, is_trusted};
 use credential::Credential;
 use development::DevelopmentGate;
@@ -59,6 +62,8 @@ pub struct Caller {
     pub is_new_user: bool,
     /// The client's address, as far as trusted proxies report it.
     pub address: IpAddr,
+    /// The group of an anonymous caller, whose runs share the slots of workers with all runs of the address.
+    pub group: Option<String>,
     /// Whether a rate limit has counted this request.
     pub admission: Admission,
     /// When the caller's token expires; the caller's streams end then.
@@ -132,6 +137,7 @@ impl Caller {
             is_unnamed: false,
             is_new_user: false,
             address: IpAddr::from([192, 0, 2, 1]),
+            group: None,
             admission: Admission::default(),
             expires_at: None,
             session: None,
@@ -192,7 +198,7 @@ pub struct Authenticator {
 
 enum AuthMode {
     Development(DevelopmentGate),
-    Checked { tokens: Box<TokenVerifier>, takes_anonymous: bool },
+    Checked { tokens: Box<TokenVerifier>, groups: CallerGroups, takes_anonymous: bool },
 }
 
 /// The result of `authenticate`, in the extensions of a request; extractors read it.
@@ -221,6 +227,7 @@ impl Authenticator {
         let mode = match &config.jwt_key {
             Some(key) => AuthMode::Checked {
                 tokens: Box::new(TokenVerifier::new(key, config)?),
+                groups: CallerGroups::new(key),
                 takes_anonymous: config.anonymous,
             },
             None => AuthMode::Development(DevelopmentGate::new(config)),
@@ -239,10 +246,18 @@ impl Authenticator {
         matches!(self.mode, AuthMode::Checked { takes_anonymous: true, .. })
     }
 
+    /// Returns the group of a caller of this kind and address; `None` for a caller with a name.
+    fn group(&self, kind: CallerKind, address: IpAddr) -> Option<String> {
+        match &self.mode {
+            AuthMode::Checked { groups, .. } if kind == CallerKind::Anonymous => Some(groups.of(address)),
+            _ => None,
+        }
+    }
+
     fn identify(&self, headers: &HeaderMap) -> Result<Identity, Problem> {
         let (tokens, takes_anonymous) = match &self.mode {
             AuthMode::Development(_) => return development::identify(headers),
-            AuthMode::Checked { tokens, takes_anonymous } => (tokens, *takes_anonymous),
+            AuthMode::Checked { tokens, takes_anonymous, .. } => (tokens, *takes_anonymous),
         };
         if headers.contains_key(development::HEADER) {
             return Err(Problem::development_identity());
@@ -282,8 +297,8 @@ pub async fn authenticate(State(auth): State<Arc<Authenticator>>, mut request: R
         let is_new_user = secret.is_some();
         new_user = secret;
         let session = session(request.headers())?;
-        let admission = Admission::default();
-        Ok(Caller { owner, kind, is_operator, is_unnamed, is_new_user, address, admission, expires_at, session })
+        let (group, admission) = (auth.group(kind, address), Admission::default());
+        Ok(Caller { owner, kind, is_operator, is_unnamed, is_new_user, address, group, admission, expires_at, session })
     });
     // A page sends many reads at once, and they would overwrite each other's cookie. A request from another site's page
     // lacks the cookie that the browser has for this site, and must not replace it.

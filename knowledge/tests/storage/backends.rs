@@ -215,7 +215,7 @@ impl TestKnowledge {
 
 /// Returns the terms of a new worker with places for so many ingestions.
 pub fn terms(ingestions: usize) -> ClaimTerms {
-    ClaimTerms { holder: Holder::new(), lease: Duration::from_secs(60), max_crashes: 3, ingestions }
+    ClaimTerms { holder: Holder::new(), lease: Duration::from_secs(60), max_crashes: 3, ingestions, reserved: 0 }
 }
 
 /// Returns a run that ingests a document, or one that answers a message.
@@ -230,6 +230,7 @@ pub fn new_run(ingests: bool) -> NewRun {
         max_metadata: 1000,
         key: None,
         max_unfinished: 10,
+        caller_group: None,
         traceparent: None,
     }
 }

@@ -12,6 +12,10 @@ pub struct RunConfig {
     #[arg(long, env = "HOLDFAST_WORKER_CONCURRENCY", default_value = "256", value_parser = count)]
     pub worker_concurrency: usize,
 
+    /// Slots of a worker that only owners without a run at work get; by default an eighth of its slots, and 0 for none.
+    #[arg(long, env = "HOLDFAST_RESERVED_SLOTS", value_parser = slots)]
+    pub reserved_slots: Option<usize>,
+
     /// Address of the worker's own /metrics and /healthz; none unless set.
     #[arg(long, env = "HOLDFAST_METRICS_ADDR", value_parser = address)]
     pub metrics_addr: Option<SocketAddr>,
@@ -74,6 +78,18 @@ pub struct RunConfig {
     pub history_limit: usize,
 }
 
+impl RunConfig {
+    /// Returns the slots that only owners without a run at work get. At least one slot is for each owner.
+    pub fn reserved_slots(&self) -> usize {
+        let slots = self.worker_concurrency;
+        self.reserved_slots.unwrap_or(slots / 8).min(slots.saturating_sub(1))
+    }
+}
+
+fn slots(text: &str) -> Result<usize, String> {
+    text.parse().map_err(|_| format!("a number of slots such as 32, or 0 for none, not {text:?}"))
+}
+
 pub(super) fn context_tokens(text: &str) -> Result<u32, String> {
     match text.parse() {
         Ok(tokens) if tokens >= 100 => Ok(tokens),
@@ -92,5 +108,34 @@ fn history_limit(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(limit) if limit <= 1000 => Ok(limit),
         _ => Err(format!("a number of messages from 0 to 1000, not {text:?}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct RunArgs {
+        #[command(flatten)]
+        run: RunConfig,
+    }
+
+    #[test]
+    fn a_worker_reserves_an_eighth_of_its_slots_unless_a_setting_says_more_or_less() {
+        let check = |slots: &str, reserved: Option<&str>, expected: usize| {
+            let reserved = reserved.into_iter().flat_map(|slots| ["--reserved-slots", slots]);
+            let args = ["holdfast", "--worker-concurrency", slots].into_iter().chain(reserved);
+            assert_eq!(RunArgs::parse_from(args).run.reserved_slots(), expected, "{slots}");
+        };
+        check("256", None, 32);
+        check("8", None, 1);
+        check("7", None, 0);
+        check("1", None, 0);
+        check("8", Some("0"), 0);
+        check("8", Some("3"), 3);
+        check("8", Some("9"), 7);
     }
 }

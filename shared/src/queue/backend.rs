@@ -185,7 +185,7 @@ async fn claim(
             break;
         }
     }
-    if found.claims.len() == poll.free {
+    if !found.claims.is_empty() && found.claims.len() >= poll.free.saturating_sub(terms.reserved) {
         // More runs may wait than fit here, so another worker gets the wake-up. Without it, that worker polls a moment
         // later.
         let _ = queue.wake().await;

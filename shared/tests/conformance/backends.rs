@@ -124,7 +124,13 @@ impl TestBackends {
     }
 
     pub async fn claim(&self, limit: usize) -> Vec<storage::Claim> {
-        self.storage.claim_queued(&terms(&self.holder), limit).await.unwrap()
+        self.claim_with_reserve(limit, 0).await
+    }
+
+    /// Claims up to `limit` queued runs, the last `reserved` of them for owners without a run at work.
+    pub async fn claim_with_reserve(&self, limit: usize, reserved: usize) -> Vec<storage::Claim> {
+        let terms = ClaimTerms { reserved, ..terms(&self.holder) };
+        self.storage.claim_queued(&terms, limit).await.unwrap()
     }
 
     /// Claims expired runs for another process.
@@ -158,6 +164,7 @@ pub fn new_run(target: Target, content: &str) -> NewRun {
         options: Default::default(),
         max_metadata: 100,
         max_unfinished: 100,
+        caller_group: None,
         traceparent: None,
     }
 }
@@ -170,7 +177,7 @@ pub const ALL: Window = Window { usual: 1000, standing: 1000, result_chars: 1000
 
 /// Returns the terms of a holder.
 pub fn terms(holder: &Holder) -> ClaimTerms {
-    ClaimTerms { holder: holder.clone(), lease: LEASE, max_crashes: MAX_CRASHES, ingestions: INGESTIONS }
+    ClaimTerms { holder: holder.clone(), lease: LEASE, max_crashes: MAX_CRASHES, ingestions: INGESTIONS, reserved: 0 }
 }
 
 /// Returns the settings of these arguments.

@@ -29,6 +29,7 @@ mod raw;
 mod refusals;
 mod run_log;
 mod schema;
+mod slots;
 mod statements;
 mod steering;
 mod storage;

@@ -35,10 +35,12 @@ async fn claim(test: &TestWorkspace) -> Claim {
         options: Default::default(),
         max_metadata: 100,
         max_unfinished: 100,
+        caller_group: None,
         traceparent: None,
     };
     test.storage.submit(ANN, &Quotas::default(), &new).await.unwrap();
-    let terms = ClaimTerms { holder: Holder::new(), lease: Duration::from_secs(60), max_crashes: 3, ingestions: 1 };
+    let (holder, lease) = (Holder::new(), Duration::from_secs(60));
+    let terms = ClaimTerms { holder, lease, max_crashes: 3, ingestions: 1, reserved: 0 };
     test.storage.claim_queued(&terms, 1).await.unwrap().remove(0)
 }
 

@@ -67,7 +67,8 @@ macro_rules! insert_run {
             id, owner_id, conversation_id, agent_definition_id, position, status, input_message_id,
             output_message_id, archived_to, checkpoint, idempotency_key, idempotency_fingerprint,
             created_at, stream, client_tools, metadata, max_duration_ms, traceparent, version_of,
-            branch, not_before, priority, agent_version, needs, steers, knowledge, queue_round
+            branch, not_before, priority, agent_version, needs, steers, knowledge, queue_round,
+            caller_group
         )
         select $1, $2, $3, $4, $5, 'queued', $6, $7, $8, $8, $9, $10, ",
             $created_at,
@@ -92,7 +93,8 @@ macro_rules! insert_run {
             $18, ",
             $knowledge,
             ", ",
-            if_delayed!("$20", "0", next_round!("$2")),
+            if_delayed!("$20", "0", next_round!("$2", "$21")),
+            ", $21",
             $from
         )
     };
@@ -227,7 +229,8 @@ impl<'a> Acceptance<'a> {
                 && options.delay.is_none()
                 && matches!(&new.input, MessageInput::New(content) if content.attachments.is_empty()),
             self.least_ability(),
-            options.delay.map(|delay| delay.as_millis() as i64)
+            options.delay.map(|delay| delay.as_millis() as i64),
+            new.caller_group.clone()
         ];
         Statement::new(sql, args)
     }

@@ -227,6 +227,8 @@ pub struct ClaimTerms {
     pub max_crashes: usize,
     /// The worker's free places for ingestions of documents.
     pub ingestions: usize,
+    /// The last free slots of the worker, which only shares without a run at work get.
+    pub reserved: usize,
 }
 
 impl ClaimTerms {

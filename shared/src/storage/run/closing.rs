@@ -127,7 +127,8 @@ statements! {
             finished_at = {now},
             holder = null,
             lease_until = null,
-            executing = false
+            executing = false,
+            caller_group = null
         where id = $1
           and attempt = $8
           and ", status!(""), " in ('queued', 'running', 'waiting')

@@ -128,7 +128,8 @@ statements! {
                 finished_at = {now},
                 holder = null,
                 lease_until = null,
-                executing = false
+                executing = false,
+                caller_group = null
             from counted e
             where r.id {is:e.run_id}
             returning r.id, r.position as turn, r.owner_id, e.message_id, e.conversation_id, e.text,

@@ -47,7 +47,7 @@ statements! {
                 then -1
                 else 0
             end,
-            queue_round = ", next_round!("agent_runs.owner_id"), "
+            queue_round = ", next_round!("agent_runs.owner_id", "agent_runs.caller_group"), "
         where id = $1 and ", status!(""), " = 'queued' and priority = -2 and not_before <= {now}
         returning priority = 0
     "),

@@ -40,6 +40,8 @@ pub struct NewRun {
     pub key: Option<IdempotencyKey>,
     /// Most unfinished runs of the conversation.
     pub max_unfinished: usize,
+    /// The group of an anonymous caller, whose runs take turns as those of one owner; `None` for each other caller.
+    pub caller_group: Option<String>,
     /// The parent of the run's spans, wherever a worker executes it.
     pub traceparent: Option<Traceparent>,
 }

@@ -46,6 +46,7 @@ pub struct Opening {
     metadata: Option<Value>,
     max_duration_ms: Option<i64>,
     traceparent: Option<String>,
+    caller_group: Option<String>,
     /// The id of the run's first event, packed.
     queued_id: i64,
     /// The line of that event.
@@ -82,6 +83,7 @@ impl Opening {
             metadata: options.metadata.clone(),
             max_duration_ms: options.max_duration.map(|limit| limit.as_millis() as i64),
             traceparent: new.traceparent.map(|parent| parent.to_string()),
+            caller_group: new.caller_group.clone(),
             queued_id: acceptance.queued.id.packed(),
             queued: format!("{}\n", str::from_utf8(acceptance.queued.line()).expect("an event is a line of text")),
         })
@@ -93,6 +95,9 @@ statements! {
     OPENING {
         postgres = "
             select o.*, row_number() over of_owner - 1 as runs_before,
+                row_number() over (
+                    partition by coalesce(o.caller_group, o.owner_id) order by o.n
+                ) - 1 as turns_before,
                 coalesce(
                     sum(256 + o.brings) over (
                         of_owner rows between unbounded preceding and 1 preceding
@@ -104,7 +109,7 @@ statements! {
                 max_runs bigint, max_bytes bigint, run_id uuid, message_id uuid,
                 output_message_id uuid, client_id text, content text, stream boolean,
                 client_tools jsonb, metadata jsonb, max_duration_ms bigint, traceparent text,
-                queued_id bigint, queued text
+                caller_group text, queued_id bigint, queued text
             )
             window of_owner as (partition by o.owner_id order by o.n)
         ",
@@ -130,9 +135,10 @@ statements! {
                     when o.max_bytes is null then 0
                     else ", kept_bytes!("o.owner_id"), "
                 end as kept,
-                ", next_round!("o.owner_id"), " as round
+                ", next_round!("o.owner_id", "o.caller_group"), " as round
             from (
-                select owner_id, max(max_runs) as max_runs, max(max_bytes) as max_bytes
+                select owner_id, max(max_runs) as max_runs, max(max_bytes) as max_bytes,
+                    max(caller_group) as caller_group
                 from opening
                 group by owner_id
             ) o
@@ -168,14 +174,14 @@ statements! {
                 id, owner_id, conversation_id, agent_definition_id, position, status,
                 input_message_id, output_message_id, archived_to, checkpoint, created_at, stream,
                 client_tools, metadata, max_duration_ms, traceparent, agent_version, needs,
-                queue_round
+                queue_round, caller_group
             )
             select o.run_id, o.owner_id, f.id, o.agent_id, 1, 'queued', o.message_id,
                 o.output_message_id, o.queued_id, o.queued_id, f.created_at, o.stream,
                 o.client_tools, o.metadata, o.max_duration_ms, o.traceparent,
                 (select a.version from agent_definitions a where a.id = o.agent_id),
                 ", needs!("o.agent_id"), ",
-                o.runs_before + w.round
+                o.turns_before + w.round, o.caller_group
             from opening o
             join fence f on f.id = o.conversation_id
             join owner w on w.owner_id = o.owner_id

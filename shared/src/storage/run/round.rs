@@ -1,9 +1,9 @@
 //! Turns of owners: the round in which a new run stands in the queue.
 
-/// The round of the next turn of the owner: one after its last queued run, but not before the round that the queue has
-/// reached. So a new owner does not wait for another owner's whole queue.
+/// The round of the next turn of the owner, or of its group of anonymous callers: one after its last queued run, but not before
+/// the round that the queue has reached. So a new owner does not wait for another owner's whole queue.
 macro_rules! next_round {
-    ($owner:literal) => {
+    ($owner:literal, $group:literal) => {
         concat!(
             "(
             select coalesce(max(place), 0)
@@ -41,6 +41,19 @@ macro_rules! next_round {
                     order by own.queue_round desc
                     limit 1
                 ) behind
+                union all
+                select *
+                from (
+                    select grouped.queue_round + 1 as place
+                    from agent_runs grouped
+                    where grouped.caller_group = ",
+            $group,
+            "
+                      and grouped.finished_at is null
+                      and grouped.status = 'queued'
+                    order by grouped.queue_round desc
+                    limit 1
+                ) behind_group
             ) rounds
         )"
         )

@@ -79,7 +79,8 @@ statements! {
         set status = 'cancelled',
             attempt = 1,
             archived_to = cast(each.value->>'last_id' as bigint),
-            finished_at = {now}
+            finished_at = {now},
+            caller_group = null
         from {each:$1}
         where agent_runs.id {is uuid:each.value->>'own_run_id'}
           and ", status!("agent_runs."), " = 'queued'

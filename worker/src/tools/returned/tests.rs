@@ -35,6 +35,7 @@ async fn keeper(settings: &[&str], quotas: FileQuotas) -> FileKeeper {
         options: Default::default(),
         max_metadata: 100,
         max_unfinished: 100,
+        caller_group: None,
         traceparent: None,
     };
     let submitted = storage.submit("ann", &Quotas::default(), &new).await.unwrap();
