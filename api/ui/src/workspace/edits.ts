@@ -39,8 +39,8 @@ export async function remove(kind: EntityKind, entity: Entity, { onDeleted, onRe
   const name = nameOf(entity);
   try {
     await deleteEntity(kind, entity.id);
-  } catch {
-    return void showToast(texts.entity.notDeleted(name));
+  } catch (error) {
+    return void showToast(reasonOf(error) ?? texts.entity.notDeleted(name));
   }
   tellDeleted(kind, entity.id);
   onDeleted?.();
@@ -49,8 +49,8 @@ export async function remove(kind: EntityKind, entity: Entity, { onDeleted, onRe
     try {
       tellChanged(kind, await restoreEntity(kind, entity.id));
       onRestored?.();
-    } catch {
-      showToast(texts.entity.notRestored(name));
+    } catch (error) {
+      showToast(reasonOf(error) ?? texts.entity.notRestored(name));
     }
   };
   showToast(texts.entity.deleted(name), { label: texts.entity.undo, run: () => void restore() }, UNDO_FOR_MS);
@@ -59,6 +59,6 @@ export async function remove(kind: EntityKind, entity: Entity, { onDeleted, onRe
 function reasonOf(error: unknown): string | undefined {
   if (!(error instanceof Problem)) return undefined;
   if (error.code === "workspace_full") return texts.list.full;
-  // The server's sentence names the wrong field.
-  return error.code === "invalid_entity" ? error.message : undefined;
+  // The server's sentence names the wrong field, or says what to delete first.
+  return error.code === "invalid_entity" || error.code === "change_too_large" ? error.message : undefined;
 }
