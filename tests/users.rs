@@ -355,7 +355,7 @@ async fn only_new_callers_that_create_something_receive_a_cookie() {
     assert!(cookie(&broken).is_some());
 }
 
-/// What a browser sends for pages of other origins.
+/// Headers that a browser sends for pages of other origins.
 const FOREIGN: [(&str, &str); 5] = [
     ("sec-fetch-site", "same-site"),
     ("sec-fetch-site", "cross-site"),

@@ -89,9 +89,9 @@ const LANGGRAPH_HISTORY: &str = "/langgraph/threads/{thread_id}/history";
 
 pub struct ReadLimit(Turns);
 
-/// What the limits know of a read.
+/// A read, as its limits see it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Read {
+struct LimitedRead {
     /// Whether the rate limit of anonymous callers counts it.
     is_counted: bool,
     /// Whether it needs a turn.
@@ -114,7 +114,7 @@ impl ReadLimit {
 
 /// Counts the reads of anonymous callers, and has long reads wait for their turns.
 pub async fn admit(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
-    let (Some(caller), Some(read)) = (auth::caller_of(&request).cloned(), Read::of(&request)) else {
+    let (Some(caller), Some(read)) = (auth::caller_of(&request).cloned(), LimitedRead::of(&request)) else {
         return next.run(request).await;
     };
     if read.is_counted
@@ -138,7 +138,7 @@ pub async fn admit(State(app): State<Arc<App>>, request: Request, next: Next) ->
     app.to_completion(read.in_current_span()).await.into_response()
 }
 
-impl Read {
+impl LimitedRead {
     /// Returns what the limits know of a request; `None` for a probe, and for a request that may change something.
     fn of(request: &Request) -> Option<Self> {
         let path = request.extensions().get::<MatchedPath>()?.as_str();
@@ -183,19 +183,19 @@ mod tests {
 
     #[tokio::test]
     async fn long_reads_take_turns_and_streams_do_not() {
-        let answer = async |request: Request| format!("{:?}", Read::of(&request));
+        let answer = async |request: Request| format!("{:?}", LimitedRead::of(&request));
         let paths = LONG_READS.into_iter().chain(STREAMS).chain(POSTED_READS).chain(["/v1/conversations", "/healthz"]);
         let paths: std::collections::BTreeSet<_> = paths.collect();
         let router = paths.into_iter().fold(Router::new(), |router, path| router.route(path, any(answer)));
         let service = TowerToHyperService::new(router);
-        let check = async |method: Method, target: &str, accept: &str, expected: Option<Read>| {
+        let check = async |method: Method, target: &str, accept: &str, expected: Option<LimitedRead>| {
             let request = Request::builder().method(method.clone()).uri(target).header("accept", accept);
             let response = service.call(request.body(Body::empty()).unwrap()).await.unwrap();
             let body = axum::body::to_bytes(response.into_body(), 1000).await.unwrap();
             assert_eq!(body, format!("{expected:?}"), "{method} {target} {accept}");
         };
         let (json, sse) = ("application/json", "text/event-stream");
-        let read = |is_counted, is_long| Some(Read { is_counted, is_long });
+        let read = |is_counted, is_long| Some(LimitedRead { is_counted, is_long });
         check(Method::GET, "/v1/conversations/x/messages", json, read(true, true)).await;
         check(Method::POST, "/v1/conversations/x/messages", json, None).await;
         check(Method::GET, "/v1/conversations", json, read(true, false)).await;

@@ -10,7 +10,7 @@ class Attack:
 
     # Variables of the server's environment.
     settings = {}
-    # What the bystanders do.
+    # The acts of the bystanders.
     acts = (one_word,)
 
     def prepare(self, server):

@@ -86,9 +86,9 @@ mod tests {
 
     const FRONT: &str = "https://front.example";
 
-    /// What the settings say about `FRONT`.
+    /// The right that the settings give to `FRONT`.
     #[derive(Debug, Clone, Copy, PartialEq)]
-    enum Mode {
+    enum FrontRight {
         /// A key, and no origin that pages may use with the cookie.
         Checked,
         /// A key, `HOLDFAST_CORS_ORIGINS` and `HOLDFAST_CORS_CREDENTIALS`; or development mode and the first of them.
@@ -106,8 +106,8 @@ mod tests {
 
     #[test]
     fn a_change_comes_from_the_servers_own_pages_or_from_no_browser() {
-        let check = |mode: Mode, headers: &[(&str, &str)], passes: bool| {
-            let listed = if mode == Mode::Listed { vec![HeaderValue::from_static(FRONT)] } else { Vec::new() };
+        let check = |mode: FrontRight, headers: &[(&str, &str)], passes: bool| {
+            let listed = if mode == FrontRight::Listed { vec![HeaderValue::from_static(FRONT)] } else { Vec::new() };
             let rule = OriginRule { listed };
             for method in [Method::POST, Method::PUT, Method::PATCH, Method::DELETE] {
                 let verdict = rule.check(&request(&method, headers), false);
@@ -120,7 +120,7 @@ mod tests {
         };
         let site = |site| ("sec-fetch-site", site);
         let origin = |origin| ("origin", origin);
-        for mode in [Mode::Checked, Mode::Listed] {
+        for mode in [FrontRight::Checked, FrontRight::Listed] {
             check(mode, &[], true);
             check(mode, &[site("same-origin")], true);
             check(mode, &[site("none")], true);
@@ -145,8 +145,8 @@ mod tests {
         }
         for headers in [&[origin(FRONT)][..], &[site("cross-site"), origin(FRONT)], &[site("same-site"), origin(FRONT)]]
         {
-            check(Mode::Checked, headers, false);
-            check(Mode::Listed, headers, true);
+            check(FrontRight::Checked, headers, false);
+            check(FrontRight::Listed, headers, true);
         }
     }
 

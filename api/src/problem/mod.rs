@@ -1,7 +1,8 @@
 //! Errors as clients receive them: problem+json (RFC 9457) with a stable lower-case `code`. Each has a constructor.
-//! Those for messages, answers, quotas and limits are in the files beside this one, those for identities in
+//! Those for agents, messages, answers, quotas and limits are in the files beside this one, those for identities in
 //! `auth/refusal.rs`.
 
+mod agents;
 mod answers;
 mod files;
 pub mod form;
@@ -23,13 +24,7 @@ use axum::{
     http::{HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
-use holdfast_shared::{
-    agent::{DelegationCycle, InvalidDefinition},
-    approval::Approval,
-    event_id,
-    run::RunError,
-    storage,
-};
+use holdfast_shared::{agent::InvalidDefinition, approval::Approval, event_id, run::RunError, storage};
 use serde::Serialize;
 use uuid::Uuid;
 
@@ -99,42 +94,6 @@ impl Problem {
 
     pub fn invalid_briefing(problem: &str) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "invalid_briefing", format!("{problem}."))
-    }
-
-    pub fn agent_not_found(id: impl std::fmt::Display) -> Self {
-        Self::new(StatusCode::BAD_REQUEST, "agent_not_found", format!("There is no agent {id}; nothing was created."))
-    }
-
-    /// For a conversation whose agent no longer admits the caller.
-    pub fn agent_of_conversation_not_found() -> Self {
-        let detail = "The agent of this conversation no longer exists; nothing was created.";
-        Self::new(StatusCode::BAD_REQUEST, "agent_not_found", detail)
-    }
-
-    /// For a request about the agent itself, which ends with 404; `agent_not_found` is for a reference to an agent.
-    pub fn no_such_agent(id: impl std::fmt::Display) -> Self {
-        Self::new(StatusCode::NOT_FOUND, "agent_not_found", format!("There is no agent {id}."))
-    }
-
-    pub fn invalid_agent(invalid: &InvalidDefinition) -> Self {
-        Self::new(StatusCode::BAD_REQUEST, "invalid_agent", format!("{}: {}.", invalid.field, invalid.problem))
-    }
-
-    pub fn cyclic_agents(cycle: &DelegationCycle) -> Self {
-        Self::new(StatusCode::BAD_REQUEST, "invalid_agent", format!("subagents: {cycle}."))
-    }
-
-    pub fn agent_in_file(id: Uuid) -> Self {
-        let detail = format!(
-            "Agent {id} comes from the file that HOLDFAST_AGENTS names; edit that file and restart the server."
-        );
-        Self::new(StatusCode::CONFLICT, "agent_in_file", detail)
-    }
-
-    pub fn agent_builtin(id: Uuid) -> Self {
-        let detail =
-            format!("Agent {id} is a part of the program. Create an agent of kind planner to have one of your own.");
-        Self::new(StatusCode::CONFLICT, "agent_builtin", detail)
     }
 
     pub fn invalid_profiles(invalid: &InvalidDefinition) -> Self {

@@ -66,7 +66,8 @@ macro_rules! matching_chats {
               and not exists (
                   select 1
                   from {each:$3}
-                  where {field:c.metadata, each.value->>'name'} is distinct from (each.value->>'value')
+                  where {field:c.metadata, each.value->>'name'}
+                      is distinct from (each.value->>'value')
               )
               and ($4 or c.id {in:$5})
               and (

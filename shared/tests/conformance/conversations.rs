@@ -61,10 +61,10 @@ async fn metadata_with_any_name_is_found(backends: TestBackends) {
     };
     for (name, id) in names.into_iter().zip(&ids) {
         assert_eq!(search(&[(name, json!("blue"))]).await, [*id], "{name:?}");
-        assert_eq!(search(&[(name, json!("red"))]).await, [Uuid::nil(); 0], "{name:?}");
+        assert!(search(&[(name, json!("red"))]).await.is_empty(), "{name:?}");
     }
     assert_eq!(search(&[("all", json!({"n": [1]}))]).await.len(), names.len());
-    assert_eq!(search(&[("none", json!("blue"))]).await, [Uuid::nil(); 0]);
+    assert!(search(&[("none", json!("blue"))]).await.is_empty());
 }
 
 pub async fn agent(backends: &TestBackends) -> Uuid {

@@ -38,13 +38,13 @@ async fn queue_in_group(backends: &TestBackends, owner: &str, group: &str) {
     assert!(matches!(submitted, SubmitOutcome::Accepted(_)));
 }
 
-/// The runs of a worker that claims as often as it finds something.
-struct TestWorker<'a> {
+/// A worker that claims as long as it finds something.
+struct GreedyWorker<'a> {
     backends: &'a TestBackends,
     held: Vec<Claim>,
 }
 
-impl<'a> TestWorker<'a> {
+impl<'a> GreedyWorker<'a> {
     const fn new(backends: &'a TestBackends) -> Self {
         Self { backends, held: Vec::new() }
     }
@@ -81,7 +81,7 @@ async fn finish(backends: &TestBackends, claim: &Claim) {
 }
 
 async fn the_last_slots_are_for_owners_without_a_run_at_work(backends: TestBackends) {
-    let mut worker = TestWorker::new(&backends);
+    let mut worker = GreedyWorker::new(&backends);
     queue(&backends, "ann", SLOTS + 8).await;
     worker.claim().await;
     assert_eq!(worker.count("ann"), SLOTS - RESERVED, "one owner alone has nearly all slots");
@@ -104,7 +104,7 @@ async fn the_last_slots_are_for_owners_without_a_run_at_work(backends: TestBacke
 
 async fn greedy_owners_share_all_slots_but_the_last(backends: TestBackends) {
     for owners in [1, 3, 12] {
-        let mut worker = TestWorker::new(&backends);
+        let mut worker = GreedyWorker::new(&backends);
         let name = |owner: usize| format!("greedy_{owner}");
         for owner in 0..owners {
             queue(&backends, &name(owner), SLOTS).await;
@@ -128,7 +128,7 @@ async fn greedy_owners_share_all_slots_but_the_last(backends: TestBackends) {
 }
 
 async fn an_owner_below_its_quarter_goes_before_one_beyond_it(backends: TestBackends) {
-    let mut worker = TestWorker::new(&backends);
+    let mut worker = GreedyWorker::new(&backends);
     queue(&backends, "ann", SLOTS).await;
     worker.claim().await;
     queue(&backends, "bob", SLOTS).await;
@@ -148,7 +148,7 @@ async fn an_owner_below_its_quarter_goes_before_one_beyond_it(backends: TestBack
 }
 
 async fn anonymous_callers_of_one_address_are_one_owner(backends: TestBackends) {
-    let mut worker = TestWorker::new(&backends);
+    let mut worker = GreedyWorker::new(&backends);
     for caller in 0..SLOTS + 4 {
         queue_in_group(&backends, &format!("anonymous_{caller}"), "home").await;
     }

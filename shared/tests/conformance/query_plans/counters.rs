@@ -1,4 +1,4 @@
-//! What each statement of a database has read, by PostgreSQL's own count.
+//! The blocks that each statement of a database has read, by PostgreSQL's own count.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ const FACTOR: i64 = 3;
 const SPARE: i64 = 70;
 
 /// The executions of each statement, by the id of its parsed text, which is the same in copies of a database.
-pub struct Counts(BTreeMap<i64, Count>);
+pub struct BlockCounts(BTreeMap<i64, Count>);
 
 #[derive(Debug, FromRow)]
 struct Count {
@@ -24,7 +24,7 @@ struct Count {
     blocks: i64,
 }
 
-impl Counts {
+impl BlockCounts {
     /// Returns a line for each statement that has touched many more blocks than these.
     pub fn beyond(&self, good: &Self) -> Vec<String> {
         let line = |count: &Count| {
@@ -61,7 +61,7 @@ impl Counters {
     }
 
     /// Returns the counts since the last reset, and forgets them.
-    pub async fn take(&mut self) -> Counts {
+    pub async fn take(&mut self) -> BlockCounts {
         let counts = "
             select queryid as id, min(query) as text, cast(sum(calls) as bigint) as executions,
                 cast(sum(shared_blks_hit + shared_blks_read) as bigint) as blocks
@@ -72,7 +72,7 @@ impl Counters {
         ";
         let rows: Vec<Count> = sqlx::query_as(counts).fetch_all(&mut self.0).await.unwrap();
         self.reset().await;
-        Counts(rows.into_iter().map(|count| (count.id, count)).collect())
+        BlockCounts(rows.into_iter().map(|count| (count.id, count)).collect())
     }
 }
 

@@ -12,7 +12,7 @@ use holdfast_shared::storage::{self, Storage};
 use test_servers::{Postgres, TestDatabase};
 
 use self::{
-    counters::{Counters, Counts},
+    counters::{BlockCounts, Counters},
     life::live,
     tables::{Statistics, Tables},
 };
@@ -22,12 +22,12 @@ use crate::backends::{migrate, settings};
 const LIVES: usize = 7;
 
 /// The connections of an API and those of a worker.
-struct Connections {
+struct PlannedConnections {
     api: Storage,
     worker: Storage,
 }
 
-impl Connections {
+impl PlannedConnections {
     async fn open(database: &TestDatabase) -> Self {
         let config = settings(&["--database-url", database.url(), "--redis-url", "redis://127.0.0.1:1"]);
         let stores = config.stores().unwrap();
@@ -44,12 +44,12 @@ impl Connections {
     }
 }
 
-/// What the statements read from grown tables.
+/// The blocks that the statements read from grown tables.
 struct Reads {
     /// With plans that the connections made before the tables grew.
-    by_earlier_plans: Counts,
+    by_earlier_plans: BlockCounts,
     /// With plans that new connections have made.
-    by_new_plans: Counts,
+    by_new_plans: BlockCounts,
 }
 
 /// Returns what the statements read in a copy of the database, whose tables grow after PostgreSQL has taken `statistics`.
@@ -59,7 +59,7 @@ async fn reads(database: TestDatabase, statistics: Statistics) -> Reads {
     if statistics == Statistics::OfEmptyTables {
         tables.analyze().await;
     }
-    let earlier = Connections::open(&database).await;
+    let earlier = PlannedConnections::open(&database).await;
     earlier.live(1).await;
     tables.take(statistics).await;
     earlier.live(LIVES).await;
@@ -67,7 +67,7 @@ async fn reads(database: TestDatabase, statistics: Statistics) -> Reads {
     counters.reset().await;
     earlier.live(1).await;
     let by_earlier_plans = counters.take().await;
-    Connections::open(&database).await.live(LIVES).await;
+    PlannedConnections::open(&database).await.live(LIVES).await;
     Reads { by_earlier_plans, by_new_plans: counters.take().await }
 }
 

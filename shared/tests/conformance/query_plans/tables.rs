@@ -36,7 +36,7 @@ pub struct Tables {
 }
 
 /// A table of runs.
-struct Table {
+struct GrownTable {
     name: &'static str,
     /// The column that names a run or its conversation, and the same of a copied run.
     key: (&'static str, &'static str),
@@ -44,33 +44,33 @@ struct Table {
     differs: &'static str,
 }
 
-impl Table {
+impl GrownTable {
     const fn of_runs(name: &'static str, differs: &'static str) -> Self {
         Self { name, key: ("run_id", "run"), differs }
     }
 }
 
-const TABLES: [Table; 7] = [
-    Table {
+const TABLES: [GrownTable; 7] = [
+    GrownTable {
         name: "chat_conversations",
         key: ("id", "conversation"),
         differs: "'id', k.conversation, 'owner_id', k.owner",
     },
-    Table {
+    GrownTable {
         name: "agent_runs",
         key: ("id", "run"),
         differs: "'id', k.run, 'conversation_id', k.conversation, 'owner_id', k.owner, 'status', k.status, \
                   'finished_at', k.finished_at",
     },
-    Table::of_runs(
+    GrownTable::of_runs(
         "chat_messages",
         "'id', case old.role when 'user' then k.run else k.conversation end, 'conversation_id', k.conversation, \
          'run_id', k.run, 'owner_id', k.owner",
     ),
-    Table::of_runs("run_events", "'run_id', k.run"),
-    Table::of_runs("agent_run_messages", "'run_id', k.run"),
-    Table::of_runs("agent_run_tool_calls", "'run_id', k.run"),
-    Table::of_runs("agent_run_checkpoints", "'id', k.run, 'conversation_id', k.conversation, 'run_id', k.run"),
+    GrownTable::of_runs("run_events", "'run_id', k.run"),
+    GrownTable::of_runs("agent_run_messages", "'run_id', k.run"),
+    GrownTable::of_runs("agent_run_tool_calls", "'run_id', k.run"),
+    GrownTable::of_runs("agent_run_checkpoints", "'id', k.run, 'conversation_id', k.conversation, 'run_id', k.run"),
 ];
 
 impl Tables {
@@ -93,7 +93,7 @@ impl Tables {
             }
             Statistics::OfDeadRows => {
                 self.grow("").await;
-                for Table { name, key: (column, copied), .. } in TABLES {
+                for GrownTable { name, key: (column, copied), .. } in TABLES {
                     self.execute(&format!("delete from {name} where {column} not in (select {copied} from original)"))
                         .await;
                 }
@@ -148,7 +148,7 @@ impl Tables {
                 limit 1"
         ))
         .await;
-        for Table { name, key: (column, copied), differs } in TABLES {
+        for GrownTable { name, key: (column, copied), differs } in TABLES {
             self.execute(&format!(
                 "insert into {name}
                 select new.*
