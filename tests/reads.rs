@@ -34,7 +34,7 @@ async fn only_reads_with_a_turn_hold_a_database_connection() {
     for caller in &callers {
         runs.push(ended_run(caller).await);
     }
-    let lock = TableLock::take(&scaled.database_url, "agent_run_tool_calls");
+    let lock = TableLock::take(&scaled.database_url, "kb.agent_run_tool_calls");
     let mut reads = JoinSet::new();
     let read = |reads: &mut JoinSet<_>, of: usize| {
         let request = callers[of].request(Method::GET, &format!("/v1/runs/{}/tool_calls", runs[of]));

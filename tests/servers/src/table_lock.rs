@@ -17,7 +17,7 @@ impl TableLock {
     /// Locks a table against all other statements.
     pub fn take(url: &str, table: &str) -> Self {
         let mut psql = Command::new(binary("psql"))
-            .args(["-tAqX", url])
+            .args(["-tAqX", "-v", "ON_ERROR_STOP=1", url])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
