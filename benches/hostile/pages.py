@@ -36,7 +36,7 @@ def odd_names(program):
 
 
 def promises(program):
-    """uploads that promise 16 MiB, send one byte, and hold the quota"""
+    """an upload that promises 16 MiB and sends one byte; it holds the quota for ten minutes"""
     server = Server(program)
     secret = server.json("POST", "/v1/users/anonymous")["token"]
     credential = {"authorization": "Bearer " + secret}
