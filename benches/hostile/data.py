@@ -65,13 +65,13 @@ class Histories(Attack):
 class Changes(Attack):
     """Three users delete and restore projects of 250 documents of 256 KiB."""
 
-    users = [MALLORY, "trudy", "eve"]
+    users, documents = [MALLORY, "trudy", "eve"], 250
 
     def prepare(self, server):
         self.projects = []
         for user in self.users:
             project = server.json("POST", "/v1/workspace/projects", {"name": "Large"}, user)["id"]
-            for number in range(250):
+            for number in range(self.documents):
                 document = {"title": f"Document {number}", "project_id": project, "body": "x" * 262_144}
                 server.json("POST", "/v1/workspace/documents", document, user)
             self.projects.append(project)
@@ -87,14 +87,20 @@ class Changes(Attack):
         return tally([answer for pair in answers for answer in pair if isinstance(answer, tuple)])
 
 
+class Papers(Changes):
+    """Three users delete and restore projects of 60 documents of 256 KiB, which the bounds still admit."""
+
+    documents = 60
+
+
 class Crowd(Changes):
-    """Three users delete and restore projects of 5,000 tasks."""
+    """Three users delete and restore projects of 4,900 tasks, which the bounds still admit."""
 
     def prepare(self, server):
         self.projects = []
         for user in self.users:
             project = server.json("POST", "/v1/workspace/projects", {"name": "Crowded"}, user)["id"]
-            tasks = [{"title": f"Task {number}", "project_id": project} for number in range(5_000)]
+            tasks = [{"title": f"Task {number}", "project_id": project} for number in range(4_900)]
             for task in tasks:
                 server.json("POST", "/v1/workspace/tasks", task, user)
             self.projects.append(project)
@@ -124,4 +130,4 @@ class Reads(Attack):
         return tally(answers)
 
 
-ATTACKS = [Deletions, Histories, Changes, Crowd, Reads]
+ATTACKS = [Deletions, Histories, Changes, Papers, Crowd, Reads]
