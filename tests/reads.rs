@@ -3,14 +3,17 @@
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 use test_servers::TableLock;
-use tokio::task::JoinSet;
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    task::JoinSet,
+};
 
 use crate::{
     in_both_modes,
     support::{Client, Deployment, ScaledOut, until},
 };
 
-in_both_modes!(reads_of_one_caller_wait_for_each_other_and_all_are_answered);
+in_both_modes!(a_body_that_does_not_arrive_holds_no_turn, reads_of_one_caller_wait_for_each_other_and_all_are_answered,);
 
 /// Reads of each greedy caller at once.
 const AT_ONCE: usize = 8;
@@ -56,6 +59,25 @@ async fn only_reads_with_a_turn_hold_a_database_connection() {
     }
 }
 
+async fn a_body_that_does_not_arrive_holds_no_turn(mut deployment: Deployment) {
+    deployment = deployment.with("HOLDFAST_READS", 1);
+    let client = deployment.client();
+    let run = ended_run(&client).await;
+    let conversation = client.run(&run).await["conversation_id"].as_str().unwrap().to_owned();
+    let host = client.base().trim_start_matches("http://").to_owned();
+    let mut silent = tokio::net::TcpStream::connect(&host).await.unwrap();
+    let head = format!(
+        "POST /langgraph/threads/{conversation}/history HTTP/1.1\r\nhost: {host}\r\nx-user: eve\r\n\
+         content-type: application/json\r\ncontent-length: 10\r\nexpect: 100-continue\r\n\r\n"
+    );
+    silent.write_all(head.as_bytes()).await.unwrap();
+    // The server asks for the body as soon as a handler reads it.
+    let mut asked = [0; 12];
+    silent.read_exact(&mut asked).await.unwrap();
+    assert_eq!(&asked, b"HTTP/1.1 100");
+    client.get(&format!("/v1/conversations/{conversation}/messages")).await.unwrap();
+}
+
 async fn reads_of_one_caller_wait_for_each_other_and_all_are_answered(mut deployment: Deployment) {
     deployment = deployment.with("HOLDFAST_READS", 1);
     let client = deployment.client();
@@ -68,6 +90,8 @@ async fn reads_of_one_caller_wait_for_each_other_and_all_are_answered(mut deploy
         format!("/langgraph/threads/{conversation}"),
         format!("/langgraph/threads/{conversation}/state"),
         format!("/langgraph/threads/{conversation}/runs/{run}/join"),
+        format!("/langgraph/threads/{conversation}/runs/{run}"),
+        format!("/langgraph/threads/{conversation}/runs/{run}/stream"),
         format!("/openai/v1/conversations/conv_{}/items", conversation.replace('-', "")),
         format!("/ag-ui/threads/{conversation}"),
         format!("/v1/runs/{run}/messages"),

@@ -7,7 +7,7 @@
 use std::{sync::Arc, time::Duration};
 
 use axum::{
-    extract::{MatchedPath, Request, State},
+    extract::{MatchedPath, Query, Request, State},
     http::Method,
     middleware::Next,
     response::{IntoResponse, Response},
@@ -28,7 +28,7 @@ use crate::{
 const TURN_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Paths whose GET reads a whole thread, a whole log, or a page of either.
-pub const LONG_READS: [&str; 25] = [
+pub const LONG_READS: [&str; 23] = [
     "/v1/conversations/{id}/messages",
     "/v1/conversations/{id}/checkpoints",
     "/v1/conversations/{id}/checkpoints/{checkpoint_id}",
@@ -52,8 +52,6 @@ pub const LONG_READS: [&str; 25] = [
     "/openai/v1/conversations/{id}/items/{item_id}",
     RESPONSE,
     "/openai/v1/responses/{id}/input_items",
-    LANGGRAPH_STATE,
-    LANGGRAPH_HISTORY,
 ];
 
 /// Paths whose GET is a stream, or waits for the end of a run.
@@ -67,10 +65,10 @@ pub const STREAMS: [&str; 7] = [
     "/langgraph/threads/{thread_id}/runs/{run_id}/join",
 ];
 
-/// Paths whose POST changes nothing.
+/// Paths whose POST changes nothing. A handler takes a turn itself after its request's body, for which a turn must not wait.
 pub const POSTED_READS: [&str; 5] = [
-    LANGGRAPH_STATE,
-    LANGGRAPH_HISTORY,
+    "/langgraph/threads/{thread_id}/state/checkpoint",
+    "/langgraph/threads/{thread_id}/history",
     "/langgraph/threads/search",
     "/langgraph/threads/count",
     "/langgraph/assistants/search",
@@ -84,8 +82,6 @@ const DURABLE_STREAM: &str = "/v1/stream/runs/{id}";
 const AG_UI_THREAD: &str = "/ag-ui/threads/{id}";
 /// A response, or its stream.
 const RESPONSE: &str = "/openai/v1/responses/{id}";
-const LANGGRAPH_STATE: &str = "/langgraph/threads/{thread_id}/state/checkpoint";
-const LANGGRAPH_HISTORY: &str = "/langgraph/threads/{thread_id}/history";
 
 pub struct ReadLimit(Turns);
 
@@ -146,17 +142,19 @@ impl LimitedRead {
         if PROBE_PATHS.contains(&path) || !is_get && !POSTED_READS.contains(&path) {
             return None;
         }
-        let fields = || request.uri().query().unwrap_or_default().split('&');
-        let asks = |flag: &str| fields().any(|field| field == flag);
+        // As the handlers read it: a client may encode any character.
+        let fields =
+            Query::<Vec<(String, String)>>::try_from_uri(request.uri()).map(|query| query.0).unwrap_or_default();
+        let asks = |flag: &str| fields.iter().any(|(name, value)| name == flag && value == "true");
         let is_long = LONG_READS.contains(&path);
         let is_stream = match path {
             RUN_EVENTS => !accepts_json(request.headers()) || accepts_event_stream(request.headers()),
-            DURABLE_STREAM => fields().any(|field| field.starts_with("live=")),
-            RESPONSE => asks("stream=true"),
+            DURABLE_STREAM => fields.iter().any(|(name, _)| name == "live"),
+            RESPONSE => asks("stream"),
             AG_UI_THREAD => true,
             path => STREAMS.contains(&path),
         };
-        let begins_long = path == AG_UI_THREAD || path == RUN_EVENTS && asks("snapshot=true");
+        let begins_long = path == AG_UI_THREAD || path == RUN_EVENTS && asks("snapshot");
         Some(Self { is_counted: !is_stream, is_long: is_long && (!is_stream || begins_long) })
     }
 }
@@ -204,6 +202,7 @@ mod tests {
         check(Method::GET, "/v1/runs/x/events", sse, read(false, false)).await;
         check(Method::GET, "/v1/runs/x/events", "*/*", read(false, false)).await;
         check(Method::GET, "/v1/runs/x/events?after=1-1&snapshot=true", sse, read(false, true)).await;
+        check(Method::GET, "/v1/runs/x/events?sn%61pshot=tru%65", sse, read(false, true)).await;
         check(Method::GET, "/openai/v1/responses/x", json, read(true, true)).await;
         check(Method::GET, "/openai/v1/responses/x?stream=true", json, read(false, false)).await;
         check(Method::GET, "/v1/stream/runs/x?offset=-1", json, read(true, true)).await;
@@ -212,7 +211,7 @@ mod tests {
         check(Method::GET, "/ag-ui/threads/x", sse, read(false, true)).await;
         check(Method::GET, "/langgraph/threads/x/state", json, read(true, true)).await;
         check(Method::POST, "/langgraph/threads/x/state", json, None).await;
-        check(Method::POST, "/langgraph/threads/x/history", json, read(true, true)).await;
+        check(Method::POST, "/langgraph/threads/x/history", json, read(true, false)).await;
         check(Method::POST, "/langgraph/threads/search", json, read(true, false)).await;
     }
 }

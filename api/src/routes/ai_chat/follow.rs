@@ -59,7 +59,7 @@ pub async fn head(app: &App, caller: &Caller, id: &str) -> Result<Response, Prob
 /// Streams a run's answer from its start, without superseded events, and then new ones as they arrive.
 pub async fn answer_from_start(app: &Arc<App>, caller: &Caller, run: &Arc<Run>) -> Result<Response, Problem> {
     let stream = app.streams().open(caller)?;
-    let outline = Outline::read(app, run.id).await?;
+    let outline = Outline::read_in_turn(app, caller, run.id).await?;
     let view = view_of(Wire::AiSdk, app, run, None).await?;
     let Some(subscriber) = app.relay().open(&caller.owner, run, EventId::ORIGIN, stream).await? else {
         return Ok(no_content());
@@ -93,7 +93,7 @@ pub async fn from_index(app: &Arc<App>, caller: &Caller, id: &str, start: i64) -
         return Ok(no_content());
     }
     let stream = app.streams().open(caller)?;
-    let outline = Outline::read(app, run.id).await?;
+    let outline = Outline::read_in_turn(app, caller, run.id).await?;
     let Some(bounds) = Bounds::of(&outline, segment, is_chat) else { return Ok(no_content()) };
     let view = view_of(Wire::AiSdk, app, &run, None).await?;
     let tail = match start {

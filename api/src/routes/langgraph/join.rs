@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use super::{
     request::modes_of,
-    segment::{RunSegment, find_segment},
+    segment::{RunSegment, read_segment},
     stream::{Following, seen_frames},
     thread_named,
 };
@@ -68,7 +68,7 @@ pub async fn follow(
 ) -> Result<Response, Problem> {
     let joining = Joining::of(&headers, &fields)?;
     let thread = thread_named(&app, &caller, &thread_id).await?;
-    let segment = find_segment(&app, &caller, &thread, &run_id).await?;
+    let segment = read_segment(&app, &caller, &thread, &run_id).await?;
     if method == Method::HEAD {
         return Ok(event_stream(segment.run.id, unsent()));
     }
@@ -141,7 +141,7 @@ pub async fn join(
 ) -> Result<Response, Problem> {
     let cancels = query.cancels();
     let thread = thread_named(&app, &caller, &thread_id).await?;
-    let segment = find_segment(&app, &caller, &thread, &run_id).await?;
+    let segment = read_segment(&app, &caller, &thread, &run_id).await?;
     if method == Method::HEAD {
         return Ok(Json(Value::Null).into_response());
     }

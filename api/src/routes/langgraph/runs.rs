@@ -18,7 +18,7 @@ use super::{
     assistants::id_of_agent,
     join::{is_true, query_of},
     request::RunRequest,
-    segment::{RunSegment, find_segment},
+    segment::{RunSegment, find_segment, read_segment},
     start::{RunStart, StartedRun},
     stream::{Following, run_path},
     thread_named,
@@ -142,7 +142,7 @@ pub async fn read(
     Path((thread_id, run_id)): Path<(String, String)>,
 ) -> Result<Json<Value>, Problem> {
     let thread = thread_named(&app, &caller, &thread_id).await?;
-    Ok(Json(run_json(&find_segment(&app, &caller, &thread, &run_id).await?, &thread_id)))
+    Ok(Json(run_json(&read_segment(&app, &caller, &thread, &run_id).await?, &thread_id)))
 }
 
 /// How a client cancels a run.

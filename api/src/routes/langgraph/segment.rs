@@ -76,6 +76,13 @@ pub const fn status_name(status: RunStatus) -> &'static str {
     }
 }
 
+/// Finds it in the caller's turn of long reads, because it may read the run's log. A write needs no turn: other callers' reads
+/// must not refuse a cancel.
+pub async fn read_segment(app: &App, caller: &Caller, thread: &Conversation, id: &str) -> Result<RunSegment, Problem> {
+    let _turn = app.read_limit().begin(caller).await?;
+    find_segment(app, caller, thread, id).await
+}
+
 /// Returns the part of a thread's run that a client knows by this id.
 pub async fn find_segment(app: &App, caller: &Caller, thread: &Conversation, id: &str) -> Result<RunSegment, Problem> {
     let unknown = || Problem::run_not_found(truncated_id(id));

@@ -66,6 +66,7 @@ pub async fn state_of_checkpoint(
     Path(thread_id): Path<String>,
     JsonBody(body): JsonBody<StateRequest>,
 ) -> Result<Json<Value>, Problem> {
+    let _turn = app.read_limit().begin(&caller).await?;
     match body.checkpoint.get("checkpoint_id").and_then(Value::as_str) {
         Some(id) => at(&app, &caller, &thread_id, id).await.map(Json),
         None => state(State(app), caller, Path(thread_id)).await,
@@ -112,6 +113,7 @@ pub async fn history(
     let size = page_size(&app, Some(body.limit.unwrap_or(10)))?;
     let before = [&body.before, &body.before["checkpoint_id"], &body.before["configurable"]["checkpoint_id"]];
     let before = before.into_iter().find_map(|id| extract::id(id.as_str()?).ok());
+    let _turn = app.read_limit().begin(&caller).await?;
     let _assembled = app.unread_answers().assemble(&caller, size.bytes.saturating_mul(2))?;
     let (thread, state) = thread_and_state(&app, &caller, &thread_id).await?;
     let view = StateView { thread: &thread, thread_id: &thread_id, state: &state };

@@ -185,7 +185,10 @@ pub async fn copy(
     let thread = thread_named(&app, &caller, &thread_id).await?;
     let _assembled = app.unread_answers().assemble(&caller, history_size(&app).bytes)?;
     let newest = app.storage().newest_checkpoint(&caller.owner, thread.id).await?;
-    let later = added_after(&app, &caller, thread.id, newest.as_ref().map(|newest| newest.created_at)).await?;
+    let later = {
+        let _turn = app.read_limit().begin(&caller).await?;
+        added_after(&app, &caller, thread.id, newest.as_ref().map(|newest| newest.created_at)).await?
+    };
     let copy = match &newest {
         Some(newest) => app.fork_conversation(&caller, thread.id, newest.id).await?,
         // A thread without a run has no checkpoint.
@@ -289,7 +292,7 @@ pub async fn follow(
     if method == Method::HEAD {
         return Ok(event_stream(run.id, unsent()));
     }
-    let pauses = Outline::read(&app, run.id).await?.pauses;
+    let pauses = Outline::read_in_turn(&app, &caller, run.id).await?.pauses;
     let passed = pauses.len() - usize::from(run.status == RunStatus::Waiting && !pauses.is_empty());
     let segment = RunSegment::of(Arc::new(run), passed, &pauses);
     joining.stream(&app, caller, (thread, thread_id), segment).await

@@ -170,7 +170,7 @@ pub async fn read(
     let seen = seen_frames(&headers, query.starting_after)?;
     let part = part_of(&app, &run, id, query.stream_mode).await?;
     if let SeenFrames::First(frames @ 1..) = seen {
-        expect_countable(&app, &run, &part, frames).await?;
+        expect_countable(&app, &caller, &run, &part, frames).await?;
     }
     let permit = app.streams().open(&caller)?;
     let subscriber = app.relay().resume(&caller.owner, &run, EventId::ORIGIN, permit).await?;
@@ -179,8 +179,14 @@ pub async fn read(
 }
 
 /// Fails if the client may have events that the log has lost with a worker, because then it has counted others.
-async fn expect_countable(app: &App, run: &Run, part: &ResponsePart, seen: u64) -> Result<(), Problem> {
-    let outline = Outline::read(app, run.id).await?;
+async fn expect_countable(
+    app: &App,
+    caller: &Caller,
+    run: &Run,
+    part: &ResponsePart,
+    seen: u64,
+) -> Result<(), Problem> {
+    let outline = Outline::read_in_turn(app, caller, run.id).await?;
     let is_in_part = |takeover: &&EventId| part.view.after.is_none_or(|pause| **takeover > pause);
     let Some(first) = outline.takeovers.iter().find(is_in_part).copied() else { return Ok(()) };
     let frames = frames_up_to(app, run, &part.view, first).await?;

@@ -7,7 +7,7 @@ use holdfast_shared::{
 };
 use uuid::Uuid;
 
-use crate::{app::App, problem::Problem, wire::is_taken_over};
+use crate::{app::App, auth::Caller, problem::Problem, wire::is_taken_over};
 
 /// The part of a log that a stream shows.
 #[derive(Debug, Clone, Default)]
@@ -65,6 +65,12 @@ impl Outline {
             events.iter().for_each(|event| outline.push(event));
         }
         Ok(outline)
+    }
+
+    /// Reads it in the caller's turn of long reads, for a read whose path takes none.
+    pub async fn read_in_turn(app: &App, caller: &Caller, run_id: Uuid) -> Result<Self, Problem> {
+        let _turn = app.read_limit().begin(caller).await?;
+        Self::read(app, run_id).await
     }
 
     /// Returns the filter that leaves out superseded events.
