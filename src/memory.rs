@@ -16,7 +16,7 @@ const MIB: u64 = 1024 * 1024;
 /// Replay buffers that doctor counts. Few runs fill theirs, so this is an estimate.
 const FULL_TOPICS: u64 = 128;
 
-/// Memory of all changes of workspaces that an API makes at a time.
+/// Memory of all changes of workspaces that an API makes at a time: four, of 32 MiB each with room.
 const CHANGES_BYTES: u64 = 128 * MIB;
 
 /// Memory of a process without any work.

@@ -3,7 +3,13 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::{agent::InvalidDefinition, ending::Ending, lenient::Growing, tool::ToolError};
+use crate::{
+    agent::InvalidDefinition,
+    ending::Ending,
+    lenient::Growing,
+    plan::{EXECUTE_CALL, REVIEW_CALL},
+    tool::ToolError,
+};
 
 /// An agent to which another agent may delegate.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
@@ -40,6 +46,15 @@ impl Growing for SubagentRole {
 }
 
 impl SubagentRole {
+    /// Returns the role of the child that would answer a call of this name.
+    pub fn of_call(name: &str) -> Self {
+        match name {
+            EXECUTE_CALL => Self::Executor,
+            REVIEW_CALL => Self::Reviewer,
+            _ => Self::Subagent,
+        }
+    }
+
     /// Returns whether the child works for a plan. No model requested the call that such a child answers.
     pub const fn works_for_plan(self) -> bool {
         matches!(self, Self::Executor | Self::Reviewer | Self::Synthesizer)

@@ -1,4 +1,4 @@
-//! Turns: each caller works on one piece at a time, or on all but one, and all callers together on a few.
+//! Turns: each caller works on one piece at a time, and all callers together on a few.
 //!
 //! A caller first waits for its own work. So only as many of its pieces wait among the pieces of other callers.
 
@@ -18,7 +18,6 @@ use tokio::{
 pub struct Turns {
     all: Arc<Semaphore>,
     callers: Arc<Callers>,
-    most_per_caller: usize,
 }
 
 /// The callers that work or wait. A caller that does neither takes no memory.
@@ -60,21 +59,7 @@ impl std::fmt::Debug for CallerSlot {
 impl Turns {
     /// Returns turns with at most `most` permits at a time, one of them for a caller.
     pub fn new(most: usize) -> Self {
-        Self { all: Arc::new(Semaphore::new(most)), callers: Arc::default(), most_per_caller: 1 }
-    }
-
-    /// Returns turns with at most `most` permits at a time. A caller leaves one of them to the others.
-    pub fn leaving_one(most: usize) -> Self {
-        Self { most_per_caller: most.saturating_sub(1).max(1), ..Self::new(most) }
-    }
-
-    /// Waits for a permit of this caller.
-    pub async fn wait(&self, caller: &str) -> TurnPermit {
-        let slot = self.slot(caller);
-        let never_closed = "nothing closes the semaphores";
-        let of_caller = slot.acquire().await.expect(never_closed);
-        let of_all = Arc::clone(&self.all).acquire_owned().await.expect(never_closed);
-        TurnPermit { _of_all: of_all, _of_caller: of_caller, _slot: slot }
+        Self { all: Arc::new(Semaphore::new(most)), callers: Arc::default() }
     }
 
     /// Waits for a permit of this caller. Fails after `timeout`, and says whose work held the permits.
@@ -89,7 +74,7 @@ impl Turns {
     }
 
     fn slot(&self, caller: &str) -> CallerSlot {
-        let new = || Arc::new(Semaphore::new(self.most_per_caller));
+        let new = || Arc::new(Semaphore::new(1));
         let turns = Arc::clone(self.callers.lock().entry(caller.to_owned()).or_insert_with(new));
         CallerSlot { callers: Arc::clone(&self.callers), caller: caller.to_owned(), turns: Some(turns) }
     }
@@ -123,18 +108,6 @@ mod tests {
     use super::*;
 
     const TIMEOUT: Duration = Duration::from_secs(5);
-
-    #[tokio::test]
-    async fn a_caller_leaves_one_turn_to_the_others() {
-        let turns = Turns::leaving_one(3);
-        let _held = (turns.wait("ann").await, turns.wait("ann").await);
-        assert_eq!(turns.take("ann", Duration::ZERO).await.err(), Some(NoTurn::OfCaller));
-        let _other = turns.wait("bob").await;
-        assert_eq!(turns.take("eve", Duration::ZERO).await.err(), Some(NoTurn::OfAll));
-        let alone = Turns::leaving_one(1);
-        let _only = alone.wait("ann").await;
-        assert_eq!(alone.take("bob", Duration::ZERO).await.err(), Some(NoTurn::OfAll));
-    }
 
     #[tokio::test(start_paused = true)]
     async fn one_callers_work_waits_for_its_own_and_other_callers_get_their_turns() {

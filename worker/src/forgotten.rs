@@ -35,18 +35,18 @@ fn least_absence(forgotten_after: Option<Duration>, is_near_cap: bool) -> Option
     Some(if is_near_cap { absence.min(EARLY) } else { absence })
 }
 
-/// Measures the data of all anonymous users, if it is due, and returns whether it is more than nine tenths of the cap.
+/// Measures the data of all anonymous users, if it is due, and returns whether the last measurement is more than nine tenths of
+/// the cap.
 async fn is_near_cap(shared: &WorkerState) -> bool {
     let Some(most) = shared.worker.all_anonymous_bytes else { return false };
     match shared.worker.storage.measure_anonymous_data(MEASURED).await {
-        Ok(Some(bytes)) => {
+        Ok((bytes, is_new)) => {
             let is_near = is_near(bytes, most);
-            if is_near {
+            if is_near && is_new {
                 tracing::warn!(bytes, most, "the data of anonymous users is near its cap");
             }
             is_near
         }
-        Ok(None) => false,
         Err(error) => {
             tracing::warn!(error = &error as &dyn Error, "failed to measure the data of anonymous users");
             false
@@ -75,7 +75,7 @@ async fn forget_absent(shared: &WorkerState, absence: Duration, until: Instant) 
     }
 }
 
-/// Removes the owner's data, or as much as one sweep may. Returns whether nothing is left.
+/// Removes the owner's data, or as much as one sweep may. Returns whether nothing is left. A user who returns meanwhile stays.
 async fn forget_owner(
     shared: &WorkerState,
     owner: &str,
@@ -94,7 +94,7 @@ async fn forget_owner(
             );
         }
         if erased.is_done {
-            return Ok(true);
+            return Ok(!erased.has_returned);
         }
         if Instant::now() >= until {
             return Ok(false);

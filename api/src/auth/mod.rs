@@ -304,7 +304,7 @@ pub async fn authenticate(State(auth): State<Arc<Authenticator>>, mut request: R
     // lacks the cookie that the browser has for this site, and must not replace it.
     let may_set_cookie = !matches!(*request.method(), Method::GET | Method::HEAD)
         && verdict.is_ok()
-        && !is_cross_site(request.headers());
+        && !origin::is_cross_site(request.headers());
     request.extensions_mut().insert(AuthResult(caller));
     request.extensions_mut().insert(OriginVerdict(verdict));
     let mut response = next.run(request).await;
@@ -320,10 +320,6 @@ pub async fn authenticate(State(auth): State<Arc<Authenticator>>, mut request: R
 /// In the extensions of an answer: the anonymous user whose cookie the answer sets.
 #[derive(Clone)]
 pub struct NewUserCookie(pub AnonymousUser);
-
-fn is_cross_site(headers: &HeaderMap) -> bool {
-    headers.get("sec-fetch-site").is_some_and(|site| site == "cross-site")
-}
 
 /// Most characters of a name that a client gives, such as a user's or a session's.
 pub const MAX_NAME_CHARS: usize = 128;

@@ -53,6 +53,11 @@ impl OriginRule {
     }
 }
 
+/// Returns whether a page of another site sends the request. A listed origin may be one.
+pub fn is_cross_site(headers: &HeaderMap) -> bool {
+    headers.get_all("sec-fetch-site").iter().any(|site| site == "cross-site")
+}
+
 /// Returns the hosts by which the client may know this server.
 fn own_hosts(headers: &HeaderMap, uri: &Uri, is_proxied: bool) -> Vec<Authority> {
     let named = headers.get(header::HOST).and_then(host::authority).or_else(|| uri.authority().cloned());

@@ -72,15 +72,16 @@ pub struct AnonymousMeasurement {
 }
 
 impl Storage {
-    /// Measures and stores the bytes of all anonymous users. `None` if another process has begun within this time.
-    pub async fn measure_anonymous_data(&self, interval: Duration) -> Result<Option<u64>, Error> {
+    /// Measures and stores the bytes of all anonymous users, unless a process has begun to within this time. Returns the newest
+    /// measurement's bytes, and whether they are new.
+    pub async fn measure_anonymous_data(&self, interval: Duration) -> Result<(u64, bool), Error> {
         const DOING: &str = "measure the data of anonymous users";
         if self.database.write::<(i64,)>(DOING, BEGIN, args![interval]).await?.is_empty() {
-            return Ok(None);
+            return Ok((self.anonymous_data().await?.bytes, false));
         }
         let (bytes,) = self.database.fetch_optional::<(i64,)>(DOING, MEASURE, args![]).await?.unwrap_or_default();
         self.database.write::<(i64,)>(DOING, STORE, args![bytes]).await?;
-        Ok(Some(bytes as u64))
+        Ok((bytes as u64, true))
     }
 
     /// Returns the last measurement of the data of all anonymous users.

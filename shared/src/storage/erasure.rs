@@ -27,8 +27,10 @@ pub struct ErasureStep {
     pub runs: Vec<Uuid>,
     /// Removed conversations.
     pub conversations: Vec<Uuid>,
-    /// True if the owner has no data left.
+    /// True if nothing is left to do.
     pub is_done: bool,
+    /// True if the user was seen again meanwhile, so that the step removed nothing.
+    pub has_returned: bool,
 }
 
 /// The reason for an erasure.
@@ -111,7 +113,7 @@ async fn erase(tx: &mut Tx, piece: &mut Piece, owner: &str, erasure: Erasure) ->
     let args = args![owner, absence.map(|time| time.as_millis() as i64)];
     let goes = tx.fetch_optional::<(String, bool)>(LOCK_ABSENT, args).await?.is_some_and(|(_, goes)| goes);
     if absence.is_some() && !goes {
-        return Ok(ErasureStep { is_done: true, ..ErasureStep::default() });
+        return Ok(ErasureStep { is_done: true, has_returned: true, ..ErasureStep::default() });
     }
     let conversations = tx.fetch_all::<(Uuid,)>(LOCK_SOME_CONVERSATIONS, args![owner, CONVERSATIONS]).await?;
     let conversations: Vec<Uuid> = conversations.into_iter().map(|row| row.0).collect();
@@ -128,7 +130,7 @@ async fn erase(tx: &mut Tx, piece: &mut Piece, owner: &str, erasure: Erasure) ->
     }
     tx.execute(HIDE_CONVERSATIONS, args![conversations.clone()]).await?;
     let RemovedConversations { runs, conversations } = remove_conversations(tx, piece, conversations).await?;
-    Ok(ErasureStep { ended, runs, conversations, is_done: false })
+    Ok(ErasureStep { ended, runs, conversations, ..ErasureStep::default() })
 }
 
 /// Removes a piece of the other data, and returns whether there was any. Without any, it removes the last rows about the owner.

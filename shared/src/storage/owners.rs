@@ -88,6 +88,7 @@ statements! {
     MOVE_RUNS = "
         update agent_runs
         set owner_id = $2,
+            caller_group = null,
             idempotency_key = case
                 when exists (
                         select 1

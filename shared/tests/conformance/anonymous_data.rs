@@ -14,7 +14,7 @@ on_each_backend!(a_measurement_has_the_data_of_anonymous_users_alone, one_proces
 const NEW: Target = Target::New { agent_id: None };
 
 async fn measured(backends: &TestBackends) -> u64 {
-    let measured = backends.storage.measure_anonymous_data(Duration::ZERO).await.unwrap().unwrap();
+    let measured = backends.storage.measure_anonymous_data(Duration::ZERO).await.unwrap().0;
     assert_eq!(backends.storage.anonymous_data().await.unwrap().bytes, measured);
     measured
 }
@@ -52,11 +52,17 @@ async fn one_process_measures_in_each_interval(backends: TestBackends) {
     let storage = &backends.storage;
     let number = || async { storage.anonymous_data().await.unwrap().number };
     assert_eq!(number().await, 0);
-    assert_eq!(storage.measure_anonymous_data(HOUR).await.unwrap(), Some(0));
-    assert_eq!(storage.measure_anonymous_data(HOUR).await.unwrap(), None);
+    assert_eq!(storage.measure_anonymous_data(HOUR).await.unwrap(), (0, true));
+    assert_eq!(storage.measure_anonymous_data(HOUR).await.unwrap(), (0, false));
     storage.remember_anonymous("anonymous_a").await.unwrap();
     backends.submit_as("anonymous_a", NEW, "hi").await;
     assert_eq!(number().await, 1, "the last measurement stays");
-    assert!(storage.measure_anonymous_data(Duration::ZERO).await.unwrap() > Some(0));
+    let (bytes, is_new) = storage.measure_anonymous_data(Duration::ZERO).await.unwrap();
+    assert!(bytes > 0 && is_new);
+    assert_eq!(
+        storage.measure_anonymous_data(HOUR).await.unwrap(),
+        (bytes, false),
+        "a sweep between knows the last one"
+    );
     assert_eq!(number().await, 2);
 }

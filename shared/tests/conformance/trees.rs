@@ -7,6 +7,7 @@ use holdfast_shared::{
     ending::Ending,
     event::{Event, ExecutedBy},
     event_id::EventId,
+    plan::EXECUTE_CALL,
     run::RunError,
     storage::{
         AgentChange, Answer, ArchiveChunk, CallState, Claim, FlushOutcome, NewChild, Progress, Release, ReleaseOutcome,
@@ -29,6 +30,7 @@ use crate::{
 on_each_backend!(
     siblings_that_start_children_at_once_keep_to_the_limit_of_their_tree,
     a_child_that_a_flush_refuses_is_logged_when_its_parent_leaves,
+    a_step_that_a_flush_refuses_lets_its_plan_continue,
     a_run_that_ends_starts_no_children,
     a_tree_knows_the_runs_and_the_tokens_of_all,
     a_chain_knows_how_often_an_agent_is_in_it,
@@ -135,6 +137,16 @@ async fn a_child_that_a_flush_refuses_is_logged_when_its_parent_leaves(backends:
     claims.retain(|claim| claim.run_id == parent.run_id);
     let (events, queued) = released(leave(&backends, &claims[0], None, claims[0].started.id).await);
     assert_eq!((kinds(&events), queued), (vec!["subagent.completed", "tool_call.completed"], true));
+}
+
+async fn a_step_that_a_flush_refuses_lets_its_plan_continue(backends: TestBackends) {
+    let Family { parent, children, .. } = family(&backends, 1).await;
+    let (_, mut tail) = starts(&parent, children[0].agent_id, 1, 1);
+    tail.progress.children[0].role = SubagentRole::Executor.as_str();
+    tail.progress.calls[0].name = EXECUTE_CALL.into();
+    assert_eq!(backends.storage.flush(&parent, &tail, LEASE).await.unwrap(), FlushOutcome::Durable);
+    let (events, queued) = released(leave(&backends, &parent, None, tail.last).await);
+    assert_eq!((kinds(&events), queued), (vec!["subagent.completed"], true));
 }
 
 async fn a_run_that_ends_starts_no_children(backends: TestBackends) {

@@ -300,9 +300,10 @@ pub async fn log_outcomes(tx: &mut Tx, run_id: Uuid, first: EventId) -> Result<L
         let failed_or_completed = if outcome.is_ok() { RunStatus::Completed } else { RunStatus::Failed };
         let logged = LoggedOutcome {
             call_id: row.call_id,
+            // A child that its tree has refused has no row.
+            role: row.role.and_then(|role| role.parse().ok()).unwrap_or_else(|| SubagentRole::of_call(&row.name)),
             name: row.name,
             child_run_id: row.child_run_id,
-            role: row.role.and_then(|role| role.parse().ok()).unwrap_or_default(),
             status: row.status.and_then(|status| status.parse().ok()).unwrap_or(failed_or_completed),
             outcome,
             usage: usages.sum(),

@@ -137,10 +137,12 @@ impl Storage {
                 Some(tail) => fit(tx, claim.run_id, tail).await.map(|(tail, refused)| (Some(tail), refused))?,
                 None => (None, Vec::new()),
             };
-            let tail = fitting.as_ref();
+            let tail = fitting.as_deref();
+            // Only a run that waits logs the outcomes of its children; another attempt does so otherwise.
+            let logs_outcomes = matches!(release, Release::Waiting | Release::WaitingForChildren);
             let mut events = Vec::new();
             let (mut is_asked, mut has_plan_work) = (false, false);
-            if !matches!(release, Release::Queued | Release::Later(_)) {
+            if logs_outcomes {
                 let logged = log_outcomes(tx, claim.run_id, last.next()).await?;
                 (events, has_plan_work) = (logged.events, logged.for_plan);
                 for outcome in refused.iter().map(RefusedChild::outcome) {
@@ -178,7 +180,8 @@ impl Storage {
                 progress.finish_text(),
                 progress.model.clone(),
                 match release {
-                    Release::Queued | Release::Later(_) => Some("drain".to_owned()),
+                    Release::Queued => Some("drain".to_owned()),
+                    Release::Later(_) => Some("resumed".to_owned()),
                     Release::WaitingForChildren if awaits.is_none() => Some("resumed".to_owned()),
                     _ => None,
                 },
@@ -196,7 +199,7 @@ impl Storage {
                 log_refused_checkpoint(claim.run_id, refusal);
             }
             for child in &refused {
-                child.store(tx, claim.run_id, release != Release::Queued).await?;
+                child.store(tx, claim.run_id, logs_outcomes).await?;
             }
             let asked = match written.rows.first() {
                 Some((_, Some(top))) if release == Release::Waiting => ask_at_top(tx, *top).await?,

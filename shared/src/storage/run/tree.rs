@@ -3,6 +3,8 @@
 //! Order matters: a transaction that starts children locks its run and then the top run, so it counts after each transaction
 //! that has started others. It keeps to the order of `ancestor`.
 
+use std::borrow::Cow;
+
 use uuid::Uuid;
 
 use super::{
@@ -105,17 +107,21 @@ impl Storage {
 }
 
 /// Returns the chunk with those of its children that fit into the tree, and the others. The transaction has locked the run.
-pub async fn fit(tx: &mut Tx, run_id: Uuid, chunk: &ArchiveChunk) -> Result<(ArchiveChunk, Vec<RefusedChild>), Error> {
-    let mut chunk = chunk.clone();
+pub async fn fit<'a>(
+    tx: &mut Tx,
+    run_id: Uuid,
+    chunk: &'a ArchiveChunk,
+) -> Result<(Cow<'a, ArchiveChunk>, Vec<RefusedChild>), Error> {
     let most = chunk.progress.children.iter().map(|child| child.most_runs).min().unwrap_or(usize::MAX);
     if most == usize::MAX {
-        return Ok((chunk, Vec::new()));
+        return Ok((Cow::Borrowed(chunk), Vec::new()));
     }
     let Some((top,)) = tx.fetch_optional::<(Uuid,)>(LOCK_TOP, args![run_id]).await? else {
-        return Ok((chunk, Vec::new()));
+        return Ok((Cow::Borrowed(chunk), Vec::new()));
     };
     let (below,) = tx.fetch_one::<(i64,)>(COUNT_BELOW, args![top]).await?;
     let room = most.saturating_sub(below as usize + 1).min(chunk.progress.children.len());
+    let mut chunk = chunk.clone();
     let surplus = chunk.progress.children.split_off(room);
     let is_surplus = |id: Uuid| surplus.iter().any(|child| child.child_run_id == id);
     chunk.progress.roles.retain(|role| !is_surplus(role.of_run));
@@ -123,7 +129,7 @@ pub async fn fit(tx: &mut Tx, run_id: Uuid, chunk: &ArchiveChunk) -> Result<(Arc
     let call_of = |child: &NewChild| calls.iter().find(|call| call.call_id == child.call_id).cloned();
     let refused = surplus.iter().filter_map(|child| Some(RefusedChild { call: call_of(child)?, child: child.clone() }));
     let refused = refused.collect();
-    Ok((chunk, refused))
+    Ok((Cow::Owned(chunk), refused))
 }
 
 impl RefusedChild {

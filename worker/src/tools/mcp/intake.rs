@@ -40,7 +40,7 @@ pub struct Intake {
 }
 
 /// A message that was read.
-pub struct Taken<T> {
+pub struct MeasuredMessage<T> {
     pub parsed: T,
     pub size: JsonSize,
     /// The memory of a large message.
@@ -86,12 +86,12 @@ impl Intake {
         exchange: Option<&McpExchange>,
         memory: Option<MemoryGuard>,
         parse: impl FnOnce(&[u8], Result<(), TransportFailure>) -> T + Send + 'static,
-    ) -> Taken<T> {
+    ) -> MeasuredMessage<T> {
         let limits = self.limits;
         if text.len() <= SMALL_BYTES {
             let size = JsonSize::of(&text);
             if size.values <= SMALL_VALUES {
-                return Taken { parsed: parse(&text, limits.check(text.len(), size)), size, memory: None };
+                return MeasuredMessage { parsed: parse(&text, limits.check(text.len(), size)), size, memory: None };
             }
         }
         let memory = match memory {
@@ -103,7 +103,7 @@ impl Intake {
             let size = JsonSize::of(&text);
             let mut memory = memory;
             memory.shrink(cost(text.len(), size.values));
-            Taken { parsed: parse(&text, limits.check(text.len(), size)), size, memory: Some(memory) }
+            MeasuredMessage { parsed: parse(&text, limits.check(text.len(), size)), size, memory: Some(memory) }
         });
         parsing.await.expect("the parsing of a message ends")
     }
