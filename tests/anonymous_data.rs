@@ -14,6 +14,7 @@ use crate::{
 
 in_both_modes!(
     an_address_stores_no_more_bytes_in_an_hour_than_it_may,
+    a_small_change_of_a_large_document_counts_both_of_its_states,
     all_anonymous_users_together_store_no_more_than_they_may,
 );
 
@@ -63,6 +64,27 @@ async fn an_address_stores_no_more_bytes_in_an_hour_than_it_may(deployment: Depl
     anna.post("/v1/conversations", title).await.expect("a small write counts only for the rate of writes");
     let ann = client.token(&token(&claims("ann", json!({}))));
     answer(upload(&ann, 200 * 1024)).await.expect("a token identifies its user");
+}
+
+async fn a_small_change_of_a_large_document_counts_both_of_its_states(deployment: Deployment) {
+    let mut deployment = deployed(deployment).with("HOLDFAST_ANONYMOUS_BYTES_PER_HOUR", 190 * 1024);
+    let anna = stranger(&deployment.client()).await;
+    let project = anna.post("/v1/workspace/projects", json!({"name": "p"})).await.unwrap();
+    let document = json!({"title": "d", "project_id": project["id"], "body": "x".repeat(40 * 1024)});
+    let document = anna.post("/v1/workspace/documents", document).await.unwrap();
+    let id = document["id"].as_str().unwrap();
+    // 150 KiB are left, and each change stores 80.
+    let (calls, status, code, _) = until_refused(|| {
+        anna.request(Method::PATCH, &format!("/v1/workspace/documents/{id}")).json(&json!({"title": "e"}))
+    })
+    .await;
+    assert_eq!((calls, status, code.as_str()), (1, 429, "byte_rate_limited"));
+    let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
+        "name": "update_onto_document",
+        "arguments": {"document_id": id, "title": "f"},
+    }});
+    let refused = anna.post("/mcp/rpc", call).await.unwrap();
+    assert_eq!(refused["error"]["data"]["code"], "byte_rate_limited", "{refused}");
 }
 
 async fn all_anonymous_users_together_store_no_more_than_they_may(deployment: Deployment) {

@@ -178,7 +178,7 @@ fn status(mut socket: TcpStream) -> String {
 #[tokio::test]
 async fn bodies_in_flight_are_limited_per_caller() {
     let embedded =
-        Embedded::new().with("HOLDFAST_BODIES_PER_CALLER_BYTES", "1000").with("HOLDFAST_BODIES_BYTES", "3000");
+        Embedded::new().with("HOLDFAST_BODIES_PER_CALLER_BYTES", "40000").with("HOLDFAST_BODIES_BYTES", "60000");
     let mut holdfast = embedded.start();
     let base = holdfast.base();
     let host = base.strip_prefix("http://").unwrap();
@@ -190,16 +190,17 @@ async fn bodies_in_flight_are_limited_per_caller() {
         crate::support::until("the bytes have arrived", || async { (ask(user, 0) == code).then_some(()) }).await;
     };
     let silent: Vec<_> = (0..16).map(|_| send(host, "sue", 900, 0)).collect();
-    assert_eq!(ask("sue", 1_000), "400", "it was read; promised bytes do not count");
-    let ann = hold("ann", 1_000);
+    assert_eq!(ask("sue", 40_000), "400", "it was read; promised bytes do not count");
+    let ann = hold("ann", 40_000);
     until_refused("ann", "429").await;
-    let eve = hold("eve", 1_200);
+    let eve = hold("eve", 40_000);
     until_refused("eve", "429").await;
-    let bob = hold("bob", 800);
-    until_refused("dan", "503").await;
-    drop((ann, eve, bob, silent));
+    // The first 16 KiB of each body count for its caller alone.
+    assert_eq!(ask("dan", 30_000), "503");
+    assert_eq!(ask("dan", 16_384), "400", "others' large bodies refuse no small one");
+    drop((ann, eve, silent));
     crate::support::until("the bytes of broken requests no longer count", || async {
-        (ask("ann", 1_000) == "400").then_some(())
+        (ask("ann", 40_000) == "400").then_some(())
     })
     .await;
 }

@@ -1,13 +1,18 @@
 //! The limits on request bodies in flight: bytes that this process reads at a time, per caller and in all. Uploads have the
 //! same limits for themselves.
 
-use axum::http::{HeaderMap, header};
+use axum::body::Bytes;
+use futures::{Stream, StreamExt as _};
+use holdfast_shared::file::PART_BYTES;
 
 use crate::{
     auth::Caller,
     in_flight::{InFlight, InFlightGuard, LimitExceeded},
     problem::Problem,
 };
+
+/// Bytes of a body that count for its caller alone: most bodies have fewer, and others' large ones must not refuse them.
+const FREE: usize = 16 * 1024;
 
 pub struct Bodies {
     in_flight: InFlight,
@@ -16,13 +21,14 @@ pub struct Bodies {
 
 impl Bodies {
     pub fn new(most: usize, most_per_caller: usize) -> Self {
-        Self { in_flight: InFlight::new(most, most_per_caller), uploads: InFlight::new(most, most_per_caller) }
+        let limit = || InFlight::new(most, most_per_caller).with_free(FREE);
+        Self { in_flight: limit(), uploads: limit() }
     }
 
     /// Admits a body whose bytes count as they arrive, because a client may promise bytes that it never sends. Fails beyond
     /// a limit.
     pub fn begin(&self, caller: &Caller) -> Result<InFlightGuard, Problem> {
-        self.in_flight.expect_room(caller).and_then(|()| self.in_flight.count(caller, 0)).map_err(refused)
+        begin(&self.in_flight, caller)
     }
 
     /// Counts bytes that have arrived. Fails beyond a limit; a body that is alone is always read.
@@ -30,13 +36,37 @@ impl Bodies {
         self.in_flight.count_more(body, bytes).map_err(refused)
     }
 
-    /// Admits an upload, of which at most `most` bytes are in memory, until the guard is dropped. One without a length counts
-    /// as the longest possible one. Fails beyond a limit.
-    pub fn begin_upload(&self, caller: &Caller, headers: &HeaderMap, most: usize) -> Result<InFlightGuard, Problem> {
-        let length = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
-        let bytes = length.unwrap_or(most).min(most);
-        self.uploads.count(caller, bytes).map_err(refused)
+    /// Admits an upload. Its bytes count as they arrive, up to a part, because earlier parts are stored. Fails beyond a limit.
+    pub fn begin_upload(&self, caller: &Caller) -> Result<UploadInFlight, Problem> {
+        Ok(UploadInFlight { guard: begin(&self.uploads, caller)?, uncounted: PART_BYTES as usize })
     }
+
+    /// Counts the bytes of an upload as they arrive.
+    pub fn counted(
+        &self,
+        mut upload: UploadInFlight,
+        pieces: impl Stream<Item = Result<Bytes, Problem>> + Send + 'static,
+    ) -> impl Stream<Item = Result<Bytes, Problem>> + Send + 'static {
+        let uploads = self.uploads.clone();
+        pieces.map(move |piece| {
+            let piece = piece?;
+            let bytes = piece.len().min(upload.uncounted);
+            upload.uncounted -= bytes;
+            uploads.count_more(&mut upload.guard, bytes).map_err(refused)?;
+            Ok(piece)
+        })
+    }
+}
+
+/// An upload in flight.
+pub struct UploadInFlight {
+    guard: InFlightGuard,
+    /// Bytes of a part that have not arrived.
+    uncounted: usize,
+}
+
+fn begin(in_flight: &InFlight, caller: &Caller) -> Result<InFlightGuard, Problem> {
+    in_flight.expect_room_of_caller(caller).and_then(|()| in_flight.count(caller, 0)).map_err(refused)
 }
 
 fn refused(exceeded: LimitExceeded) -> Problem {

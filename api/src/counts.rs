@@ -61,6 +61,12 @@ impl<K> Counts<K> {
     }
 }
 
+impl<K: Hash + Eq> CountGuard<K> {
+    pub const fn amount(&self) -> usize {
+        self.amount
+    }
+}
+
 impl<K: Hash + Eq> Drop for CountGuard<K> {
     fn drop(&mut self) {
         let mut counts = self.counts.lock();

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use holdfast_shared::{
     schema::SchemaCheckError,
-    tool::ToolError,
+    tool::{Effect, ToolError},
     turns::{NoTurn, TurnPermit, Turns},
 };
 use holdfast_workspace::{
@@ -62,6 +62,7 @@ impl App {
 
     pub async fn change_entity(&self, caller: &Caller, id: Uuid, patch: Patch) -> Result<Entity, Problem> {
         let _turn = self.turn(caller).await?;
+        self.admit_states(caller, vec![id]).await?;
         let kind = patch.kind;
         changed(self.workspace.update(self.author(caller), id, patch).await?, kind, id)
     }
@@ -78,6 +79,10 @@ impl App {
 
     pub async fn undo_changes(&self, caller: &Caller, undone: Undone, force: bool) -> Result<UndoneChanges, Problem> {
         let _turn = self.turn(caller).await?;
+        if caller.is_unnamed {
+            let bytes = self.workspace.bytes_of_undo(&caller.owner, undone).await?;
+            self.anonymous_limits.admit_bytes(caller, bytes as usize).await?;
+        }
         match self.workspace.undo(self.author(caller), undone, force).await? {
             Undo::Done { change_set_id, undone, left_out } => {
                 Ok(UndoneChanges { change_set_id, undone: named(undone), left_out: named(left_out) })
@@ -124,6 +129,9 @@ impl App {
         if let Err(problem) = checked {
             return Ok(Err(ToolError::new("invalid_arguments", problem)));
         }
+        if tool.effect != Effect::ReadOnly {
+            self.admit_states(caller, ids_in(&input)).await?;
+        }
         let call = Call {
             workspace: &self.workspace,
             author: Author::user(&caller.owner),
@@ -137,6 +145,15 @@ impl App {
             Err(ToolFailure::Refused(error)) => Ok(Err(error)),
             Err(ToolFailure::Storage(error)) => Err(error.into()),
         }
+    }
+
+    /// Admits the states of these entities before and after a change, which an anonymous caller stores with a few bytes.
+    async fn admit_states(&self, caller: &Caller, ids: Vec<Uuid>) -> Result<(), Problem> {
+        if !caller.is_unnamed || ids.is_empty() {
+            return Ok(());
+        }
+        let bytes = self.workspace.bytes_of_changes(&caller.owner, &ids).await?;
+        self.anonymous_limits.admit_bytes(caller, bytes as usize).await
     }
 
     async fn check_arguments(&self, caller: &Caller, tool: &WorkspaceTool, input: &Value) -> Result<(), String> {
@@ -163,6 +180,12 @@ impl App {
             NoTurn::OfAll => Problem::workspace_busy(),
         })
     }
+}
+
+/// Returns the ids among the values of a tool's arguments.
+fn ids_in(input: &Value) -> Vec<Uuid> {
+    let values = input.as_object().into_iter().flat_map(|fields| fields.values());
+    values.filter_map(|value| value.as_str()?.parse().ok()).collect()
 }
 
 fn changed<T>(outcome: Outcome<T>, kind: Kind, id: Uuid) -> Result<T, Problem> {

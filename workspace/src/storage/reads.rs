@@ -59,6 +59,17 @@ impl Workspace {
         Ok(found)
     }
 
+    /// Returns the bytes of both states of a change of these entities, roughly. An id that is no entity of the owner has none.
+    pub async fn bytes_of_changes(&self, owner: &str, ids: &[Uuid]) -> Result<u64, Error> {
+        let mut bytes = 0;
+        for kind in Kind::ALL {
+            let args = args![owner, ids.to_vec()];
+            let row = self.database.fetch_optional::<(i64,)>("measure entities", table(*kind).bytes, args).await?;
+            bytes += row.map_or(0, |(bytes,)| bytes.max(0) as u64);
+        }
+        Ok(2 * bytes)
+    }
+
     /// Returns the entities that a run's call has changed before, as it has left them; `None` if it has changed none.
     pub async fn changes_of_call(&self, author: Author<'_>) -> Result<Option<Vec<Entity>>, Error> {
         let Some(call) = author.call else { return Ok(None) };

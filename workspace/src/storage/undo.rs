@@ -135,21 +135,32 @@ pub enum Undo {
 }
 
 impl Workspace {
+    /// Returns the bytes of the states that an undo stores, roughly.
+    pub async fn bytes_of_undo(&self, owner: &str, undone: Undone) -> Result<u64, Error> {
+        Ok(self.weight_of(owner, undone).await?.1.max(0) as u64)
+    }
+
+    /// Returns the number of changes, and the bytes of their entities.
+    async fn weight_of(&self, owner: &str, undone: Undone) -> Result<(i64, i64), Error> {
+        let sql = match undone {
+            Undone::Set(_) => WEIGHT_OF_SET,
+            Undone::Run(_) => WEIGHT_OF_RUN,
+        };
+        let weight = self.database.fetch_optional("measure changes", sql, args![owner, undone.id()]).await?;
+        Ok(weight.unwrap_or_default())
+    }
+
     /// Takes back the changes of a set or of a run. With `force`, entities that were changed again are left out.
     pub async fn undo(&self, author: Author<'_>, undone: Undone, force: bool) -> Result<Undo, Error> {
         const DOING: &str = "undo changes";
         let (owner, set_id) = (author.owner, undone.id());
-        let (weight_of, outlines_of) = match undone {
-            Undone::Set(_) => (WEIGHT_OF_SET, OUTLINES_OF_SET),
-            Undone::Run(_) => (WEIGHT_OF_RUN, OUTLINES_OF_RUN),
+        let outlines_of = match undone {
+            Undone::Set(_) => OUTLINES_OF_SET,
+            Undone::Run(_) => OUTLINES_OF_RUN,
         };
         // A set never grows, and a run that lives is refused later, so this need not hold the writer.
-        let weights = self.database.fetch_all::<(i64, i64)>(DOING, weight_of, args![owner, set_id]).await?;
-        let limits = self.limits;
-        let is_heavy = |(changes, bytes): &(i64, i64)| {
-            *changes > limits.max_change_entities as i64 || *bytes > limits.max_change_bytes as i64
-        };
-        if weights.iter().any(is_heavy) {
+        let ((changes, bytes), limits) = (self.weight_of(owner, undone).await?, self.limits);
+        if changes > limits.max_change_entities as i64 || bytes > limits.max_change_bytes as i64 {
             return Ok(Undo::TooLarge(too_large(limits)));
         }
         let _permit = self.long_change().await;

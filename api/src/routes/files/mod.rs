@@ -11,10 +11,7 @@ use axum::{
     http::{StatusCode, header, request::Parts},
     response::{IntoResponse, Response},
 };
-use holdfast_shared::{
-    file::{PART_BYTES, StoredFile},
-    page::Page,
-};
+use holdfast_shared::{file::StoredFile, page::Page};
 
 use super::ListQuery;
 use crate::{
@@ -50,8 +47,8 @@ use crate::{
 pub async fn create(State(app): State<Arc<App>>, caller: Caller, request: Request) -> Result<Response, Problem> {
     // An upload costs an anonymous caller as much as a run.
     app.anonymous_limits().admit(&caller).await?;
-    let _in_flight = app.bodies().begin_upload(&caller, request.headers(), PART_BYTES as usize)?;
-    upload::create(&app, &caller, request).await.map(stored)
+    let in_flight = app.bodies().begin_upload(&caller)?;
+    upload::create(&app, &caller, in_flight, request).await.map(stored)
 }
 
 /// Continue an upload. `content-range` begins at the file's `received`, and has the file's size.
@@ -78,8 +75,8 @@ pub async fn resume(
     FileId(id): FileId,
     request: Request,
 ) -> Result<Response, Problem> {
-    let _in_flight = app.bodies().begin_upload(&caller, request.headers(), PART_BYTES as usize)?;
-    upload::resume(&app, &caller, id, request).await.map(stored)
+    let in_flight = app.bodies().begin_upload(&caller)?;
+    upload::resume(&app, &caller, id, in_flight, request).await.map(stored)
 }
 
 /// List files, newest first.

@@ -27,6 +27,7 @@ use uuid::Uuid;
 use crate::{
     app::{App, UploadRange},
     auth::Caller,
+    bodies::UploadInFlight,
     extract::idempotency_key,
     lingering_body::LingeringBody,
     problem::Problem,
@@ -36,14 +37,20 @@ use crate::{
 const FORM_BYTES: u64 = 16 * 1024;
 
 /// Reads the request in either form, and stores its file.
-pub async fn create(app: &Arc<App>, caller: &Caller, request: Request) -> Result<StoredFile, Problem> {
+pub async fn create(
+    app: &Arc<App>,
+    caller: &Caller,
+    in_flight: UploadInFlight,
+    request: Request,
+) -> Result<StoredFile, Problem> {
     let headers = request.headers().clone();
     if is_form(&headers) {
         let (name, file) = field(app, request).await?;
         let new = new_file(&headers, name, None)?;
+        let file = app.bodies().counted(in_flight, file);
         return app.upload(caller, new, UploadRange::within(length(&headers)), file).await;
     }
-    let body = bytes_of(app, request);
+    let body = app.bodies().counted(in_flight, bytes_of(app, request));
     let range = range(&headers)?.unwrap_or(UploadRange::whole(length(&headers)));
     if range.start > 0 {
         return Err(Problem::invalid_upload("A new file begins with its first byte"));
@@ -53,9 +60,15 @@ pub async fn create(app: &Arc<App>, caller: &Caller, request: Request) -> Result
 }
 
 /// Reads the request, and continues the upload of a file.
-pub async fn resume(app: &Arc<App>, caller: &Caller, id: Uuid, request: Request) -> Result<StoredFile, Problem> {
+pub async fn resume(
+    app: &Arc<App>,
+    caller: &Caller,
+    id: Uuid,
+    in_flight: UploadInFlight,
+    request: Request,
+) -> Result<StoredFile, Problem> {
     let range = range(request.headers());
-    let body = bytes_of(app, request);
+    let body = app.bodies().counted(in_flight, bytes_of(app, request));
     let range = range?.ok_or_else(|| Problem::no_upload_range(id))?;
     app.resume_upload(caller, id, range, body).await
 }
