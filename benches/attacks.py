@@ -3,7 +3,7 @@
 
     benches/attacks.py target/release/holdfast                      every attack
     benches/attacks.py target/release/holdfast patterns Slots       some attacks
-    benches/attacks.py target/release/holdfast --hour               the attacks that last, in turn, for an hour beside ten bystanders
+    benches/attacks.py target/release/holdfast --minutes 60         the attacks that last, in turn, for an hour beside ten bystanders
 
 Each attack starts its own server on a free loopback port, with a JWT key, so that the server distinguishes anonymous
 callers and users as in production. A probe requests /healthz every 50 ms during the attack.
@@ -37,8 +37,8 @@ def print_lasting(program, attacks, seconds, count):
 
 if __name__ == "__main__":
     program, wanted = os.path.abspath(sys.argv[1]), sys.argv[2:]
-    if wanted == ["--hour"]:
-        print_lasting(program, LASTING, 3_600 // len(LASTING), 10)
+    if wanted[:1] == ["--minutes"]:
+        print_lasting(program, LASTING, int(wanted[1]) * 60 // len(LASTING), 10)
         sys.exit()
     moments = [attack for attack in MOMENTS if not wanted or attack.__name__ in wanted]
     lasting = [attack for attack in LASTING if not wanted or attack.__name__ in wanted]

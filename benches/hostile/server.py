@@ -39,6 +39,8 @@ class Server:
                     break
             except OSError:
                 time.sleep(0.05)
+        else:
+            raise RuntimeError("the server does not start: " + open(self.log.name).read()[-500:])
         self.before = self.memory()
         self.peak = self.before
         self.slowest = 0.0
