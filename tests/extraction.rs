@@ -8,7 +8,7 @@ use std::{
     io::Write as _,
     os::unix::fs::PermissionsExt,
     process::{Command, Stdio},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use bytes::Bytes;
@@ -232,6 +232,9 @@ async fn a_silent_child_ends_with_the_time_and_slow_contents_do_not_count() {
     assert_eq!(extract_by(&silent, "text/plain", b"a").await, Err(ExtractionError::ExtractionTimedOut(1)));
     let large = vec![b'a'; 1024 * 1024];
     assert_eq!(extract_by(&silent, "text/plain", &large).await, Err(ExtractionError::ExtractionTimedOut(1)));
+    let waited = Instant::now();
+    assert_eq!(extract_by(&silent.patient(), "text/plain", b"a").await, Err(ExtractionError::ExtractionTimedOut(1)));
+    assert!(waited.elapsed() >= 4 * limits.time, "a busy machine costs no document: {:?}", waited.elapsed());
     // The child's own start takes some of its time, so only the arrival takes longer than the limit.
     let limits = ExtractionLimits { time: Duration::from_secs(5), ..LIMITS };
     let parts = stream::iter(["a", "b", "c"]).then(async |part| {

@@ -33,6 +33,9 @@ const LAST_WORDS: u64 = 4096;
 /// The nice value of children, unless the extractor has another one: they get the time that no other process wants.
 const NICE: i32 = 19;
 
+/// How many times the time of a child on a core may pass while other processes have the cores.
+const PATIENCE: u32 = 4;
+
 /// The allocator reserves 1 GiB at the start of a process, which the child could use beyond its limit of memory.
 const ALLOCATOR: (&str, &str) = ("MIMALLOC_ARENA_RESERVE", "32M");
 
@@ -44,17 +47,19 @@ pub struct Extractor {
     limits: ExtractionLimits,
     /// The nice value of the children.
     nice: i32,
+    /// How many times a child's time may pass before it has used all of it.
+    patience: u32,
 }
 
 impl Extractor {
     /// Returns an extractor whose children are this executable in another role.
     pub fn new(limits: ExtractionLimits) -> Self {
-        Self { program: std::env::current_exe().ok(), limits, nice: NICE }
+        Self { program: std::env::current_exe().ok(), limits, nice: NICE, patience: 1 }
     }
 
     /// Returns an extractor whose children are another executable.
     pub fn with_program(program: impl Into<PathBuf>, limits: ExtractionLimits) -> Self {
-        Self { program: Some(program.into()), limits, nice: NICE }
+        Self { program: Some(program.into()), limits, nice: NICE, patience: 1 }
     }
 
     /// Returns this extractor with less time for each document, if its own is longer.
@@ -70,6 +75,13 @@ impl Extractor {
         Self { nice, ..self.clone() }
     }
 
+    /// Returns this extractor for a machine without free cores: the time of a document is that of its child on a core, and up to
+    /// four times as much may pass.
+    #[must_use]
+    pub fn patient(&self) -> Self {
+        Self { patience: PATIENCE, ..self.clone() }
+    }
+
     /// Returns the text of a document. Its contents are only passed on, so no document is in this process's memory. The
     /// child dies with the returned future.
     pub async fn extract<E: Display>(
@@ -82,7 +94,7 @@ impl Extractor {
         }
         let mut child = self.start(media_type)?;
         let input = child.stdin.take().ok_or_else(|| not_started("it has no input"))?;
-        let mut allowance = Allowance { left: self.limits.time, limits: self.limits };
+        let mut allowance = Allowance { left: self.limits.time.saturating_mul(self.patience), limits: self.limits };
         feed(input, contents, &mut allowance).await?;
         let output = allowance.spend(output_of(&mut child, &self.limits)).await??;
         Ok(self.explain(output)?)

@@ -89,11 +89,13 @@ impl DocumentReader {
             TryLength::Short => self.first_try_of(file),
             TryLength::Long => self.limit,
         };
-        let nice = match kind.reader {
-            TextReader::Chat => 10,
-            TextReader::Ingestion => 19,
-        };
-        self.extractor.within(time).niced(nice)
+        let extractor = self.extractor.within(time);
+        match (kind.reader, kind.length) {
+            (TextReader::Chat, _) => extractor.niced(10),
+            (TextReader::Ingestion, TryLength::Short) => extractor.niced(19),
+            // After this try, the document has failed. On a busy machine, a child of the highest nice value hardly gets a core.
+            (TextReader::Ingestion, TryLength::Long) => extractor.niced(19).patient(),
+        }
     }
 
     /// Ends a turn, and lets this worker claim another document.

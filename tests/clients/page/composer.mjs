@@ -163,6 +163,8 @@ export async function writes_in_two_tabs({ person }) {
   // The tab has its own draft after a reload, although the other one has another draft.
   await other.page.reload();
   await has(other, "[tokens=3] again");
+  // The page sends nothing before it knows what the conversation has.
+  await other.readsToTheEnd();
   await other.field.press("Enter");
   await other.answers.nth(1).waitFor();
   await other.readsToTheEnd();
