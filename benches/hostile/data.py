@@ -88,19 +88,19 @@ class Changes(Attack):
 
 
 class Papers(Changes):
-    """Three users delete and restore projects of 60 documents of 256 KiB, which the bounds still admit."""
+    """Three users delete and restore projects of 30 documents of 256 KiB, which the bounds still admit."""
 
-    documents = 60
+    documents = 30
 
 
 class Crowd(Changes):
-    """Three users delete and restore projects of 4,900 tasks, which the bounds still admit."""
+    """Three users delete and restore projects of 1,900 tasks, which the bounds still admit."""
 
     def prepare(self, server):
         self.projects = []
         for user in self.users:
             project = server.json("POST", "/v1/workspace/projects", {"name": "Crowded"}, user)["id"]
-            tasks = [{"title": f"Task {number}", "project_id": project} for number in range(4_900)]
+            tasks = [{"title": f"Task {number}", "project_id": project} for number in range(1_900)]
             for task in tasks:
                 server.json("POST", "/v1/workspace/tasks", task, user)
             self.projects.append(project)

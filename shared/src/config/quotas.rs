@@ -60,11 +60,11 @@ pub struct QuotasConfig {
     pub workspace_bytes: usize,
 
     /// Entities of one deletion or restoration in a workspace, and changes of one undo; a larger one gets 403.
-    #[arg(long, env = "HOLDFAST_CHANGE_ENTITIES", default_value = "5000", value_parser = count)]
+    #[arg(long, env = "HOLDFAST_CHANGE_ENTITIES", default_value = "2000", value_parser = count)]
     pub change_entities: usize,
 
     /// Bytes of the texts of these entities, roughly; a deletion, restoration or undo of more gets 403.
-    #[arg(long, env = "HOLDFAST_CHANGE_BYTES", default_value = "16777216", value_parser = bytes)]
+    #[arg(long, env = "HOLDFAST_CHANGE_BYTES", default_value = "8388608", value_parser = bytes)]
     pub change_bytes: usize,
 
     /// Memories that agents may keep of one user; a further one is refused, and the model reads why.

@@ -53,6 +53,12 @@ pub async fn family(backends: &TestBackends, children: usize) -> Family {
     let parent = backends.claim(1).await.remove(0);
     let child = |n: usize| NewChild::new(format!("call_{n}"), SubagentRole::Subagent, agent_id, format!("task {n}"));
     let children: Vec<NewChild> = (0..children).map(child).collect();
+    let tail = starting(&parent, &children);
+    Family { parent, children, tail }
+}
+
+/// Returns a chunk with which the run starts children.
+pub fn starting(parent: &Claim, children: &[NewChild]) -> ArchiveChunk {
     let call = |(position, child): (usize, &NewChild)| CallState {
         by: Some(ExecutedBy::Worker),
         call_id: child.call_id.clone(),
@@ -71,9 +77,8 @@ pub async fn family(backends: &TestBackends, children: usize) -> Family {
         duration_ms: None,
     };
     let calls = children.iter().enumerate().map(call).collect();
-    let resume_at = Some(EventId::new(1, 2));
-    let tail = chunk(&parent, 2, Progress { calls, children: children.clone(), resume_at, ..Progress::default() });
-    Family { parent, children, tail }
+    let resume_at = Some(EventId::new(parent.attempt, 2));
+    chunk(parent, 2, Progress { calls, children: children.to_vec(), resume_at, ..Progress::default() })
 }
 
 /// Starts the children, and lets their parent wait for them. Returns the children's claims in the order of their calls.

@@ -5,25 +5,22 @@ use std::collections::BTreeMap;
 use holdfast_shared::{
     agent::AgentDefinition,
     ending::Ending,
-    event::{Event, ExecutedBy},
-    event_id::EventId,
+    event::Event,
     plan::EXECUTE_CALL,
     run::RunError,
     storage::{
-        AgentChange, Answer, ArchiveChunk, CallState, Claim, FlushOutcome, NewChild, Progress, Release, ReleaseOutcome,
-        RunFilter, Tree,
+        AgentChange, Answer, ArchiveChunk, Claim, FlushOutcome, NewChild, Progress, Release, ReleaseOutcome, RunFilter,
+        Tree,
     },
     subagent::{Subagent, SubagentRole},
-    tool::{Effect, ToolCallStatus},
     usage::Usage,
 };
-use serde_json::json;
 use uuid::Uuid;
 
 use crate::{
     backends::{LEASE, TestBackends},
     on_each_backend,
-    subagents::{Family, claims_of, family, finish, leave, waiting_family},
+    subagents::{Family, claims_of, family, finish, leave, starting, waiting_family},
     waiting::chunk,
 };
 
@@ -44,27 +41,8 @@ fn starts(parent: &Claim, agent_id: Uuid, children: usize, most_runs: usize) -> 
         NewChild::new(format!("call_{n}"), SubagentRole::Subagent, agent_id, "task".to_owned()).within(most_runs)
     };
     let children: Vec<NewChild> = (0..children).map(child).collect();
-    let call = |(position, child): (usize, &NewChild)| CallState {
-        by: Some(ExecutedBy::Worker),
-        call_id: child.call_id.clone(),
-        step: 1,
-        position,
-        name: "delegate_to_helper".into(),
-        input: json!({"task": child.task}),
-        effect: Effect::Once,
-        status: ToolCallStatus::Called,
-        schema: None,
-        expires_at: None,
-        child_run_id: Some(child.child_run_id),
-        output: None,
-        error: None,
-        files: Vec::new(),
-        duration_ms: None,
-    };
-    let calls = children.iter().enumerate().map(call).collect();
-    let resume_at = Some(EventId::new(parent.attempt, 2));
-    let progress = Progress { calls, children: children.clone(), resume_at, ..Progress::default() };
-    (children, chunk(parent, 2, progress))
+    let tail = starting(parent, &children);
+    (children, tail)
 }
 
 fn released(outcome: ReleaseOutcome) -> (Vec<Event>, bool) {
