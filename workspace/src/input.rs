@@ -1,7 +1,10 @@
 //! The fields of an entity as a caller writes them, checked against the fields of its kind.
 
 use chrono::{Datelike, NaiveDate, NaiveTime, Timelike};
-use holdfast_shared::storable::{MAX_DEPTH, is_too_deep, storable, storable_json};
+use holdfast_shared::{
+    hidden::is_visible,
+    storable::{MAX_DEPTH, is_too_deep, storable, storable_json},
+};
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
@@ -192,7 +195,7 @@ fn read_props(value: Value) -> Result<Value, InvalidField> {
 }
 
 fn check_required(field: &Field, value: &Value) -> Result<(), InvalidField> {
-    let is_empty = value.is_null() || value.as_str().is_some_and(|text| text.trim().is_empty());
+    let is_empty = value.is_null() || value.as_str().is_some_and(|text| !is_visible(text));
     if field.is_required && is_empty {
         return Err(invalid(field.name, format!("a value is needed, such as {}", field.form.example())));
     }
@@ -250,6 +253,7 @@ mod tests {
         };
         for (field, value, problem) in [
             ("title", json!(" "), "title: a value is needed, such as \"Call the harbour master\""),
+            ("title", json!("\u{200b}\u{e0041}"), "title: a value is needed"),
             ("title", json!("x".repeat(201)), "title: a text of at most 200 characters"),
             ("state", json!("started"), "state: one of todo, in_progress, blocked, done, cancelled, such as \"todo\""),
             ("priority", json!(6), "priority: a whole number from 1 to 5, such as 1"),

@@ -3,7 +3,10 @@
 use holdfast_shared::config::ApiConfig;
 
 use super::turns::RequestTurn;
-use crate::{auth::Caller, routes::thread::UiPart};
+use crate::{
+    auth::{Caller, CallerKind},
+    routes::thread::UiPart,
+};
 
 /// The most that a run keeps of a history.
 #[derive(Debug, Clone, Copy)]
@@ -45,7 +48,10 @@ impl HistoryBound {
 
 /// Returns the most bytes of what a caller's request brings for the model beside its message.
 pub const fn most_bytes(config: &ApiConfig, caller: &Caller) -> usize {
-    if caller.is_unnamed { config.anonymous_given_history_bytes } else { config.given_history_bytes }
+    match caller.kind {
+        CallerKind::Anonymous => config.anonymous_given_history_bytes,
+        CallerKind::Jwt | CallerKind::Developer => config.given_history_bytes,
+    }
 }
 
 fn stored_bytes(turn: &RequestTurn) -> usize {
