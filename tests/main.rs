@@ -14,6 +14,7 @@ mod anonymous_data;
 mod api;
 mod approvals;
 mod backup;
+mod bad_turns;
 mod breaks;
 mod canary;
 mod cancel;

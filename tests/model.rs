@@ -71,7 +71,7 @@ async fn a_provider_that_cannot_be_reached_fails_the_run_with_a_reason() {
     let client = holdfast.client();
     let frames = client.stream("hi").await.rest().await;
     let error = &frames.last().unwrap().data["error"];
-    assert_eq!(error["code"], "model_unavailable");
+    assert_eq!(error["code"], "model_unreachable");
     assert!(error["message"].as_str().unwrap().contains("gpt-test"), "{error}");
 }
 

@@ -94,7 +94,7 @@ async fn a_fallback_that_takes_no_picture_is_asked_about_later_messages_only() {
     let input = json!([{"type": "text", "text": "What is this?"}, {"type": "image", "file_id": picture["id"]}]);
     let accepted = client.post("/v1/runs", json!({"input": input, "agent_id": agent_id})).await.unwrap();
     let run = client.wait_for_run(accepted["run"]["id"].as_str().unwrap()).await;
-    assert_eq!((&run["status"], &run["error"]["code"]), (&json!("failed"), &json!("model_unavailable")));
+    assert_eq!((&run["status"], &run["error"]["code"]), (&json!("failed"), &json!("model_unreachable")));
     let message = run["error"]["message"].as_str().unwrap();
     assert!(message.ends_with("because it takes no files of type image/png") && upstream.requests().is_empty());
     let path = format!("/v1/conversations/{}/messages", accepted["conversation"]["id"].as_str().unwrap());

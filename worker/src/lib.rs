@@ -24,6 +24,7 @@ mod memory_budget;
 mod missing_vectors;
 pub mod model;
 mod recorder;
+mod refusals;
 mod slow_documents;
 mod spans;
 mod sweeper;
@@ -52,6 +53,7 @@ use extraction_turns::ExtractionTurns;
 use file_memory::FileMemory;
 use lease::Leases;
 use model::{Embedder, Models};
+use refusals::Refusals;
 use slow_documents::SlowDocuments;
 pub use tools::mcp::{Children, guard};
 
@@ -112,6 +114,7 @@ struct WorkerState {
     schemas: SchemaChecks,
     web_search: Option<WebSearch>,
     file_memory: FileMemory,
+    refusals: Refusals,
     documents: Knowledge,
     document_reader: Arc<DocumentReader>,
 }
@@ -154,6 +157,7 @@ impl Worker {
             schemas: SchemaChecks::new(&self.tools),
             web_search: WebSearch::new(&self.web_search),
             file_memory: FileMemory::new(self.files.worker_file_bytes),
+            refusals: Refusals::default(),
             documents: Knowledge::new(&self.storage, self.knowledge_limits, self.vector_bytes),
             document_reader: Arc::new(document_reader),
             worker: self,

@@ -114,14 +114,16 @@ catalogue! {
     "holdfast_runs_ended_total", Counter, EVERY, each!("status": "completed", "failed", "cancelled"),
         "Runs that this process has ended, by status.";
     "holdfast_run_failures_total", Counter, WORKER, each!("code":
-            "model_timeout", "model_rate_limited", "model_unavailable", "model_not_found", "model_refused",
-            "model_broken_stream", "model_failed", "scripted_failure", "answer_too_long", "limit_exceeded",
+            "model_timeout", "model_rate_limited", "model_unavailable", "model_unreachable", "model_not_found",
+            "model_key_refused", "model_no_credit", "model_region_refused", "model_context_exceeded", "model_refused",
+            "file_refused", "model_broken_stream", "model_failed", "scripted_failure", "answer_too_long", "limit_exceeded",
             "model_not_configured", "agent_gone", "state_not_stored", "state_unreadable", "answer_not_stored",
             "max_attempts"),
         "Runs that this process has ended as failed, by the code of their error.";
     "holdfast_model_failures_total", Counter, WORKER, each!("code":
-            "model_timeout", "model_rate_limited", "model_unavailable", "model_not_found", "model_refused",
-            "model_broken_stream", "model_failed"),
+            "model_timeout", "model_rate_limited", "model_unavailable", "model_unreachable", "model_not_found",
+            "model_key_refused", "model_no_credit", "model_region_refused", "model_context_exceeded", "model_refused",
+            "file_refused", "model_broken_stream", "model_failed"),
         "Failed model requests, retried ones included, by code.";
     "holdfast_model_fallbacks_total", Counter, WORKER, each!("provider":
             "gemini", "vertex", "anthropic", "openai", "ollama", "scripted"),

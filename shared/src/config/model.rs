@@ -115,6 +115,20 @@ pub enum Provider {
     Scripted,
 }
 
+impl Provider {
+    /// Returns the provider's name for readers.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Gemini => "Gemini",
+            Self::Vertex => "Vertex AI",
+            Self::Anthropic => "Anthropic",
+            Self::OpenAi => "OpenAI",
+            Self::Ollama => "Ollama",
+            Self::Scripted => "the scripted model",
+        }
+    }
+}
+
 impl fmt::Display for Provider {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

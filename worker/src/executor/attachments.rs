@@ -37,6 +37,25 @@ pub struct LoadedFiles {
     pub extracting: Duration,
     /// Files that this attempt has warned of.
     unreadable: BTreeSet<Uuid>,
+    /// Files in whose place requests have a line, because the model's provider refuses them.
+    left_out: BTreeSet<Uuid>,
+}
+
+impl LoadedFiles {
+    /// Returns whether requests have this file as one, and not as a text.
+    pub fn sends(&self, id: Uuid) -> bool {
+        matches!(self.parts.get(&id), Some(UserPart::File(_)))
+    }
+
+    /// Has later requests name these files only.
+    pub fn leave_out(&mut self, files: &[Attachment]) {
+        self.left_out.extend(files.iter().map(|file| file.file_id));
+    }
+
+    /// Has later requests bring all files again.
+    pub fn take_back(&mut self) {
+        self.left_out.clear();
+    }
 }
 
 /// How a model gets a file.
@@ -75,6 +94,7 @@ pub fn offer_reading(attempt: &mut Attempt<'_>) {
 /// of the message that the run answers.
 pub async fn load(attempt: &mut Attempt<'_>) -> Result<(), Stop> {
     expect_taken(attempt)?;
+    leave_out_refused(attempt);
     let (wanted, bytes) = wanted(attempt);
     // Newer files of tools may have taken the place of older ones.
     attempt.memory.files.parts.retain(|id, _| wanted.contains(id));
@@ -103,6 +123,18 @@ pub async fn load(attempt: &mut Attempt<'_>) -> Result<(), Stop> {
         attempt.memory.files.parts.insert(file.id, part);
     }
     Ok(())
+}
+
+/// Leaves out the files that the model's provider has refused before, but for those of the message that the run answers.
+fn leave_out_refused(attempt: &mut Attempt<'_>) {
+    let memory = &attempt.memory;
+    let model = attempt.model_of_step().choice().path();
+    let of_tools = memory.trace.iter().flat_map(|message| memory.files_of(message)).map(|file| file.file_id);
+    let earlier = memory.earlier.iter().flat_map(|earlier| &earlier.message.attachments).map(|file| file.file_id);
+    let is_of_input = |id: Uuid| memory.input.attachments.iter().any(|file| file.file_id == id);
+    let is_refused = |id: &Uuid| attempt.shared.refusals.has_file(&model, *id) && !is_of_input(*id);
+    let refused: Vec<Uuid> = of_tools.chain(earlier).filter(is_refused).collect();
+    attempt.memory.files.left_out.extend(refused);
 }
 
 /// Returns the first bytes of a file; `None`, with a warning, if the store does not give them.
@@ -151,8 +183,8 @@ async fn reserve(attempt: &mut Attempt<'_>, bytes: u64) -> Result<(), Stop> {
         if guard.grow(bytes) {
             return Ok(());
         }
-        let LoadedFiles { extracting, unreadable, .. } = std::mem::take(&mut attempt.memory.files);
-        attempt.memory.files = LoadedFiles { extracting, unreadable, ..LoadedFiles::default() };
+        let LoadedFiles { extracting, unreadable, left_out, .. } = std::mem::take(&mut attempt.memory.files);
+        attempt.memory.files = LoadedFiles { extracting, unreadable, left_out, ..LoadedFiles::default() };
     }
     let taken = memory.clone().take(attempt.claim.owner_id.clone(), bytes);
     attempt.memory.files.memory = Some(attempt.alongside(taken).await?);
@@ -172,7 +204,8 @@ fn wanted(attempt: &mut Attempt<'_>) -> (BTreeSet<Uuid>, u64) {
     let earlier = memory.earlier.iter().rev().flat_map(|earlier| &earlier.message.attachments);
     let earlier = earlier.map(|file| (file.clone(), false));
     for (file, is_of_input) in of_input.chain(of_tools).chain(earlier) {
-        let Some(form) = form_of(attempt, &file.media_type).filter(|_| !wanted.contains(&file.file_id)) else {
+        let is_new = !wanted.contains(&file.file_id) && !memory.files.left_out.contains(&file.file_id);
+        let Some(form) = form_of(attempt, &file.media_type).filter(|_| is_new) else {
             continue;
         };
         let brings = match form {
@@ -268,8 +301,18 @@ fn part_of_file(file: &Attachment, files: &LoadedFiles, sent: &mut BTreeSet<Uuid
             UserPart::Text(format!("[The file {} stands above]", plain(&file.name)))
         }
         Some(part) => part.clone(),
+        None if files.left_out.contains(&file.file_id) => UserPart::Text(refused(file)),
         None => UserPart::Text(named(file)),
     }
+}
+
+fn refused(file: &Attachment) -> String {
+    format!(
+        "[The file {} ({}, {} bytes) is left out: the model cannot read it]",
+        plain(&file.name),
+        file.media_type,
+        file.bytes
+    )
 }
 
 fn named(file: &Attachment) -> String {

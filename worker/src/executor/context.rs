@@ -82,8 +82,8 @@ pub fn turn_of_message(
     sent: &mut BTreeSet<Uuid>,
 ) -> Option<Turn> {
     let text = message.content.model_text(language);
-    // An empty answer tells a model nothing, and some providers refuse it.
-    if text.is_empty() && message.attachments.is_empty() {
+    // A blank turn tells a model nothing, and some providers refuse it. A failed or stopped run may have left one.
+    if text.trim().is_empty() && message.attachments.is_empty() {
         return None;
     }
     Some(match message.role {
@@ -131,7 +131,8 @@ fn turn_of_trace(memory: &Memory, message: &NewTraceMessage) -> Option<Turn> {
         TraceRole::Tool => {
             let call_id = message.call_id.clone()?;
             let name = memory.requested_call(&call_id)?.name.clone();
-            let text = memory.referred.text_of(&call_id).unwrap_or(&message.content).to_owned();
+            let text = memory.referred.text_of(&call_id).unwrap_or(&message.content);
+            let text = memory.shortened.shown(&call_id, text);
             let is_error = message.is_error;
             Some(Turn::Tool { call_id, name, text, is_error })
         }

@@ -22,6 +22,7 @@ use super::{
     NextNode,
     attachments::LoadedFiles,
     knowledge::{Told, is_reference},
+    recovery::ShortenedResults,
     results::ReferredTexts,
 };
 use crate::tools::{Toolbox, names_file};
@@ -63,6 +64,8 @@ pub struct Memory {
     pub told: Told,
     /// The results that name memories and passages, as the model reads them.
     pub referred: ReferredTexts,
+    /// The results that requests have the beginnings of.
+    pub shortened: ShortenedResults,
     /// Instructions of the client, after those of the agent.
     pub instructions: Option<String>,
     /// The form of the answer that the client asks for.
@@ -160,6 +163,7 @@ impl Memory {
             retrieved: Vec::new(),
             told: Told::default(),
             referred: ReferredTexts::default(),
+            shortened: ShortenedResults::default(),
             instructions,
             format: format.map(Arc::new),
             given_results,

@@ -17,9 +17,10 @@ use uuid::Uuid;
 use super::{
     NextNode, Stop, attachments,
     attempt::Attempt,
-    context,
     knowledge::{self, CitedText},
-    planning, results, steering, tree,
+    planning,
+    recovery::{Recovery, stop_for},
+    steering, step_request, tree,
 };
 use crate::{
     model::{self, AnswerDelta, CallDelta, ModelAnswer},
@@ -39,13 +40,26 @@ struct StepAnswer {
     /// The model that answers, as `<provider>/<name>`.
     model: String,
     text: String,
+    /// Whether calls of the model count.
+    takes_calls: bool,
     calls: Vec<StepCallDraft>,
+    /// The tokens of all answers in this step.
     usage: Usage,
     /// Why the provider ended the answer.
     finish_reason: Option<FinishReason>,
 }
 
 impl StepAnswer {
+    /// Returns whether the answer has neither a text nor a call that counts.
+    fn says_nothing(&self) -> bool {
+        self.text.trim().is_empty() && (self.calls.is_empty() || !self.takes_calls)
+    }
+
+    /// Returns whether clients have seen nothing of the answer that another one would not continue.
+    fn is_unseen(&self) -> bool {
+        self.text.is_empty() && self.calls.is_empty()
+    }
+
     /// Returns why the step ended. Some providers report `stop` although the model requests calls.
     fn finish_reason(&self) -> FinishReason {
         match self.finish_reason.unwrap_or(FinishReason::Other) {
@@ -79,27 +93,19 @@ pub async fn process(attempt: &mut Attempt<'_>) -> Result<NextNode, Stop> {
     let step = attempt.memory.step;
     attempt.step = attempt.spans.step(step);
     attachments::offer_reading(attempt);
-    let mut tools = attempt.tool_specs();
-    let limit = if tools.is_empty() {
-        None
-    } else {
+    let has_tools = !attempt.tool_specs().is_empty();
+    let limit = if has_tools {
         attempt.limits.reached_limit(attempt.memory.next_step_in_scope(), attempt.memory.calls_made())
+    } else {
+        None
     };
+    let takes_calls = has_tools && limit.is_none();
     attempt.recorder.emit(&EventBody::StepStarted(StepStarted { step }));
     if let Some(limit) = &limit {
-        tools.clear();
         attempt.warn("limit_reached", format!("The model answers with what it has: {limit}."));
     }
-    Box::pin(attachments::load(attempt)).await?;
-    Box::pin(results::load(attempt)).await?;
-    let takes_calls = !tools.is_empty();
-    let briefing = attempt.briefing().into_iter().chain(knowledge::briefing(attempt)).collect();
-    let passages = knowledge::shown_with_input(attempt);
-    let (definition, memory) = (&attempt.definition, &attempt.memory);
-    let mut request = context::request(definition, memory, passages, briefing, tools, limit.as_deref());
-    request.form = attempt.answer_form();
-    let mut step_answer = StepAnswer::default();
-    if let Err(stop) = ask_model(attempt, Box::new(request), &mut step_answer).await {
+    let mut step_answer = StepAnswer { takes_calls, ..StepAnswer::default() };
+    if let Err(stop) = ask_until_answered(attempt, limit, &mut step_answer).await {
         return give_step_up(attempt, stop, step_answer);
     }
     attempt.memory.usage += step_answer.usage;
@@ -156,19 +162,58 @@ fn give_step_up(attempt: &mut Attempt<'_>, stop: Stop, step_answer: StepAnswer) 
     Ok(NextNode::Plan)
 }
 
+/// Why a model has not answered.
+enum Unanswered {
+    Stopped(Stop),
+    Failed(model::Error),
+}
+
+impl From<Stop> for Unanswered {
+    fn from(stop: Stop) -> Self {
+        Self::Stopped(stop)
+    }
+}
+
+/// Asks the model until it has answered, or until nothing of the request is left to change.
+async fn ask_until_answered(
+    attempt: &mut Attempt<'_>,
+    limit: Option<String>,
+    step_answer: &mut StepAnswer,
+) -> Result<(), Stop> {
+    let mut recovery = Recovery::default();
+    loop {
+        let request = Box::pin(step_request::fitting(attempt, limit.as_deref())).await?;
+        match ask_model(attempt, request, step_answer).await {
+            Ok(()) if step_answer.says_nothing() && recovery.asks_again(attempt, step_answer.finish_reason()) => {
+                step_answer.calls.clear();
+            }
+            Ok(()) => {
+                recovery.settle(attempt);
+                return Ok(());
+            }
+            Err(Unanswered::Failed(error)) if step_answer.is_unseen() => {
+                Box::pin(recovery.mend(attempt, error, limit.as_deref())).await?;
+            }
+            Err(Unanswered::Failed(error)) => return Err(stop_for(error)),
+            Err(Unanswered::Stopped(stop)) => return Err(stop),
+        }
+    }
+}
+
 /// Asks the model and reads its answer. The request is boxed, because each of these futures would have room for it.
 async fn ask_model(
     attempt: &mut Attempt<'_>,
     request: Box<model::Request>,
     step_answer: &mut StepAnswer,
-) -> Result<(), Stop> {
+) -> Result<(), Unanswered> {
     let spans = attempt.spans_of_step();
     let mut span = spans.chat(attempt.model_of_step());
     let read = read_answer(attempt, request, step_answer, &mut span).await;
     match &read {
         Ok(()) => spans::set_usage(&mut span, step_answer.usage),
-        Err(Stop::Failed(error)) => span.fail(&error.code),
-        Err(_) => {}
+        Err(Unanswered::Failed(error)) => span.fail(error.code()),
+        Err(Unanswered::Stopped(Stop::Failed(error))) => span.fail(&error.code),
+        Err(Unanswered::Stopped(_)) => {}
     }
     read
 }
@@ -179,7 +224,7 @@ async fn read_answer(
     request: Box<model::Request>,
     step_answer: &mut StepAnswer,
     span: &mut Span,
-) -> Result<(), Stop> {
+) -> Result<(), Unanswered> {
     attempt.memory.told.begin_step();
     let has_text =
         attempt.memory.trace.iter().any(|message| message.role == TraceRole::Assistant && !message.content.is_empty());
@@ -198,9 +243,9 @@ async fn read_deltas(
     step_answer: &mut StepAnswer,
     has_text: bool,
     span: &mut Span,
-) -> Result<(), Stop> {
+) -> Result<(), Unanswered> {
     let call = attempt.model_of_step().ask(*request);
-    let ModelAnswer { by, deltas: mut answer } = attempt.alongside(call).await?.map_err(stop_for)?;
+    let ModelAnswer { by, deltas: mut answer } = attempt.alongside(call).await?.map_err(Unanswered::Failed)?;
     spans::set_answered_by(span, &by);
     step_answer.model = by.path();
     let mut room = attempt.shared.worker.config.max_answer_bytes.saturating_sub(attempt.memory.text().len());
@@ -208,14 +253,15 @@ async fn read_deltas(
     loop {
         let delta = match attempt.alongside(answer.next()).await? {
             Some(Ok(delta)) => delta,
-            Some(Err(error)) => return Err(stop_for(error)),
-            None => return Err(broken_stream()),
+            Some(Err(error)) => return Err(Unanswered::Failed(error)),
+            None => return Err(broken_stream().into()),
         };
         let size = match &delta {
             AnswerDelta::Text(text) | AnswerDelta::Reasoning(text) => text.len(),
             AnswerDelta::Call(call) => call.arguments.len() + call.name.as_ref().map_or(0, String::len),
             AnswerDelta::End(usage, reason) => {
-                (step_answer.usage, step_answer.finish_reason) = (*usage, Some(*reason));
+                step_answer.usage += *usage;
+                step_answer.finish_reason = Some(*reason);
                 for cited in knowledge::passing_rest(attempt).await? {
                     add_text(attempt, step_answer, has_text, cited);
                 }
@@ -323,12 +369,6 @@ fn too_long(attempt: &Attempt<'_>) -> Stop {
 
 fn broken_stream() -> Stop {
     Stop::Failed(RunError::new("model_broken_stream", "the model's answer ended before it was complete"))
-}
-
-fn stop_for(error: model::Error) -> Stop {
-    // The provider's message may quote the conversation and name things that users must not see.
-    tracing::warn!(%error, "failed to get an answer from the model");
-    Stop::Failed(RunError::new(error.code(), error.reason()))
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ use super::{google::TokenFailure, subject::Subject};
 
 mod provider_error;
 mod retry_after;
+mod spellings;
 
 use provider_error::{FailureKind, ProviderError};
 
@@ -22,11 +23,15 @@ pub enum Error {
     #[error("timed out on {model}: {phase} took longer than {} ms", limit.as_millis())]
     Timeout { model: ModelChoice, phase: Phase, limit: Duration },
 
-    /// Too many requests, or no credit left.
+    /// Too many requests.
     #[error("{model} is rate limited: {message}")]
     RateLimited { model: ModelChoice, message: String, retry_after: Option<Duration> },
 
-    /// The provider cannot be reached, or reports that it cannot answer now.
+    /// No provider answers at the address.
+    #[error("{model} cannot be reached: {message}")]
+    Unreachable { model: ModelChoice, message: String },
+
+    /// The provider reports that it cannot answer now, or broke the connection off.
     #[error("{model} is unavailable: {message}")]
     Unavailable { model: ModelChoice, message: String, retry_after: Option<Duration> },
 
@@ -38,9 +43,25 @@ pub enum Error {
     #[error("{model} refused the request (status {status}): {message}")]
     Refused { model: ModelChoice, status: u16, message: String },
 
-    /// The provider's side rejects the credentials of this deployment.
+    /// The provider rejects the key, or the credentials, of this deployment.
     #[error("the credentials for {model} are refused: {message}")]
-    CredentialsRefused { model: ModelChoice, message: String },
+    KeyRefused { model: ModelChoice, message: String },
+
+    /// The deployment's account at the provider has no credit.
+    #[error("the account for {model} has no credit: {message}")]
+    NoCredit { model: ModelChoice, message: String },
+
+    /// The provider serves nobody in the region of this deployment.
+    #[error("{model} is not offered in this region: {message}")]
+    RegionRefused { model: ModelChoice, message: String },
+
+    /// The request has more tokens than the model reads.
+    #[error("the request is too long for {model}: {message}")]
+    TooLong { model: ModelChoice, message: String },
+
+    /// The provider rejects a file of the request.
+    #[error("{model} refused a file of the request: {message}")]
+    FileRefused { model: ModelChoice, message: String },
 
     /// The stream ended before the answer was complete, or the response is no stream.
     #[error("the answer of {model} is broken: {cause}")]
@@ -85,11 +106,17 @@ impl Error {
     /// Returns the stable name of the failure.
     pub fn code(&self) -> &'static str {
         match self {
+            Self::Timeout { phase: Phase::Connecting, .. } | Self::Unreachable { .. } => "model_unreachable",
             Self::Timeout { .. } => "model_timeout",
             Self::RateLimited { .. } => "model_rate_limited",
             Self::Unavailable { .. } => "model_unavailable",
             Self::UnknownModel { .. } => "model_not_found",
-            Self::Refused { .. } | Self::CredentialsRefused { .. } => "model_refused",
+            Self::Refused { .. } => "model_refused",
+            Self::KeyRefused { .. } => "model_key_refused",
+            Self::NoCredit { .. } => "model_no_credit",
+            Self::RegionRefused { .. } => "model_region_refused",
+            Self::TooLong { .. } => "model_context_exceeded",
+            Self::FileRefused { .. } => "file_refused",
             Self::BrokenStream { .. } => "model_broken_stream",
             Self::Failed { .. } => "model_failed",
             Self::OthersTakeNoFile { cause, .. } => cause.code(),
@@ -100,14 +127,27 @@ impl Error {
     /// Returns the failure in words for users, without the provider's message, addresses and settings.
     pub fn reason(&self) -> String {
         match self {
+            Self::Timeout { model, phase: Phase::Connecting, .. } | Self::Unreachable { model, .. } => {
+                format!("{model} cannot be reached; try again later")
+            }
             Self::Timeout { model, phase, .. } => format!("{model} took too long: {phase}"),
             Self::RateLimited { model, .. } => format!("{model} takes no more requests for now; try again later"),
-            Self::Unavailable { model, .. } => {
-                format!("{model} cannot be reached or cannot answer now; try again later")
+            Self::Unavailable { model, .. } => format!("{model} cannot answer now; try again later"),
+            Self::UnknownModel { model, .. } => {
+                format!("{} does not offer the model {:?}", model.provider.label(), model.name)
             }
-            Self::UnknownModel { model, .. } => format!("{} does not offer the model {:?}", model.provider, model.name),
             Self::Refused { model, .. } => format!("{model} refused the request"),
-            Self::CredentialsRefused { model, .. } => format!("{} refused the server's credentials", model.provider),
+            Self::KeyRefused { model, .. } => format!("{} refused the server's key", model.provider.label()),
+            Self::NoCredit { model, .. } => {
+                format!("the server's account at {} has no credit", model.provider.label())
+            }
+            Self::RegionRefused { model, .. } => {
+                format!("{} does not serve the server's region", model.provider.label())
+            }
+            Self::TooLong { model, .. } => format!(
+                "the message is too long for {model}, also without what came before; shorten it, send fewer files, or choose a model that reads more"
+            ),
+            Self::FileRefused { model, .. } => format!("{model} refused a file of the conversation"),
             Self::BrokenStream { model, .. } => format!("the answer of {model} is broken"),
             Self::Failed { model, .. } => format!("{model} failed to answer"),
             Self::OthersTakeNoFile { cause, media_type } => {
@@ -124,10 +164,17 @@ impl Error {
     pub(super) fn may_pass(&self) -> bool {
         match self {
             Self::Timeout { phase, .. } => *phase != Phase::Total,
-            Self::RateLimited { .. } | Self::Unavailable { .. } | Self::BrokenStream { .. } => true,
+            Self::RateLimited { .. }
+            | Self::Unavailable { .. }
+            | Self::Unreachable { .. }
+            | Self::BrokenStream { .. } => true,
             Self::UnknownModel { .. }
             | Self::Refused { .. }
-            | Self::CredentialsRefused { .. }
+            | Self::KeyRefused { .. }
+            | Self::NoCredit { .. }
+            | Self::RegionRefused { .. }
+            | Self::TooLong { .. }
+            | Self::FileRefused { .. }
             | Self::Failed { .. }
             | Self::OthersTakeNoFile { .. }
             | Self::Scripted => false,
@@ -136,12 +183,38 @@ impl Error {
 
     /// Returns whether the provider rejects the input of the request, and may accept another one.
     pub fn is_of_input(&self) -> bool {
-        matches!(self, Self::Refused { status: 400 | 413 | 422, .. })
+        matches!(
+            self,
+            Self::Refused { status: 400 | 413 | 415 | 422, .. } | Self::TooLong { .. } | Self::FileRefused { .. }
+        )
+    }
+
+    /// Returns whether the provider rejects the number of tokens.
+    pub fn is_too_long(&self) -> bool {
+        matches!(self, Self::TooLong { .. })
+    }
+
+    /// Returns whether the provider, or a proxy, rejects the number of bytes.
+    pub fn is_too_large(&self) -> bool {
+        matches!(self, Self::Refused { status: 413, .. })
+    }
+
+    /// Returns whether the provider rejects a file.
+    pub fn is_of_file(&self) -> bool {
+        matches!(self, Self::FileRefused { .. })
+    }
+
+    /// Returns the same refusal, as one of the request's length.
+    pub fn as_too_long(self) -> Self {
+        match self {
+            Self::Refused { model, message, .. } => Self::TooLong { model, message },
+            other => other,
+        }
     }
 
     /// Returns whether another model may answer the request.
     pub(super) fn lets_another_model_answer(&self) -> bool {
-        matches!(self, Self::Timeout { .. }) || self.may_pass()
+        matches!(self, Self::Timeout { .. } | Self::NoCredit { .. }) || self.may_pass()
     }
 
     /// Returns the error of the last model that was asked. `untaken` is the type of a file for which another one was left out.
@@ -197,12 +270,10 @@ impl Error {
         if error.is_body() || error.is_decode() {
             return Self::BrokenStream { model, cause: format!("the connection was lost ({cause})") };
         }
-        let message = if error.is_connect() {
-            format!("cannot connect ({cause})")
-        } else {
-            format!("no answer to the request ({cause})")
-        };
-        Self::Unavailable { model, message, retry_after: None }
+        if error.is_connect() {
+            return Self::Unreachable { model, message: format!("cannot connect ({cause})") };
+        }
+        Self::Unavailable { model, message: format!("no answer to the request ({cause})"), retry_after: None }
     }
 
     /// Returns the error of a call that got no access token.
@@ -210,7 +281,7 @@ impl Error {
         let model = subject.choice.clone();
         let message = failure.to_string();
         match failure {
-            TokenFailure::Refused { .. } => Self::CredentialsRefused { model, message },
+            TokenFailure::Refused { .. } => Self::KeyRefused { model, message },
             TokenFailure::Unavailable { .. } => Self::Unavailable { model, message, retry_after: None },
             TokenFailure::TimedOut { limit } => Self::Timeout { model, phase: Phase::Token, limit },
         }
@@ -230,6 +301,11 @@ impl Error {
         let model = subject.choice.clone();
         match kind {
             FailureKind::UnknownModel => Self::UnknownModel { model, message },
+            FailureKind::KeyRefused => Self::KeyRefused { model, message },
+            FailureKind::NoCredit => Self::NoCredit { model, message },
+            FailureKind::RegionRefused => Self::RegionRefused { model, message },
+            FailureKind::TooLong => Self::TooLong { model, message },
+            FailureKind::FileRefused => Self::FileRefused { model, message },
             FailureKind::RateLimited => Self::RateLimited { model, message, retry_after },
             FailureKind::Unavailable => Self::Unavailable { model, message, retry_after },
             FailureKind::Refused => Self::Refused { model, status, message },

@@ -136,7 +136,7 @@ impl GatewayCall {
         let mut pass = route.pass().await.map_err(no_token)?;
         let mut stream = self.clone().send(pass.target.clone(), failures.for_one_call_with(pass.secret())).await?;
         let mut first = stream.next().await;
-        if matches!(first, Err(Error::Refused { status: 401, .. })) {
+        if matches!(first, Err(Error::KeyRefused { .. })) {
             pass = route.other_pass(&pass).await.map_err(no_token)?;
             stream = self.send(pass.target.clone(), failures.for_one_call_with(pass.secret())).await?;
             first = stream.next().await;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use holdfast_shared::{agent::ModelOptions, file::PICTURES, overrides::JsonFormat};
+use holdfast_shared::{agent::ModelOptions, file::PICTURES, overrides::JsonFormat, tokens};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -76,6 +76,22 @@ impl ModelFile {
 }
 
 impl Request {
+    /// Returns whether the request has contents of files that are no texts.
+    pub fn has_files(&self) -> bool {
+        self.turns.iter().any(|turn| turn.files().next().is_some())
+    }
+
+    /// Estimates the tokens of the request without those of its files.
+    pub fn tokens(&self) -> u32 {
+        let system = self.system.as_deref().map_or(0, tokens::estimate);
+        let turns = self.turns.iter().map(Turn::tokens);
+        let tools = self.tools.iter().map(|tool| {
+            let texts = [tool.name.as_str(), tool.description.as_str(), &tool.input_schema.to_string()];
+            texts.into_iter().map(tokens::estimate).sum()
+        });
+        turns.chain(tools).fold(system, u32::saturating_add)
+    }
+
     /// Returns the first file that a model must take and does not.
     pub(super) fn untaken_file(&self, takes: impl Fn(&ModelFile) -> bool) -> Option<&ModelFile> {
         self.turns.iter().flat_map(Turn::files).find(|file| file.instead.is_none() && !takes(file))
@@ -97,6 +113,24 @@ impl Request {
 }
 
 impl Turn {
+    fn tokens(&self) -> u32 {
+        let text = match self {
+            Self::User(parts) | Self::Files(parts) => {
+                let texts = parts.iter().filter_map(|part| match part {
+                    UserPart::Text(text) => Some(tokens::estimate(text)),
+                    UserPart::File(_) => None,
+                });
+                texts.fold(0, u32::saturating_add)
+            }
+            Self::Assistant { text, calls } => {
+                let calls = calls.iter().map(|call| tokens::estimate(&call.input.to_string()));
+                calls.fold(tokens::estimate(text), u32::saturating_add)
+            }
+            Self::Tool { text, .. } => tokens::estimate(text),
+        };
+        text.saturating_add(tokens::PER_MESSAGE)
+    }
+
     fn files(&self) -> impl Iterator<Item = &ModelFile> {
         let parts = match self {
             Self::User(parts) | Self::Files(parts) => parts.as_slice(),

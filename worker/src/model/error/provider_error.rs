@@ -3,9 +3,9 @@
 
 use serde_json::Value;
 
-/// Names by which providers report an unknown model.
-const UNKNOWN_MODEL: [&str; 3] = ["model_not_found", "not_found_error", "NOT_FOUND"];
-const RATE_LIMITED: [&str; 4] = ["rate_limit_error", "rate_limit_exceeded", "insufficient_quota", "RESOURCE_EXHAUSTED"];
+use super::spellings;
+
+const RATE_LIMITED: [&str; 3] = ["rate_limit_error", "rate_limit_exceeded", "RESOURCE_EXHAUSTED"];
 const UNAVAILABLE: [&str; 8] = [
     "overloaded_error",
     "api_error",
@@ -23,12 +23,19 @@ pub(super) struct ProviderError {
     names: Vec<String>,
     status: Option<u16>,
     message: Option<String>,
+    /// The kind by the table of spellings.
+    spelled: Option<FailureKind>,
 }
 
 /// The kind of a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FailureKind {
     UnknownModel,
+    KeyRefused,
+    NoCredit,
+    RegionRefused,
+    TooLong,
+    FileRefused,
     RateLimited,
     Unavailable,
     Refused,
@@ -37,13 +44,17 @@ pub(super) enum FailureKind {
 
 impl ProviderError {
     pub fn read(body: &str) -> Self {
-        let Ok(value) = serde_json::from_str::<Value>(body) else { return Self::default() };
+        let Ok(value) = serde_json::from_str::<Value>(body) else {
+            return Self { spelled: spellings::kind_of(&[], body), ..Self::default() };
+        };
         let outer = value.get(0).unwrap_or(&value);
         let inner = outer.get("error").unwrap_or(outer);
         let names = ["type", "code", "status"].iter().filter_map(|field| inner.get(field)?.as_str());
+        let names: Vec<String> = names.map(str::to_owned).collect();
         let status = inner.get("code").and_then(Value::as_u64).and_then(|code| u16::try_from(code).ok());
         let message = inner.as_str().or_else(|| inner.get("message")?.as_str());
-        Self { names: names.map(str::to_owned).collect(), status, message: message.map(str::to_owned) }
+        let spelled = spellings::kind_of(&names, body);
+        Self { names, status, message: message.map(str::to_owned), spelled }
     }
 
     /// Returns whether a body names an error.
@@ -61,9 +72,13 @@ impl ProviderError {
 
     /// Returns the kind of an error with an HTTP status.
     pub fn kind_for_status(&self, status: u16) -> FailureKind {
+        if let Some(spelled) = self.spelled {
+            return spelled;
+        }
         match status {
+            401 => FailureKind::KeyRefused,
+            402 => FailureKind::NoCredit,
             404 => FailureKind::UnknownModel,
-            _ if self.is_one_of(&UNKNOWN_MODEL) => FailureKind::UnknownModel,
             429 => FailureKind::RateLimited,
             408 | 500.. => FailureKind::Unavailable,
             _ => FailureKind::Refused,
@@ -72,8 +87,10 @@ impl ProviderError {
 
     /// Returns the kind of an error inside a response whose status was 2xx.
     pub fn kind(&self) -> FailureKind {
+        if let Some(spelled) = self.spelled {
+            return spelled;
+        }
         match self.status {
-            _ if self.is_one_of(&UNKNOWN_MODEL) => FailureKind::UnknownModel,
             _ if self.is_one_of(&RATE_LIMITED) => FailureKind::RateLimited,
             _ if self.is_one_of(&UNAVAILABLE) => FailureKind::Unavailable,
             Some(status) if status >= 400 => self.kind_for_status(status),
@@ -120,5 +137,33 @@ mod tests {
         check(r#"{"error":{"code":400,"message":"bad"}}"#, Some("bad"), FailureKind::Refused);
         check(r#"{"error":"the model crashed"}"#, Some("the model crashed"), FailureKind::Failed);
         check("<html>", None, FailureKind::Failed);
+    }
+
+    #[test]
+    fn the_reason_of_a_refusal_is_found_in_the_spelling_of_each_provider() {
+        let check = |status: u16, body: &str, kind: FailureKind| {
+            assert_eq!(ProviderError::read(body).kind_for_status(status), kind, "{status} {body}");
+        };
+        let said = |message: &str| format!(r#"{{"error":{{"message":"{message}","type":"invalid_request_error"}}}}"#);
+        check(400, r#"{"error":{"message":"no","code":"context_length_exceeded"}}"#, FailureKind::TooLong);
+        check(400, &said("prompt is too long: 213462 tokens > 200000 maximum"), FailureKind::TooLong);
+        check(400, &said("This model's maximum context length is 8192 tokens."), FailureKind::TooLong);
+        check(500, &said("the request exceeds the available context size (4096)"), FailureKind::TooLong);
+        check(429, &said("Request too large for gpt-4o on tokens per min: limit 30000"), FailureKind::TooLong);
+        check(429, r#"{"error":{"message":"no","code":"insufficient_quota"}}"#, FailureKind::NoCredit);
+        check(400, &said("Your credit balance is too low to access the API."), FailureKind::NoCredit);
+        check(402, r#"{"error":{"message":"pay","code":402}}"#, FailureKind::NoCredit);
+        check(401, "no", FailureKind::KeyRefused);
+        check(400, &said("API key not valid. Please pass a valid API key."), FailureKind::KeyRefused);
+        check(403, &said("Country, region, or territory not supported"), FailureKind::RegionRefused);
+        check(400, &said("User location is not supported for the API use."), FailureKind::RegionRefused);
+        check(400, &said("Model Not Exist"), FailureKind::UnknownModel);
+        check(400, &said("Could not process image"), FailureKind::FileRefused);
+        check(404, &said("No endpoints found that support image input"), FailureKind::FileRefused);
+        let wrapped = r#"{"error":{"message":"Provider returned error","code":400,"metadata":{"raw":"{\"message\":\"Could not process image\"}"}}}"#;
+        check(400, wrapped, FailureKind::FileRefused);
+        check(429, &said("Too many tokens, please wait before trying again."), FailureKind::RateLimited);
+        check(403, &said("Your input was flagged"), FailureKind::Refused);
+        check(400, &said("no"), FailureKind::Refused);
     }
 }

@@ -145,7 +145,7 @@ async fn a_fallback_that_takes_no_picture_of_the_message_is_left_out() {
     let outcome = ask_about_picture(&["blind"], None).await;
     let error = outcome.answer.expect_err("no model is left");
     assert_eq!((error.code(), outcome.other_requests.len()), ("model_unavailable", 0));
-    let reason = "openai model \"gpt-4o\" cannot be reached or cannot answer now; try again later; \
+    let reason = "openai model \"gpt-4o\" cannot answer now; try again later; \
                   another model of its profile was not asked, because it takes no files of type image/png";
     assert_eq!(error.reason(), reason);
 }

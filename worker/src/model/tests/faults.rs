@@ -127,7 +127,7 @@ async fn a_long_error_is_truncated_and_does_not_show_the_key() {
         }
         let body = format!("{{\"error\":{{\"message\":\"bad key secret-key {}\"}}}}", "x".repeat(10_000));
         let outcome = ask(&wire, &[], vec![Reply::json(401, &body)]).await;
-        assert_eq!(outcome.code(), Some("model_refused"), "{}", wire.provider);
+        assert_eq!(outcome.code(), Some("model_key_refused"), "{}", wire.provider);
         let message = outcome.message();
         assert!(message.contains("bad key [key]") && !message.contains("secret-key"), "{message}");
         assert!(message.chars().count() < 700, "{}", message.len());
@@ -222,14 +222,14 @@ async fn dropping_the_answer_closes_the_connection() {
 }
 
 #[tokio::test]
-async fn an_unreachable_provider_is_unavailable() {
+async fn a_provider_that_no_connection_reaches_is_unreachable() {
     for wire in wires() {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://user:password@{}", listener.local_addr().unwrap());
         drop(listener);
         let model = connect(&wire.config(&url, &[])).unwrap();
         let error = model.ask(&request()).await.err().expect("no provider can answer");
-        assert_eq!(error.code(), "model_unavailable", "{error}");
+        assert_eq!(error.code(), "model_unreachable", "{error}");
         assert!(error.to_string().contains("cannot connect"), "{error}");
         assert!(!error.to_string().contains("password"), "{error}");
     }

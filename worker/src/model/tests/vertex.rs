@@ -208,7 +208,7 @@ async fn a_refused_token_is_replaced_once() {
 
     let vertex = Vertex::start(&[], &[refused.clone(), refused.clone()], &[]).await;
     let error = vertex.ask().await.unwrap_err();
-    assert_eq!(error.code(), "model_refused");
+    assert_eq!(error.code(), "model_key_refused");
     assert_eq!(vertex.tokens(), ["ya29.token-1", "ya29.token-2"]);
 
     // The operator's own token cannot be replaced.
@@ -231,8 +231,8 @@ async fn a_key_that_google_refuses_is_an_error_that_says_so() {
     let account = format!("--vertex-credentials={}", google.unknown_service_account());
     let vertex = Vertex::with(google, &[], &[&account]).await;
     let error = vertex.ask().await.unwrap_err();
-    assert_eq!(error.code(), "model_refused");
-    assert_eq!(error.reason(), "vertex refused the server's credentials");
+    assert_eq!(error.code(), "model_key_refused");
+    assert_eq!(error.reason(), "Vertex AI refused the server's key");
     for part in ["credentials", "gemini-some-model", "invalid_grant: Invalid JWT Signature.", "400"] {
         assert!(error.to_string().contains(part), "{part}: {error}");
     }

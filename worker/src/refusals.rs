@@ -1,0 +1,96 @@
+//! What providers have refused to this process: lengths of requests, and files. Later requests keep to it at once. The end of the
+//! process forgets it, and the next refusal teaches it again.
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::{Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
+use uuid::Uuid;
+
+/// A refused length counts for so long, because a provider may lift its limit, and the estimate of tokens is rough.
+const LENGTH_COUNTS_FOR: Duration = Duration::from_secs(3600);
+
+/// Most files that a process remembers.
+const MAX_FILES: usize = 10_000;
+
+/// What each model's provider has refused, by the model's path.
+#[derive(Default)]
+pub struct Refusals {
+    lengths: Mutex<HashMap<String, RefusedLength>>,
+    files: Mutex<HashSet<(String, Uuid)>>,
+}
+
+struct RefusedLength {
+    tokens: u32,
+    at: Instant,
+}
+
+impl Refusals {
+    /// Remembers that a request of so many estimated tokens was too long for a model.
+    pub fn note_length(&self, model: String, tokens: u32) {
+        let mut lengths = self.lengths.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = lengths.get(&model).filter(|length| length.counts()).map_or(tokens, |length| length.tokens);
+        lengths.insert(model, RefusedLength { tokens: tokens.min(known), at: Instant::now() });
+    }
+
+    /// Returns the tokens that a request to a model should have at most; `None` if its provider has refused none as too long.
+    pub fn room(&self, model: &str) -> Option<u32> {
+        let lengths = self.lengths.lock().unwrap_or_else(PoisonError::into_inner);
+        lengths.get(model).filter(|length| length.counts()).map(|length| below(length.tokens))
+    }
+
+    /// Remembers that a model's provider has refused a file.
+    pub fn note_file(&self, model: String, file: Uuid) {
+        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        if files.len() >= MAX_FILES {
+            files.clear();
+        }
+        files.insert((model, file));
+    }
+
+    /// Returns whether a model's provider has refused a file.
+    pub fn has_file(&self, model: &str, file: Uuid) -> bool {
+        self.files.lock().unwrap_or_else(PoisonError::into_inner).contains(&(model.to_owned(), file))
+    }
+}
+
+impl RefusedLength {
+    fn counts(&self) -> bool {
+        self.at.elapsed() < LENGTH_COUNTS_FOR
+    }
+}
+
+/// Returns the length that is asked for after a refused one.
+pub const fn below(tokens: u32) -> u32 {
+    tokens / 4 * 3
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_shortest_refused_length_of_a_model_counts_for_it_alone() {
+        let refusals = Refusals::default();
+        assert_eq!(refusals.room("openai/a"), None);
+        refusals.note_length("openai/a".into(), 8_000);
+        refusals.note_length("openai/a".into(), 12_000);
+        assert_eq!((refusals.room("openai/a"), refusals.room("openai/b")), (Some(6_000), None));
+        refusals.note_length("openai/a".into(), 4_000);
+        assert_eq!(refusals.room("openai/a"), Some(3_000));
+    }
+
+    #[test]
+    fn a_refused_file_counts_for_the_model_that_refused_it_and_memory_is_bounded() {
+        let refusals = Refusals::default();
+        let file = Uuid::from_u128(7);
+        refusals.note_file("openai/a".into(), file);
+        assert!(refusals.has_file("openai/a", file) && !refusals.has_file("openai/b", file));
+        for n in 0..MAX_FILES as u128 * 2 {
+            refusals.note_file("openai/a".into(), Uuid::from_u128(n));
+        }
+        assert!(refusals.files.lock().unwrap().len() <= MAX_FILES);
+    }
+}
