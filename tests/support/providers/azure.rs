@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{
-    Fake, Refusal,
+    Fake, ProviderRefusal, ProviderRequest,
     chat_stream::{ChatStream, nothing, usual_id},
     openai,
 };
@@ -12,7 +12,7 @@ pub const AZURE: Fake = Fake {
     name: "azure",
     model: "our-deployment",
     takes_pictures: true,
-    rule: |request| rule(&request.body),
+    rule,
     content_type: "text/event-stream",
     write: |parts| STREAM.write(parts),
     settings: |url| openai::settings("our-deployment", url),
@@ -26,11 +26,13 @@ const STREAM: ChatStream = ChatStream {
     with_calls: nothing,
 };
 
-fn rule(body: &Value) -> Result<(), Refusal> {
+fn rule(request: &ProviderRequest) -> Result<(), ProviderRefusal> {
+    openai::endpoint(request)?;
+    let body = &request.body;
     openai::parameters_of_a_reasoning_model(body)?;
     if body.get("parallel_tool_calls").is_some() && body.get("tools").is_none() {
         let message = "Invalid value for 'parallel_tool_calls': 'parallel_tool_calls' is only allowed when 'tools' are specified.";
-        return Err(Refusal::of_openai(400, message, json!("parallel_tool_calls"), Value::Null));
+        return Err(ProviderRefusal::of_openai(400, message, json!("parallel_tool_calls"), Value::Null));
     }
     openai::tools(body)?;
     openai::messages(body)

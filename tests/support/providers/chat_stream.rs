@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Chunk, Part};
+use super::{BodyPiece, Part};
 
 /// How a provider differs in its stream.
 #[derive(Clone, Copy)]
@@ -28,12 +28,12 @@ pub fn nothing() -> Value {
 }
 
 impl ChatStream {
-    pub fn write(self, parts: &[Part]) -> Vec<Chunk> {
-        let mut chunks = vec![Chunk::Bytes(self.opening.to_owned())];
+    pub fn write(self, parts: &[Part]) -> Vec<BodyPiece> {
+        let mut chunks = vec![BodyPiece::Bytes(self.opening.to_owned())];
         let mut calls = 0;
         for part in parts {
             chunks.push(match part {
-                Part::Hold => Chunk::Hold,
+                Part::Hold => BodyPiece::Hold,
                 Part::Reasoning(text) => delta((self.reasoning)(text)),
                 Part::Text(text) => delta(json!({"role": "assistant", "content": text})),
                 Part::Call { tool, arguments } => {
@@ -52,15 +52,15 @@ impl ChatStream {
         let reason = if calls > 0 { "tool_calls" } else { "stop" };
         chunks.push(event(&json!({"choices": [{"index": 0, "delta": {}, "finish_reason": reason}]})));
         chunks.push(event(&json!({"choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": 2}})));
-        chunks.push(Chunk::Bytes("data: [DONE]\n\n".to_owned()));
+        chunks.push(BodyPiece::Bytes("data: [DONE]\n\n".to_owned()));
         chunks
     }
 }
 
-fn delta(fields: Value) -> Chunk {
+fn delta(fields: Value) -> BodyPiece {
     event(&json!({"choices": [{"index": 0, "delta": fields, "finish_reason": null}]}))
 }
 
-fn event(chunk: &Value) -> Chunk {
-    Chunk::Bytes(format!("data: {chunk}\n\n"))
+fn event(chunk: &Value) -> BodyPiece {
+    BodyPiece::Bytes(format!("data: {chunk}\n\n"))
 }

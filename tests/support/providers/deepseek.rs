@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{
-    Fake, ProviderRequest, Refusal,
+    Fake, ProviderRefusal, ProviderRequest,
     chat_stream::{ChatStream, nothing},
     openai,
 };
@@ -25,7 +25,8 @@ const STREAM: ChatStream = ChatStream {
     with_calls: nothing,
 };
 
-fn rule(request: &ProviderRequest) -> Result<(), Refusal> {
+fn rule(request: &ProviderRequest) -> Result<(), ProviderRefusal> {
+    openai::endpoint(request)?;
     let messages = openai::messages_of(request);
     let question = openai::last_question(messages);
     for (n, message) in messages.iter().enumerate() {
@@ -36,9 +37,9 @@ fn rule(request: &ProviderRequest) -> Result<(), Refusal> {
                 "Missing `reasoning_content` field in the assistant message at message index {n}. For more information, please refer to https://api-docs.deepseek.com/guides/thinking_mode#tool-calls"
             )));
         }
-        let same = ["user", "assistant"].iter().any(|role| {
-            message["role"] == *role && messages.get(n + 1).is_some_and(|next| next["role"] == *role)
-        });
+        let same = ["user", "assistant"]
+            .iter()
+            .any(|role| message["role"] == *role && messages.get(n + 1).is_some_and(|next| next["role"] == *role));
         if same {
             return Err(invalid(&format!(
                 "deepseek-reasoner does not support successive user or assistant messages (messages[{n}] and messages[{}] in your input). You should interleave the user/assistant messages in the message sequence.",
@@ -57,6 +58,6 @@ fn rule(request: &ProviderRequest) -> Result<(), Refusal> {
     openai::messages(&request.body)
 }
 
-fn invalid(message: &str) -> Refusal {
-    Refusal::of_openai(400, message, Value::Null, json!("invalid_request_error"))
+fn invalid(message: &str) -> ProviderRefusal {
+    ProviderRefusal::of_openai(400, message, Value::Null, json!("invalid_request_error"))
 }

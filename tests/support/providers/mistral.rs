@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{
-    Fake, ProviderRequest, Refusal,
+    Fake, ProviderRefusal, ProviderRequest,
     chat_stream::{ChatStream, nothing},
     openai,
 };
@@ -28,12 +28,30 @@ const STREAM: ChatStream = ChatStream {
 
 /// The fields of a request; Mistral refuses others.
 const FIELDS: [&str; 20] = [
-    "model", "messages", "stream", "tools", "tool_choice", "max_tokens", "temperature", "top_p", "stop", "random_seed",
-    "response_format", "presence_penalty", "frequency_penalty", "n", "prediction", "parallel_tool_calls", "prompt_mode",
-    "safe_prompt", "metadata", "reasoning_effort",
+    "model",
+    "messages",
+    "stream",
+    "tools",
+    "tool_choice",
+    "max_tokens",
+    "temperature",
+    "top_p",
+    "stop",
+    "random_seed",
+    "response_format",
+    "presence_penalty",
+    "frequency_penalty",
+    "n",
+    "prediction",
+    "parallel_tool_calls",
+    "prompt_mode",
+    "safe_prompt",
+    "metadata",
+    "reasoning_effort",
 ];
 
-fn rule(request: &ProviderRequest) -> Result<(), Refusal> {
+fn rule(request: &ProviderRequest) -> Result<(), ProviderRefusal> {
+    openai::endpoint(request)?;
     for (field, value) in request.body.as_object().expect("a body is an object") {
         if !FIELDS.contains(&field.as_str()) {
             return Err(extra(&json!(["body", field]), value));
@@ -71,7 +89,7 @@ fn rule(request: &ProviderRequest) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn fields_of_message(n: usize, message: &Value) -> Result<(), Refusal> {
+fn fields_of_message(n: usize, message: &Value) -> Result<(), ProviderRefusal> {
     let role = message["role"].as_str().unwrap_or_default();
     let known = ["role", "content", "tool_calls", "prefix", "tool_call_id", "name"];
     match message.as_object().into_iter().flatten().find(|(field, _)| !known.contains(&field.as_str())) {
@@ -80,13 +98,18 @@ fn fields_of_message(n: usize, message: &Value) -> Result<(), Refusal> {
     }
 }
 
-fn extra(place: &Value, input: &Value) -> Refusal {
-    let detail = json!([{"type": "extra_forbidden", "loc": place, "msg": "Extra inputs are not permitted", "input": input}]);
+fn extra(place: &Value, input: &Value) -> ProviderRefusal {
+    let detail =
+        json!([{"type": "extra_forbidden", "loc": place, "msg": "Extra inputs are not permitted", "input": input}]);
     let message = json!({"detail": detail});
-    let error = json!({"object": "error", "message": message, "type": "invalid_request_error", "param": null, "code": null});
-    Refusal { status: 422, body: error }
+    let error =
+        json!({"object": "error", "message": message, "type": "invalid_request_error", "param": null, "code": null});
+    ProviderRefusal { status: 422, body: error }
 }
 
-fn invalid(kind: &str, message: &str, code: &str) -> Refusal {
-    Refusal { status: 400, body: json!({"object": "error", "message": message, "type": kind, "param": null, "code": code}) }
+fn invalid(kind: &str, message: &str, code: &str) -> ProviderRefusal {
+    ProviderRefusal {
+        status: 400,
+        body: json!({"object": "error", "message": message, "type": kind, "param": null, "code": code}),
+    }
 }

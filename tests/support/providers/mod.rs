@@ -1,6 +1,6 @@
 //! Model providers in the test process that enforce the rules of the real ones.
 //!
-//! A `Fake` is the rule of a provider, its wire, and the settings that lead Holdfast to it; each has a file. A `FakeProvider`
+//! A `Fake` is the rule of a provider, its wire, and the settings that lead Holdfast to it; each has a file. A `RuledProvider`
 //! serves one: it refuses a request that breaks the rule, in the real provider's words, and otherwise sends the next reply of
 //! the test's script.
 
@@ -17,12 +17,7 @@ use axum::{
 };
 use futures::{StreamExt, stream};
 use serde_json::{Value, json};
-use tokio::{
-    net::TcpListener,
-    sync::{Semaphore, watch},
-};
-
-use super::TIMEOUT;
+use tokio::{net::TcpListener, sync::Semaphore};
 
 mod azure;
 mod chat_stream;
@@ -48,12 +43,12 @@ pub struct Fake {
     pub model: &'static str,
     /// Whether the model takes pictures.
     pub takes_pictures: bool,
-    /// What the real provider demands of a request.
-    pub rule: fn(&ProviderRequest) -> Result<(), Refusal>,
+    /// Refuses a request that the real provider does not take.
+    pub rule: fn(&ProviderRequest) -> Result<(), ProviderRefusal>,
     /// The type of a streamed answer.
     pub content_type: &'static str,
     /// Writes the body of a streamed answer.
-    pub write: fn(&[Part]) -> Vec<Chunk>,
+    pub write: fn(&[Part]) -> Vec<BodyPiece>,
     /// Holdfast's settings for the provider at this address, such as `http://127.0.0.1:1234`.
     pub settings: fn(&str) -> Vec<(&'static str, String)>,
 }
@@ -69,12 +64,12 @@ pub struct ProviderRequest {
 
 /// The provider's answer to a request that it does not take.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Refusal {
+pub struct ProviderRefusal {
     pub status: u16,
     pub body: Value,
 }
 
-impl Refusal {
+impl ProviderRefusal {
     /// Returns a refusal in the form of OpenAI. `param` and `code` may be null.
     pub fn of_openai(status: u16, message: impl Into<String>, param: Value, code: Value) -> Self {
         let error = json!({
@@ -89,26 +84,29 @@ impl Refusal {
 pub enum Part {
     Reasoning(&'static str),
     Text(&'static str),
-    Call { tool: &'static str, arguments: Value },
+    Call {
+        tool: &'static str,
+        arguments: Value,
+    },
     /// The provider sends nothing more until the test releases it.
     Hold,
 }
 
 /// A piece of a body.
 #[derive(Debug, Clone)]
-pub enum Chunk {
+pub enum BodyPiece {
     Bytes(String),
     Hold,
 }
 
 /// A reply to a request that keeps the rule.
 #[derive(Debug, Clone)]
-pub enum Reply {
+pub enum ScriptedReply {
     Answer(Vec<Part>),
-    Refuse(Refusal),
+    Refuse(ProviderRefusal),
 }
 
-impl Reply {
+impl ScriptedReply {
     pub fn text(text: &'static str) -> Self {
         Self::Answer(vec![Part::Text(text)])
     }
@@ -119,43 +117,46 @@ impl Reply {
 }
 
 /// A fake at an address of its own, until it is dropped.
-pub struct FakeProvider {
+pub struct RuledProvider {
     /// `http://127.0.0.1:<port>`.
     pub url: String,
     state: Arc<FakeState>,
-    requests: watch::Receiver<usize>,
     server: tokio::task::JoinHandle<()>,
 }
 
 struct FakeState {
     fake: Fake,
     /// The replies that are left, the next one last.
-    script: Mutex<Vec<Reply>>,
+    script: Mutex<Vec<ScriptedReply>>,
     taken: Mutex<Vec<ProviderRequest>>,
-    refused: Mutex<Vec<(ProviderRequest, Refusal)>>,
+    refused: Mutex<Vec<(ProviderRequest, ProviderRefusal)>>,
     releases: Arc<Semaphore>,
-    arrivals: watch::Sender<usize>,
 }
 
-impl FakeProvider {
+impl RuledProvider {
     /// Starts a provider that takes as many requests as the script has replies.
-    pub async fn start(fake: Fake, script: impl IntoIterator<Item = Reply>) -> Self {
-        let mut script: Vec<Reply> = script.into_iter().collect();
+    pub async fn start(fake: Fake, script: impl IntoIterator<Item = ScriptedReply>) -> Self {
+        let mut script: Vec<ScriptedReply> = script.into_iter().collect();
         script.reverse();
-        let (arrivals, requests) = watch::channel(0);
         let state = Arc::new(FakeState {
             fake,
             script: Mutex::new(script),
             taken: Mutex::default(),
             refused: Mutex::default(),
             releases: Arc::new(Semaphore::new(0)),
-            arrivals,
         });
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let routes = Router::new().fallback(answer).with_state(Arc::clone(&state));
         let server = tokio::spawn(async move { axum::serve(listener, routes).await.unwrap() });
-        Self { url, state, requests, server }
+        Self { url, state, server }
+    }
+
+    /// Replaces what is left of the script.
+    pub fn reply_with(&self, script: impl IntoIterator<Item = ScriptedReply>) {
+        let mut replies: Vec<ScriptedReply> = script.into_iter().collect();
+        replies.reverse();
+        *self.state.script.lock().unwrap() = replies;
     }
 
     /// Returns Holdfast's settings for this provider.
@@ -169,20 +170,8 @@ impl FakeProvider {
     }
 
     /// Returns the requests that broke the rule, with the answers to them.
-    pub fn refused(&self) -> Vec<(ProviderRequest, Refusal)> {
+    pub fn refused(&self) -> Vec<(ProviderRequest, ProviderRefusal)> {
         self.state.refused.lock().unwrap().clone()
-    }
-
-    /// Returns how many replies of the script no request has got.
-    pub fn replies_left(&self) -> usize {
-        self.state.script.lock().unwrap().len()
-    }
-
-    /// Waits until this number of requests has kept the rule.
-    pub async fn wait_for_taken(&self, count: usize) {
-        let mut requests = self.requests.clone();
-        let enough = requests.wait_for(|taken| *taken >= count);
-        tokio::time::timeout(TIMEOUT, enough).await.expect("too few requests").unwrap();
     }
 
     /// Lets one `Part::Hold` pass, now or later.
@@ -191,7 +180,7 @@ impl FakeProvider {
     }
 }
 
-impl Drop for FakeProvider {
+impl Drop for RuledProvider {
     fn drop(&mut self) {
         self.server.abort();
     }
@@ -199,7 +188,7 @@ impl Drop for FakeProvider {
 
 async fn answer(State(state): State<Arc<FakeState>>, uri: Uri, headers: HeaderMap, body: Bytes) -> Response<Body> {
     let Ok(body) = serde_json::from_slice(&body) else {
-        return refuse(&Refusal { status: 404, body: json!({"error": {"message": "Not Found"}}) });
+        return refuse(&ProviderRefusal { status: 404, body: json!({"error": {"message": "Not Found"}}) });
     };
     let request = ProviderRequest { path: uri.to_string(), headers, body };
     if let Err(refusal) = (state.fake.rule)(&request) {
@@ -209,29 +198,31 @@ async fn answer(State(state): State<Arc<FakeState>>, uri: Uri, headers: HeaderMa
     }
     state.taken.lock().unwrap().push(request);
     let reply = state.script.lock().unwrap().pop();
-    state.arrivals.send_modify(|taken| *taken += 1);
     match reply {
-        Some(Reply::Answer(parts)) => {
+        Some(ScriptedReply::Answer(parts)) => {
             let chunks = (state.fake.write)(&parts);
             stream_of(chunks, state.fake.content_type, Arc::clone(&state.releases))
         }
-        Some(Reply::Refuse(refusal)) => refuse(&refusal),
-        None => refuse(&Refusal { status: 400, body: json!({"error": {"message": "the script has no further reply"}}) }),
+        Some(ScriptedReply::Refuse(refusal)) => refuse(&refusal),
+        None => refuse(&ProviderRefusal {
+            status: 400,
+            body: json!({"error": {"message": "the script has no further reply"}}),
+        }),
     }
 }
 
-fn refuse(refusal: &Refusal) -> Response<Body> {
+fn refuse(refusal: &ProviderRefusal) -> Response<Body> {
     let response = Response::builder().status(StatusCode::from_u16(refusal.status).unwrap());
     response.header(CONTENT_TYPE, "application/json").body(Body::from(refusal.body.to_string())).unwrap()
 }
 
-fn stream_of(chunks: Vec<Chunk>, content_type: &str, releases: Arc<Semaphore>) -> Response<Body> {
+fn stream_of(chunks: Vec<BodyPiece>, content_type: &str, releases: Arc<Semaphore>) -> Response<Body> {
     let bytes = stream::iter(chunks).then(move |chunk| {
         let releases = Arc::clone(&releases);
         async move {
             Ok::<_, Infallible>(match chunk {
-                Chunk::Bytes(bytes) => Bytes::from(bytes),
-                Chunk::Hold => {
+                BodyPiece::Bytes(bytes) => Bytes::from(bytes),
+                BodyPiece::Hold => {
                     releases.acquire().await.unwrap().forget();
                     Bytes::new()
                 }

@@ -2,11 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{
-    Fake, ProviderRequest, Refusal,
-    chat_stream::ChatStream,
-    openai,
-};
+use super::{Fake, ProviderRefusal, ProviderRequest, chat_stream::ChatStream, openai};
 
 pub const OPENROUTER: Fake = Fake {
     name: "openrouter",
@@ -30,11 +26,12 @@ fn details() -> Value {
     json!([{"type": "reasoning.encrypted", "data": "c2lnbmF0dXJl", "format": "google-gemini-v1", "id": "t1", "index": 0}])
 }
 
-fn rule(request: &ProviderRequest) -> Result<(), Refusal> {
+fn rule(request: &ProviderRequest) -> Result<(), ProviderRefusal> {
+    openai::endpoint(request)?;
     let changed = |message: &&Value| message["tool_calls"].is_array() && message["reasoning_details"] != details();
     if openai::messages_of(request).iter().any(|message| changed(&message)) {
         let message = "Gemini models require OpenRouter reasoning details to be preserved in each request. Please refer to our docs: https://openrouter.ai/docs/guides/best-practices/reasoning-tokens#preserving-reasoning-blocks";
-        return Err(Refusal { status: 400, body: json!({"error": {"message": message, "code": 400}}) });
+        return Err(ProviderRefusal { status: 400, body: json!({"error": {"message": message, "code": 400}}) });
     }
     openai::tools(&request.body)?;
     openai::messages(&request.body)

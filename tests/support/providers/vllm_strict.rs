@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{
-    Fake, ProviderRequest, Refusal,
+    Fake, ProviderRefusal, ProviderRequest,
     chat_stream::{ChatStream, nothing},
     openai,
 };
@@ -25,7 +25,8 @@ const STREAM: ChatStream = ChatStream {
     with_calls: nothing,
 };
 
-fn rule(request: &ProviderRequest) -> Result<(), Refusal> {
+fn rule(request: &ProviderRequest) -> Result<(), ProviderRefusal> {
+    openai::endpoint(request)?;
     let messages = openai::messages_of(request);
     if messages.iter().skip(1).any(|message| message["role"] == "system") {
         return Err(invalid("System message must be at the beginning."));
@@ -34,7 +35,9 @@ fn rule(request: &ProviderRequest) -> Result<(), Refusal> {
         return Err(invalid("'content' of a message must not be empty."));
     }
     // Calls and their results stand within the turn of the assistant.
-    let speaks = |message: &&Value| message["role"] == "user" || (message["role"] == "assistant" && !message["tool_calls"].is_array());
+    let speaks = |message: &&Value| {
+        message["role"] == "user" || (message["role"] == "assistant" && !message["tool_calls"].is_array())
+    };
     for (n, message) in messages.iter().filter(speaks).enumerate() {
         if (message["role"] == "user") != (n % 2 == 0) {
             return Err(invalid(
@@ -49,12 +52,14 @@ fn is_blank(message: &Value) -> bool {
     match &message["content"] {
         Value::Null => !message["tool_calls"].is_array(),
         Value::String(text) => text.trim().is_empty(),
-        Value::Array(parts) => parts.iter().any(|part| part["text"].as_str().is_some_and(|text| text.trim().is_empty())),
+        Value::Array(parts) => {
+            parts.iter().any(|part| part["text"].as_str().is_some_and(|text| text.trim().is_empty()))
+        }
         _ => true,
     }
 }
 
-fn invalid(message: &str) -> Refusal {
+fn invalid(message: &str) -> ProviderRefusal {
     let error = json!({"object": "error", "message": message, "type": "BadRequestError", "param": null, "code": 400});
-    Refusal { status: 400, body: error }
+    ProviderRefusal { status: 400, body: error }
 }
