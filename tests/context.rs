@@ -74,19 +74,17 @@ async fn a_card_is_distinguishable_from_the_dialogue(deployment: Deployment) {
     let agent_id = agent(&client, json!([]), json!({"system_prompt": "Be brief."})).await;
     let conversation = add_briefing(&client, &agent_id, json!("P1")).await;
     say(&client, &conversation, json!({"content": "为什么会这样？"})).await;
-    let expected = pairs(&[
-        ("system", "Be brief."),
-        ("user", "[简报 2026-01-07 10:00]\n标题：Review耗时超标\n摘要：中位耗时30小时...\n第二行\n优先级：P1"),
-        ("user", "为什么会这样？"),
-    ]);
+    // The provider gets the two messages of the user as one.
+    let card = "[简报 2026-01-07 10:00]\n标题：Review耗时超标\n摘要：中位耗时30小时...\n第二行\n优先级：P1";
+    let question = format!("{card}\n\n为什么会这样？");
+    let expected = pairs(&[("system", "Be brief."), ("user", &question)]);
     assert_eq!(model_messages(&upstream), expected);
     assert_eq!(add_briefing(&client, &agent_id, json!("P2")).await, conversation, "briefings land in one conversation");
     say(&client, &conversation, json!({"content": "然后呢？"})).await;
     let all = model_messages(&upstream);
-    assert_eq!(all[..3], expected);
-    assert_eq!(all[3], ("assistant".to_owned(), "因为……".to_owned()));
-    assert!(all[4].0 == "user" && all[4].1.ends_with("优先级：P2"), "{all:?}");
-    assert_eq!(all[5].1, "然后呢？");
+    assert_eq!(all[..2], expected);
+    assert_eq!(all[2], ("assistant".to_owned(), "因为……".to_owned()));
+    assert!(all[3].0 == "user" && all[3].1.ends_with("优先级：P2\n\n然后呢？"), "{all:?}");
     assert!(all[1..].iter().all(|(role, _)| role != "system"));
     assert!(!upstream.requests().iter().any(|request| request.to_string().contains("never told")));
 }
@@ -99,7 +97,7 @@ async fn cards_have_the_labels_of_the_agents_language(deployment: Deployment) {
     let conversation = add_briefing(&client, &agent_id, Value::Null).await;
     say(&client, &conversation, json!({"content": "why?"})).await;
     let card = "[Briefing 2026-01-07 10:00]\nTitle: Review耗时超标\nSummary: 中位耗时30小时...\n第二行";
-    assert_eq!(model_messages(&upstream), pairs(&[("user", card), ("user", "why?")]));
+    assert_eq!(model_messages(&upstream), pairs(&[("user", &format!("{card}\n\nwhy?"))]));
 }
 
 async fn the_last_twenty_messages_of_a_standing_conversation_are_twenty_with_the_question(deployment: Deployment) {
@@ -109,7 +107,9 @@ async fn the_last_twenty_messages_of_a_standing_conversation_are_twenty_with_the
     let agent_id = agent(&client, json!([]), json!({})).await;
     let free = client.post("/v1/conversations", json!({"agent_id": agent_id})).await.unwrap();
     // Number of messages in the model's input, and the first one.
-    let long_conversation = (standing_conversation(&client, &agent_id).await, 20, ("assistant", "ok"));
+    // A line of the user stands before an answer that would be the first.
+    let before = ("user", "[The conversation began before this message.]");
+    let long_conversation = (standing_conversation(&client, &agent_id).await, 21, before);
     let free = (free["id"].as_str().unwrap().to_owned(), 11, ("user", "turn 7"));
     for (conversation, most, first) in [long_conversation, free] {
         for turn in 1..=12 {
@@ -168,8 +168,8 @@ async fn older_messages_become_a_summary_that_is_kept_and_used_again(deployment:
     let summarised = messages_of(&seen_requests[asked_before]);
     assert_eq!(summarised[..2], pairs(&[("user", &a), ("assistant", "ok")]));
     assert!(summarised.last().unwrap().1.starts_with("Summarise our conversation"), "{summarised:?}");
-    let summary = ("user", "[Summary of the conversation so far]\nok");
-    let expected = pairs(&[summary, ("user", &b), ("assistant", "ok"), ("user", &third)]);
+    let summary = format!("[Summary of the conversation so far]\nok\n\n{b}");
+    let expected = pairs(&[("user", &summary), ("assistant", "ok"), ("user", &third)]);
     assert_eq!(model_messages(&upstream), expected);
     let run = client.run(run[0].data["run_id"].as_str().unwrap()).await;
     assert_eq!(run["usage"]["input_tokens"], 14, "the tokens of the summary count");
@@ -177,7 +177,7 @@ async fn older_messages_become_a_summary_that_is_kept_and_used_again(deployment:
     let fourth = stream_in(&client, &conversation, "fourth").await;
     assert_eq!(usage(&fourth)["compressed"], false);
     assert_eq!(upstream.requests().len(), asked_before + 3, "the run requests no second summary");
-    assert_eq!(model_messages(&upstream)[..4], expected);
+    assert_eq!(model_messages(&upstream)[..3], expected);
     let message = &of_kind(&fourth, "message.completed")[0]["message"];
     assert_eq!(message["content"], "ok");
 }
@@ -232,16 +232,16 @@ async fn a_later_run_receives_the_results_of_earlier_tools(deployment: Deploymen
     let (conversation, submission) = after_a_call(&client, calls).await;
     say(&client, &conversation, json!({"content": "and now the second one"})).await;
     let later_messages = model_messages(&upstream);
-    assert_eq!(later_messages.len(), 4, "{later_messages:?}");
-    let (role, block) = &later_messages[1];
+    assert_eq!(later_messages.len(), 3, "{later_messages:?}");
+    let (role, block) = &later_messages[0];
     assert_eq!(role, "user");
-    let lines: Vec<&str> = block.strip_prefix(BLOCK).unwrap().lines().collect();
+    let lines: Vec<&str> = block.split_once(BLOCK).unwrap().1.lines().collect();
     assert_eq!(
         lines[0].replace(": \"1.", ":\"1."),
         r#"scripted__echo {"text":"1. boats 2. tides"}: 1. boats 2. tides"#
     );
     assert!(lines[1].starts_with("scripted__echo {") && lines[1].contains("invalid_arguments"), "{block}");
-    assert_eq!(later_messages[3], ("user".to_owned(), "and now the second one".to_owned()));
+    assert_eq!(later_messages[2], ("user".to_owned(), "and now the second one".to_owned()));
 
     // A fork before the second call has only the first call.
     let path = format!("/v1/conversations/{conversation}/checkpoints?limit=200");
@@ -254,7 +254,7 @@ async fn a_later_run_receives_the_results_of_earlier_tools(deployment: Deploymen
     let forked = client.post(&format!("/v1/conversations/{conversation}/fork"), fork).await.unwrap();
     say(&client, forked["id"].as_str().unwrap(), json!({"content": "in the fork"})).await;
     let in_fork = model_messages(&upstream);
-    let block = &in_fork.iter().find(|(_, text)| text.starts_with(BLOCK)).unwrap().1;
+    let block = &in_fork.iter().find(|(_, text)| text.contains(BLOCK)).unwrap().1;
     assert!(block.contains("boats") && !block.contains("invalid_arguments"), "{block}");
 
     // The results of superseded messages are superseded too.
@@ -271,7 +271,7 @@ async fn results_of_earlier_tools_keep_to_the_budget_and_to_their_length(deploym
     let (conversation, _) = after_a_call(&client, &format!("[call=scripted__echo {{\"text\":\"{long}\"}}]")).await;
     let second = json!({"content": "[tokens=1] again"});
     say(&client, &conversation, second).await;
-    let first_line = model_messages(&upstream).iter().find(|(_, text)| text.starts_with(BLOCK)).unwrap().1.clone();
+    let first_line = model_messages(&upstream).iter().find(|(_, text)| text.contains(BLOCK)).unwrap().1.clone();
     let output = first_line.rsplit_once(": ").unwrap().1;
     assert_eq!(output, format!("{}…", "x".repeat(1000)));
     // Messages take precedence: results use the rest of the budget.
@@ -282,5 +282,5 @@ async fn results_of_earlier_tools_keep_to_the_budget_and_to_their_length(deploym
     assert!(usage(&frames)["tokens"].as_u64().unwrap() <= 2000);
     client.patch(&path, json!({"context_tokens": 1100})).await.unwrap();
     stream_in(&client, &conversation, "and then").await;
-    assert!(!model_messages(&upstream).iter().any(|(_, text)| text.starts_with(BLOCK)), "there is no room for it");
+    assert!(!model_messages(&upstream).iter().any(|(_, text)| text.contains(BLOCK)), "there is no room for it");
 }

@@ -65,6 +65,7 @@ mod plans;
 mod poolers;
 mod postgres;
 mod profiles;
+mod providers;
 mod proxied;
 mod queueing;
 mod rate_limit;

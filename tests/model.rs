@@ -54,7 +54,13 @@ async fn the_model_sees_the_last_messages_and_never_a_later_one() {
     assert_eq!(message_lists[1], json!([turn("user", "one"), turn("assistant", "answer"), turn("user", "two")]));
     assert_eq!(
         message_lists[2],
-        json!([turn("assistant", "answer"), turn("user", "two"), turn("assistant", "answer"), turn("user", "three")])
+        json!([
+            turn("user", "[The conversation began before this message.]"),
+            turn("assistant", "answer"),
+            turn("user", "two"),
+            turn("assistant", "answer"),
+            turn("user", "three")
+        ])
     );
     assert!(upstream.requests().iter().all(|body| body["model"] == "gpt-test" && body["stream"] == true));
 }

@@ -53,7 +53,7 @@ async fn names(client: &Client) -> Vec<String> {
 /// Checks the last turn of a request: the picture and the table, each after a line about its tool.
 fn assert_shown(request: &Value, files: &Value) {
     let messages = request["messages"].as_array().unwrap();
-    let [.., outcome, shown] = &messages[..] else { panic!("{request}") };
+    let [.., outcome, _, shown] = &messages[..] else { panic!("{request}") };
     let id = |index: usize| files[index]["file_id"].as_str().unwrap();
     let output = format!(
         "Drawn.\n[image count.png, image/png, 67 bytes, file {}]\n[resource low.csv, text/csv, 4 bytes, file {}]",

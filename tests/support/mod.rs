@@ -7,6 +7,7 @@ mod deployment;
 mod gate;
 mod holdfast;
 mod programs;
+pub mod providers;
 mod proxy;
 mod sse;
 pub mod tokens;

@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::{Access, Approvers, InvalidDefinition, Limits, McpServer, ModelOptions};
+use super::{Access, Approvers, InvalidDefinition, Limits, McpServer, ModelDialect, ModelOptions, ReasoningPlace};
 use crate::{
     hidden::is_visible,
     message::Language,
@@ -164,6 +164,12 @@ pub struct ModelSettings {
     /// The effort of a reasoning model: `low`, `medium` or `high`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reasoning_effort: Option<ReasoningEffort>,
+    /// The rules that the address follows, for `openai`: known by the address and the model's name, if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dialect: Option<ModelDialect>,
+    /// Where the model writes its reasoning, for `openai`: known by the answer and the model's name, if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reasoning: Option<ReasoningPlace>,
 }
 
 /// The effort of a reasoning model; each provider maps it to its own parameter.
@@ -315,13 +321,15 @@ impl ModelSettings {
             max_tokens: self.max_tokens,
             stop: self.stop.clone(),
             reasoning_effort: self.reasoning_effort,
+            dialect: self.dialect,
+            reasoning: self.reasoning,
         }
     }
 
     /// Returns the settings with these options.
     pub fn with_options(self, options: ModelOptions) -> Self {
-        let ModelOptions { temperature, top_p, max_tokens, stop, reasoning_effort } = options;
-        Self { temperature, top_p, max_tokens, stop, reasoning_effort, ..self }
+        let ModelOptions { temperature, top_p, max_tokens, stop, reasoning_effort, dialect, reasoning } = options;
+        Self { temperature, top_p, max_tokens, stop, reasoning_effort, dialect, reasoning, ..self }
     }
 }
 

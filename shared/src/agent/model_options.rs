@@ -23,6 +23,36 @@ pub struct ModelOptions {
     /// The effort of a reasoning model: `low`, `medium` or `high`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reasoning_effort: Option<ReasoningEffort>,
+    /// The rules that the address follows, for `openai`: known by the address and the model's name, if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dialect: Option<ModelDialect>,
+    /// Where the model writes its reasoning, for `openai`: known by the answer and the model's name, if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reasoning: Option<ReasoningPlace>,
+}
+
+/// The rules of an address that speaks OpenAI's protocol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ModelDialect {
+    /// OpenAI's models without reasoning, also at Azure.
+    Openai,
+    /// OpenAI's reasoning models, which take no temperature and no stop texts.
+    OpenaiReasoning,
+    /// Mistral's API.
+    Mistral,
+    /// Any other server.
+    Compatible,
+}
+
+/// The place where a model writes its reasoning.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ReasoningPlace {
+    /// The answer begins within `<think>…</think>`, even without the opening tag.
+    Think,
+    /// The server sends it in a field of its own.
+    Field,
 }
 
 impl ModelOptions {
@@ -39,6 +69,8 @@ impl ModelOptions {
             max_tokens: self.max_tokens.or(other.max_tokens),
             stop: if self.stop.is_empty() { other.stop.clone() } else { self.stop.clone() },
             reasoning_effort: self.reasoning_effort.or(other.reasoning_effort),
+            dialect: self.dialect.or(other.dialect),
+            reasoning: self.reasoning.or(other.reasoning),
         }
     }
 

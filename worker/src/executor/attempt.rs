@@ -51,6 +51,8 @@ pub struct Attempt<'a> {
     pub planner: Option<Box<Planner>>,
     pub limits: RunLimits,
     pub memory: Memory,
+    /// The tools that the model did not get in the newest step, because it takes no more.
+    pub left_out_tools: Vec<String>,
     /// The project that a call of this step has led to; the next step has its tools.
     pub shifted_to: Option<Uuid>,
     /// Parent of the spans that belong to no step.
@@ -147,6 +149,7 @@ impl<'a> Attempt<'a> {
             planner,
             limits,
             memory,
+            left_out_tools: Vec::new(),
             shifted_to: None,
             spans,
             step: Span::default(),

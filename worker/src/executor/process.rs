@@ -34,6 +34,9 @@ const PARAGRAPH: &str = "\n\n";
 /// Most calls that one step may request.
 const MAX_CALLS: usize = 128;
 
+/// Most tools that a warning names.
+const NAMED_TOOLS: usize = 10;
+
 /// The model's answer in one step.
 #[derive(Default)]
 struct StepAnswer {
@@ -245,8 +248,10 @@ async fn read_deltas(
     span: &mut Span,
 ) -> Result<(), Unanswered> {
     let call = attempt.model_of_step().ask(*request);
-    let ModelAnswer { by, deltas: mut answer } = attempt.alongside(call).await?.map_err(Unanswered::Failed)?;
+    let ModelAnswer { by, deltas: mut answer, left_out_tools } =
+        attempt.alongside(call).await?.map_err(Unanswered::Failed)?;
     spans::set_answered_by(span, &by);
+    warn_of_left_out_tools(attempt, left_out_tools);
     step_answer.model = by.path();
     let mut room = attempt.shared.worker.config.max_answer_bytes.saturating_sub(attempt.memory.text().len());
     let message_id = attempt.claim.output_message_id;
@@ -292,6 +297,18 @@ async fn read_deltas(
         };
         attempt.recorder.emit(&body);
     }
+}
+
+/// Warns once of tools that the model does not know, because it takes no more.
+fn warn_of_left_out_tools(attempt: &mut Attempt<'_>, left_out: Vec<String>) {
+    if !left_out.is_empty() && attempt.left_out_tools != left_out {
+        let (count, first) =
+            (left_out.len(), left_out.iter().take(NAMED_TOOLS).cloned().collect::<Vec<_>>().join(", "));
+        let more = if count > NAMED_TOOLS { " and others" } else { "" };
+        let message = format!("The model takes no more tools, so it answers without {count} of them: {first}{more}.");
+        attempt.warn("tools_left_out", message);
+    }
+    attempt.left_out_tools = left_out;
 }
 
 /// Adds a piece of the answer's text, and the citations that it brings.

@@ -8,7 +8,7 @@ use holdfast_shared::{
     config::{ModelChoice, ModelFileKind},
 };
 
-use super::{AnswerStream, Error, Model, ModelFile, Request};
+use super::{AnswerStream, Error, Model, ModelFile, Request, tool_names::ReplacedNames};
 
 /// A model that can be asked, with its options.
 #[derive(Clone)]
@@ -30,6 +30,8 @@ pub struct ChosenModel {
 pub struct ModelAnswer {
     pub by: ModelChoice,
     pub deltas: AnswerStream,
+    /// Names of the tools that the model does not know, because it takes no more.
+    pub left_out_tools: Vec<String>,
 }
 
 impl ChosenModel {
@@ -60,18 +62,15 @@ impl ChosenModel {
     ///
     /// The request has the files that the first model takes. A model of the fallback that does not take a file of the message is
     /// left out; of other files, it gets the lines.
-    pub fn ask(&self, mut request: Request) -> BoxFuture<'static, Result<ModelAnswer, Error>> {
+    pub fn ask(&self, request: Request) -> BoxFuture<'static, Result<ModelAnswer, Error>> {
         let Self { first, fallback, file_kinds } = self.clone();
         async move {
             let mut others = fallback.iter();
             let mut candidate = &first;
             let mut untaken = None;
-            let mut with_lines = None;
             loop {
-                let asked = with_lines.as_mut().unwrap_or(&mut request);
-                asked.options = candidate.options.clone();
-                let error = match candidate.model.ask(asked).await {
-                    Ok(deltas) => return Ok(ModelAnswer { by: candidate.choice.clone(), deltas }),
+                let error = match candidate.ask(&request, &file_kinds).await {
+                    Ok(answer) => return Ok(answer),
                     Err(error) if error.lets_another_model_answer() => error,
                     Err(error) => return Err(error),
                 };
@@ -81,7 +80,6 @@ impl ChosenModel {
                     file.is_none()
                 });
                 candidate = next.ok_or_else(|| error.after_models_without(untaken.take()))?;
-                with_lines = Some(request.with_lines(candidate.takes(&file_kinds)));
                 metrics::counter!("holdfast_model_fallbacks_total", "provider" => candidate.choice.provider.to_string())
                     .increment(1);
                 tracing::warn!(
@@ -95,6 +93,17 @@ impl ChosenModel {
 }
 
 impl Candidate {
+    /// Requests one answer from this model: with its options, what it takes, and what it wrote itself.
+    async fn ask(&self, request: &Request, file_kinds: &[ModelFileKind]) -> Result<ModelAnswer, Error> {
+        let mut asked = request.with_lines(self.takes(file_kinds));
+        asked.options = self.options.clone();
+        asked.remove_signatures_of_others(&self.choice.path());
+        let left_out_tools = asked.limit_tools(self.model.max_tools());
+        let names = ReplacedNames::replace_in(&mut asked);
+        let deltas = names.restore_in(self.model.ask(&asked).await?);
+        Ok(ModelAnswer { by: self.choice.clone(), deltas, left_out_tools })
+    }
+
     fn takes(&self, file_kinds: &[ModelFileKind]) -> impl Fn(&ModelFile) -> bool {
         |file| self.choice.takes(file_kinds, &file.media_type)
     }

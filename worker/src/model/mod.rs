@@ -2,7 +2,7 @@
 //!
 //! A `Request` goes to a model; an `AnswerStream` of deltas comes back. `Models` (`connect`) sets up the models that
 //! the configuration, the agents and the profiles choose, and `fallback` asks one after the other. An `Upstream` (`openai`, `gateway`) makes one try at one answer;
-//! `RetryModel` adds time-outs and retries to it, and `google` the tokens of Vertex AI. `ScriptedModel` needs neither. Nothing here knows runs, logs or
+//! `RetryModel` adds time-outs and retries to it, `tool_names` and `tool_schema` write tools as providers take them, and `google` the tokens of Vertex AI. `ScriptedModel` needs neither. Nothing here knows runs, logs or
 //! databases, or executes tools.
 
 mod answer;
@@ -18,6 +18,8 @@ pub mod scripted;
 mod subject;
 #[cfg(test)]
 mod tests;
+mod tool_names;
+mod tool_schema;
 mod upstream;
 
 use futures::future::BoxFuture;
@@ -35,4 +37,9 @@ pub trait Model: Send + Sync {
     /// Requests one answer. The future resolves with the first delta, after all retries; if it fails, nothing of the
     /// answer was received. Dropping the future or the stream cancels the request.
     fn ask(&self, request: &Request) -> BoxFuture<'static, Result<AnswerStream, Error>>;
+
+    /// Returns how many tools of a request the model takes.
+    fn max_tools(&self) -> usize {
+        usize::MAX
+    }
 }

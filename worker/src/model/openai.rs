@@ -1,4 +1,7 @@
 //! OpenAI's chat completions, and every server that speaks this protocol. It is the hot path, so it has its own parser.
+//!
+//! `dialect` has the rules in which the addresses differ, and `lessons` those that their refusals have taught. `body`, `conversation` and
+//! `call_ids` write a request; `parser`, `chunk` and `wire_text` read the answer.
 
 use std::{
     collections::VecDeque,
@@ -11,7 +14,7 @@ use std::{
 use bytes::Bytes;
 use futures::{FutureExt, Stream, StreamExt, future::BoxFuture, stream::BoxStream};
 use holdfast_shared::config::{ModelConfig, Provider};
-use reqwest::header::{ACCEPT, CONTENT_TYPE};
+use reqwest::{Response, header::ACCEPT};
 use secrecy::ExposeSecret;
 
 use super::{
@@ -21,73 +24,108 @@ use super::{
 };
 
 mod body;
+mod call_ids;
 mod chunk;
+mod conversation;
+mod dialect;
+mod lessons;
 mod parser;
+mod signature;
+mod wire_text;
 
-use body::{CompletionRequest, TokenLimit};
+use body::CompletionRequest;
+use dialect::OpenAiDialect;
+use lessons::Lessons;
 use parser::{Flaw, StreamParser};
 
-/// An endpoint for chat completions.
-pub(super) struct OpenAi {
+/// An endpoint for chat completions of one model.
+pub(super) struct OpenAi(Arc<ChatEndpoint>);
+
+struct ChatEndpoint {
     client: reqwest::Client,
     url: String,
     /// Applies if the request sets no limit.
     max_tokens: Option<u32>,
-    limit: fn(u32) -> TokenLimit,
     connect_limit: Duration,
+    lessons: Lessons,
     subject: Arc<Subject>,
 }
 
 impl OpenAi {
     pub fn new(client: reqwest::Client, config: &ModelConfig, subject: Arc<Subject>) -> Self {
-        Self {
+        Self(Arc::new(ChatEndpoint {
             client,
             url: format!("{}chat/completions", config.base_url(Provider::OpenAi)),
             max_tokens: config.model_max_tokens,
-            limit: if config.has_own_address(Provider::OpenAi) {
-                TokenLimit::MaxTokens
-            } else {
-                TokenLimit::MaxCompletionTokens
-            },
             connect_limit: config.model_connect,
+            lessons: Lessons::default(),
             subject,
-        }
+        }))
     }
 }
 
 impl Upstream for OpenAi {
     fn ask(&self, request: &Request) -> BoxFuture<'static, Result<UpstreamStream, Error>> {
-        let limit = request.options.max_tokens.or(self.max_tokens).map(self.limit);
-        let body = CompletionRequest::new(&self.subject.choice.name, request, limit);
-        let mut post = self.client.post(&self.url).header(ACCEPT, "text/event-stream").json(&body);
-        if let Some(key) = &self.subject.key {
-            post = post.bearer_auth(key.expose_secret());
-        }
-        let (subject, connect_limit) = (self.subject.clone(), self.connect_limit);
+        let (endpoint, request) = (Arc::clone(&self.0), request.clone());
         async move {
-            let response = post.send().await.map_err(|error| Error::from_transport(&subject, &error, connect_limit))?;
-            let status = response.status();
-            if !status.is_success() {
-                let headers = response.headers().clone();
-                let body = upstream::read_short_body(response).await;
-                return Err(Error::from_status(&subject, status, &headers, &body));
-            }
-            let content_type = response.headers().get(CONTENT_TYPE).map(|value| value.as_bytes());
-            if content_type.is_some_and(|kind| kind.starts_with(b"application/json")) {
-                let body = upstream::read_short_body(response).await;
-                return Err(Error::from_json(&subject, &body));
-            }
+            let response = endpoint.response(&request).await?;
+            let name = &endpoint.subject.choice.name;
+            let begins_within_reasoning = dialect::begins_within_reasoning(request.options.reasoning, name);
             Ok(Incoming {
                 bytes: response.bytes_stream().boxed(),
-                parser: StreamParser::default(),
+                parser: StreamParser::new(begins_within_reasoning),
                 deltas: VecDeque::new(),
                 flaw: None,
-                connect_limit,
-                subject,
+                connect_limit: endpoint.connect_limit,
+                subject: Arc::clone(&endpoint.subject),
             }
             .boxed())
         }
         .boxed()
+    }
+
+    fn max_tools(&self) -> usize {
+        dialect::MAX_TOOLS
+    }
+}
+
+impl ChatEndpoint {
+    /// Sends the request. After a refusal of a parameter, sends it once more without that.
+    async fn response(&self, request: &Request) -> Result<Response, Error> {
+        let (subject, name) = (&self.subject, &self.subject.choice.name);
+        let dialect = OpenAiDialect::of(request.options.dialect, &self.url, name);
+        loop {
+            let body = CompletionRequest::new(name, request, self.max_tokens, dialect, &self.lessons.refused());
+            let response = self.post(&body).await?;
+            let status = response.status();
+            if status.is_success() {
+                return Ok(response);
+            }
+            let headers = response.headers().clone();
+            let refusal = upstream::read_short_body(response).await;
+            let learned = match status.as_u16() {
+                400 | 422 => self.lessons.learn(&body.parameters(), &refusal),
+                _ => Vec::new(),
+            };
+            if learned.is_empty() {
+                return Err(Error::from_status(subject, status, &headers, &refusal));
+            }
+            // The loop ends, because a parameter that was refused is not sent again.
+            let parameters: Vec<&str> = learned.iter().map(|parameter| parameter.name()).collect();
+            tracing::info!(
+                model = subject.choice.path(),
+                ?parameters,
+                "the model refuses parameters; asking without them"
+            );
+        }
+    }
+
+    async fn post(&self, body: &CompletionRequest<'_>) -> Result<Response, Error> {
+        let mut post = self.client.post(&self.url).header(ACCEPT, "text/event-stream").json(body);
+        if let Some(key) = &self.subject.key {
+            post = post.bearer_auth(key.expose_secret());
+        }
+        post.send().await.map_err(|error| Error::from_transport(&self.subject, &error, self.connect_limit))
     }
 }
 

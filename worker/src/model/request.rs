@@ -97,6 +97,22 @@ impl Request {
         self.turns.iter().flat_map(Turn::files).find(|file| file.instead.is_none() && !takes(file))
     }
 
+    /// Removes the signatures of other models than this one, as `<provider>/<name>`.
+    pub(super) fn remove_signatures_of_others(&mut self, model: &str) {
+        let calls = self.turns.iter_mut().flat_map(|turn| match turn {
+            Turn::Assistant { calls, .. } => calls.as_mut_slice(),
+            Turn::User(_) | Turn::Files(_) | Turn::Tool { .. } => &mut [],
+        });
+        for call in calls.filter(|call| call.signed_by.as_deref().is_some_and(|by| by != model)) {
+            call.signature = None;
+        }
+    }
+
+    /// Keeps the first tools, at most so many. Returns the names of the others.
+    pub(super) fn limit_tools(&mut self, most: usize) -> Vec<String> {
+        self.tools.drain(most.min(self.tools.len())..).map(|tool| tool.name).collect()
+    }
+
     /// Returns the request with a line for each file that a model does not take and can miss.
     pub(super) fn with_lines(&self, takes: impl Fn(&ModelFile) -> bool) -> Self {
         let mut request = self.clone();
@@ -165,7 +181,7 @@ pub struct ToolSpec {
 }
 
 /// A call that the model requested.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ToolRequest {
     /// Holdfast's own id, not the provider's: at most 40 characters of `[a-zA-Z0-9_-]`, which every provider accepts.
     pub id: String,
@@ -174,6 +190,9 @@ pub struct ToolRequest {
     /// Opaque data that the provider needs back with the call, such as a thought signature.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signature: Option<Value>,
+    /// The model that wrote the signature, as `<provider>/<name>`. Only that model gets the signature back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signed_by: Option<String>,
 }
 
 impl ToolRequest {

@@ -106,6 +106,10 @@ impl<U: Upstream> Model for RetryModel<U> {
         }
         .boxed()
     }
+
+    fn max_tools(&self) -> usize {
+        self.upstream.max_tools()
+    }
 }
 
 /// Counts a failure, whether before or after the first delta.

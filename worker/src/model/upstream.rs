@@ -12,6 +12,11 @@ const SHORT_BODY_BYTES: usize = 64 * 1024;
 pub(super) trait Upstream: Send + Sync + 'static {
     /// Makes one try. Dropping the future or the stream cancels the request.
     fn ask(&self, request: &Request) -> BoxFuture<'static, Result<UpstreamStream, Error>>;
+
+    /// Returns how many tools of a request the provider takes.
+    fn max_tools(&self) -> usize {
+        usize::MAX
+    }
 }
 
 /// The provider's items in order. Items after `AnswerDelta::End` or the first error do not count. A stream that ends

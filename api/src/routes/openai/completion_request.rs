@@ -91,6 +91,7 @@ impl CompletionBody {
             max_tokens: self.max_completion_tokens.or(self.max_tokens),
             stop,
             reasoning_effort: effort(&self.reasoning_effort),
+            ..ModelOptions::default()
         }
     }
 

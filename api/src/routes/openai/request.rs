@@ -132,6 +132,7 @@ impl ResponseRequest {
             max_tokens: self.max_output_tokens,
             stop: Vec::new(),
             reasoning_effort: self.reasoning.as_ref().and_then(|reasoning| effort(&reasoning["effort"])),
+            ..ModelOptions::default()
         }
     }
 

@@ -58,7 +58,8 @@ mod tests {
     }
 
     fn calling(text: &str) -> Turn {
-        let call = ToolRequest { id: "c".into(), name: "a__b".into(), input: json!({}), signature: None };
+        let call =
+            ToolRequest { id: "c".into(), name: "a__b".into(), input: json!({}), signature: None, signed_by: None };
         Turn::Assistant { text: text.into(), calls: vec![call] }
     }
 

@@ -114,7 +114,8 @@ fn expected(wire: &ProviderWire) -> Vec<AnswerDelta> {
     match wire.format {
         "openai" => {
             let mut deltas = streamed.to_vec();
-            deltas[0] = with_signature(deltas[0].clone(), json!({"google": {"thought_signature": "c2ln"}}));
+            let signature = json!({"extra_content": {"google": {"thought_signature": "c2ln"}}});
+            deltas.push(with_signature(call_piece(0, ""), signature));
             deltas
         }
         "anthropic" => {

@@ -15,7 +15,7 @@ use super::{
 use crate::model::AnswerForm;
 
 fn call(id: &str, name: &str, input: Value, signature: Option<Value>) -> ToolRequest {
-    ToolRequest { id: id.to_owned(), name: name.to_owned(), input, signature }
+    ToolRequest { id: id.to_owned(), name: name.to_owned(), input, signature, signed_by: None }
 }
 
 fn outcome(call: &ToolRequest, text: &str, is_error: bool) -> Turn {
@@ -51,7 +51,27 @@ fn options() -> ModelOptions {
         max_tokens: Some(33),
         stop: vec!["END".to_owned()],
         reasoning_effort: Some(ReasoningEffort::High),
+        ..ModelOptions::default()
     }
+}
+
+/// Names the calls of a request by their order. Returns the ids that they had, each once.
+fn short_ids(body: &mut Value) -> Vec<String> {
+    let mut ids: Vec<String> = Vec::new();
+    let mut name = |id: &mut Value| {
+        let old = id.as_str().unwrap().to_owned();
+        let at = ids.iter().position(|known| *known == old).unwrap_or_else(|| {
+            ids.push(old);
+            ids.len() - 1
+        });
+        *id = json!(format!("call_{}", at + 1));
+    };
+    for message in body["messages"].as_array_mut().unwrap() {
+        let calls = message.get_mut("tool_calls").and_then(Value::as_array_mut).into_iter().flatten();
+        calls.for_each(|call| name(&mut call["id"]));
+        message.get_mut("tool_call_id").into_iter().for_each(&mut name);
+    }
+    ids
 }
 
 /// Returns the body of the request.
@@ -64,7 +84,10 @@ async fn sent(request: &Request, wire: &ProviderWire) -> Value {
 #[tokio::test]
 async fn openai_gets_tool_calls_and_tool_messages() {
     let signature = json!({"google": {"thought_signature": "c2ln"}});
-    let body = sent(&conversation(signature.clone()), &openai()).await;
+    let mut body = sent(&conversation(signature.clone()), &openai()).await;
+    let ids = short_ids(&mut body);
+    assert_eq!(ids.len(), 3, "{ids:?}");
+    assert!(ids.iter().all(|id| id.len() == 9 && id.bytes().all(|byte| byte.is_ascii_alphanumeric())), "{ids:?}");
     let call = |id: &str, name: &str, arguments: &str| json!({"id": id, "type": "function", "function": {"name": name, "arguments": arguments}});
     let mut first = call("call_1", "kb__count", r#"{"of":"files"}"#);
     first["extra_content"] = signature;
@@ -259,7 +282,7 @@ async fn without_options_only_the_deployments_limit_is_sent() {
 }
 
 #[tokio::test]
-async fn only_providers_that_want_turns_get_messages_merged() {
+async fn roles_alternate_but_for_ollama() {
     let answer = |text: &str| Turn::Assistant { text: text.to_owned(), calls: Vec::new() };
     let turns = vec![answer("old"), user("card"), user("why?"), answer("so"), answer("and so"), user("thanks")];
     let request = Request { turns, ..Request::default() };
@@ -272,6 +295,7 @@ async fn only_providers_that_want_turns_get_messages_merged() {
     assert!(body["messages"][0].to_string().contains("card\\n\\nwhy?"), "{body}");
     assert_eq!(roles(&sent(&request, &gemini()).await, "contents"), ["user", "model", "user"]);
     let all = ["assistant", "user", "user", "assistant", "assistant", "user"];
-    assert_eq!(roles(&sent(&request, &openai()).await, "messages"), all);
+    let alternating = ["user", "assistant", "user", "assistant", "user"];
+    assert_eq!(roles(&sent(&request, &openai()).await, "messages"), alternating);
     assert_eq!(roles(&sent(&request, &ollama()).await, "messages"), all);
 }

@@ -40,7 +40,7 @@ async fn ask(first: Reply, flags: &[&str]) -> FallbackOutcome {
     let models = models(&openai.url, &ollama.url, flags);
     let settings = ModelSettings { profile: Some("good".into()), temperature: Some(0.5), ..ModelSettings::default() };
     let answer = match models.get(Some(&settings), &profiles()).unwrap().ask(request()).await {
-        Ok(ModelAnswer { by, deltas }) => Ok((by.path(), deltas.collect().await)),
+        Ok(ModelAnswer { by, deltas, .. }) => Ok((by.path(), deltas.collect().await)),
         Err(error) => Err(error),
     };
     FallbackOutcome { answer, first_requests: openai.requests(), other_requests: ollama.requests() }
@@ -130,7 +130,7 @@ async fn ask_about_picture(fallback: &[&str], instead: Option<&str>) -> Fallback
     let turns = vec![Turn::User(vec![UserPart::Text("What is this?".into()), picture])];
     let request = Request { turns, ..Request::default() };
     let answer = match models.get(Some(&settings), &profiles).unwrap().ask(request).await {
-        Ok(ModelAnswer { by, deltas }) => Ok((by.path(), deltas.collect().await)),
+        Ok(ModelAnswer { by, deltas, .. }) => Ok((by.path(), deltas.collect().await)),
         Err(error) => Err(error),
     };
     FallbackOutcome { answer, first_requests: openai.requests(), other_requests: ollama.requests() }

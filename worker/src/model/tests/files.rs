@@ -30,7 +30,13 @@ async fn sent(wire: &ProviderWire, messages: &str) -> Value {
 
 /// Returns the messages of a request after two outcomes of tools, of which the first has a picture.
 async fn sent_after_outcomes(wire: &ProviderWire, messages: &str) -> Vec<Value> {
-    let call = |id: &str| ToolRequest { id: id.into(), name: "kb__draw".into(), input: json!({}), signature: None };
+    let call = |id: &str| ToolRequest {
+        id: id.into(),
+        name: "kb__draw".into(),
+        input: json!({}),
+        signature: None,
+        signed_by: None,
+    };
     let outcome = |id: &str| Turn::Tool {
         call_id: id.into(),
         name: "kb__draw".into(),
@@ -58,12 +64,13 @@ async fn files_of_tools_follow_all_outcomes_as_a_users_turn() {
         roles.filter(|role| role != "system").collect::<Vec<_>>()
     };
     let messages = sent_after_outcomes(&openai(), "messages").await;
-    assert_eq!(roles(&messages), ["user", "assistant", "tool", "tool", "user", "user"]);
+    assert_eq!(roles(&messages), ["user", "assistant", "tool", "tool", "assistant", "user"]);
     assert_eq!(
-        messages[4]["content"],
+        messages[5]["content"],
         json!([
             {"type": "text", "text": "[Result of kb__draw]"},
             {"type": "image_url", "image_url": {"url": "data:image/png;base64,aW1n"}},
+            {"type": "text", "text": "Hurry"},
         ])
     );
     let messages = sent_after_outcomes(&anthropic(), "messages").await;

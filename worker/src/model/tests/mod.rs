@@ -8,6 +8,7 @@ mod fallback;
 mod faults;
 mod files;
 mod google;
+mod openai_rules;
 mod protocols;
 mod provider;
 mod retries;

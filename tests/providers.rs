@@ -1,0 +1,163 @@
+//! One conversation with each fake provider that enforces its rules: calls in parallel, reasoning, a message that steers, a
+//! picture, a stop, a failed turn and an empty answer, after each of which the next message is answered.
+
+use serde_json::{Value, json};
+
+use crate::{
+    files::{PIXEL, upload},
+    support::{
+        Client, Embedded, EventStream, agent, of_kind,
+        providers::{
+            AZURE, DEEPSEEK, Fake, MISTRAL, OPENAI, OPENROUTER, Part, ProviderRefusal, RuledProvider, ScriptedReply,
+            VLLM_STRICT,
+        },
+        stream_of,
+        tools::ToolServer,
+    },
+};
+
+/// Makes a test of the conversation with each fake, with the number of requests that it refuses until the worker knows what it takes.
+macro_rules! on_each_provider {
+    ($($name:ident: $fake:expr, $refused:expr;)+) => {
+        $(#[tokio::test]
+        async fn $name() {
+            converse($fake, $refused).await;
+        })+
+    };
+}
+
+on_each_provider!(
+    openai_takes_the_conversation: OPENAI, 0;
+    // Its name tells nothing: the limit, the temperature and the stop text are refused once each.
+    azure_takes_the_conversation: AZURE, 3;
+    // It refuses the field that asks for the usage.
+    mistral_takes_the_conversation: MISTRAL, 1;
+    deepseek_takes_the_conversation: DEEPSEEK, 0;
+    openrouter_takes_the_conversation: OPENROUTER, 0;
+    vllm_with_a_strict_template_takes_the_conversation: VLLM_STRICT, 0;
+);
+
+/// The conversation with a fake.
+struct ProviderTalk {
+    client: Client,
+    provider: RuledProvider,
+    /// The path of its messages.
+    messages: String,
+}
+
+impl ProviderTalk {
+    /// Posts a message. The provider answers its requests with these replies.
+    async fn post(&self, message: Value, replies: impl IntoIterator<Item = ScriptedReply>) -> String {
+        self.provider.reply_with(replies);
+        let accepted = self.client.post(&self.messages, message).await.unwrap();
+        accepted["run"]["id"].as_str().unwrap().to_owned()
+    }
+
+    /// Posts a message and returns its run.
+    async fn ask(&self, content: impl Into<Value>, replies: impl IntoIterator<Item = ScriptedReply>) -> Value {
+        let run = self.post(json!({"content": content.into()}), replies).await;
+        self.client.wait_for_run(&run).await
+    }
+
+    /// Posts a message that must be answered.
+    async fn expect_answer(&self, content: impl Into<Value>, text: &'static str) {
+        let run = self.ask(content, [ScriptedReply::text(text)]).await;
+        let answer = (run["status"].as_str(), run["output_message"]["content"].as_str());
+        assert_eq!(answer, (Some("completed"), Some(text)), "{run}");
+    }
+
+    /// Returns the messages of the newest request that the provider took.
+    fn newest_messages(&self) -> Vec<Value> {
+        self.provider.taken().pop().unwrap().body["messages"].as_array().unwrap().clone()
+    }
+}
+
+fn call(tool: &'static str) -> Part {
+    Part::Call { tool, arguments: json!({}) }
+}
+
+async fn converse(fake: Fake, refused: usize) {
+    let calls = ScriptedReply::Answer(vec![Part::Reasoning("I must count."), call("kb__count"), call("kb__look")]);
+    let provider = RuledProvider::start(fake, [calls, ScriptedReply::text("There are two.")]).await;
+    let mut embedded = Embedded::new().with("HOLDFAST_MODEL_FILES", if fake.takes_pictures { "image" } else { "none" });
+    embedded.settings.extend(provider.settings());
+    let mut holdfast = embedded.start();
+    let client = holdfast.client();
+    let mut tools = ToolServer::start().await;
+    let model = json!({"temperature": 0.2, "max_tokens": 500, "stop": ["END"]});
+    // No summary is asked for.
+    let settings = json!({"model": model, "history_limit": 40});
+    let agent_id = agent(&client, json!([tools.describe()]), settings).await;
+
+    let stream = stream_of(&client, &agent_id, "How many?").await;
+    let run = client.run(&stream.run_id).await;
+    let messages = format!("/v1/conversations/{}/messages", run["conversation_id"].as_str().unwrap());
+    let conversation = ProviderTalk { client, provider, messages };
+    expect_two_calls(&conversation, &mut tools, stream, fake).await;
+    steer(&conversation, &mut tools).await;
+    if fake.takes_pictures {
+        let file = upload(&conversation.client, "pixel.png", PIXEL).await;
+        let content = json!([{"type": "text", "text": "What is it?"}, {"type": "file", "file_id": file["id"]}]);
+        conversation.expect_answer(content, "A pixel.").await;
+        assert!(json!(conversation.newest_messages()).to_string().contains("data:image/png;base64,"));
+    }
+    stop(&conversation).await;
+    fail(&conversation).await;
+    conversation.ask("Say nothing", [ScriptedReply::Answer(Vec::new()), ScriptedReply::Answer(Vec::new())]).await;
+    conversation.expect_answer("And after silence?", "Here I am.").await;
+
+    let refusals = conversation.provider.refused();
+    assert_eq!(refusals.len(), refused, "{:#?}", refusals.iter().map(|(_, refusal)| &refusal.body).collect::<Vec<_>>());
+}
+
+/// Expects two calls in one step, and that the model's reasoning shows and is no part of the answer.
+async fn expect_two_calls(conversation: &ProviderTalk, tools: &mut ToolServer, stream: EventStream, fake: Fake) {
+    for _ in 0..2 {
+        let call = tools.arrival().await;
+        call.take_effect();
+        call.answer("2");
+    }
+    let run_id = stream.run_id.clone();
+    let frames = stream.rest().await;
+    let reasoning: String =
+        of_kind(&frames, "reasoning.delta").iter().map(|delta| delta["text"].as_str().unwrap()).collect();
+    let shows_reasoning = ![OPENAI.name, AZURE.name].contains(&fake.name);
+    assert_eq!(reasoning.trim(), if shows_reasoning { "I must count." } else { "" });
+    let run = conversation.client.run(&run_id).await;
+    assert_eq!(run["output_message"]["content"], "There are two.", "{run}");
+    assert_eq!(run["model"], format!("openai/{}", fake.model));
+}
+
+async fn steer(conversation: &ProviderTalk, tools: &mut ToolServer) {
+    let replies = [ScriptedReply::call("kb__count", json!({})), ScriptedReply::text("Two.")];
+    let run = conversation.post(json!({"content": "Count again, at length"}), replies).await;
+    let call = tools.arrival().await;
+    let steering = json!({"content": "Shorter, please", "mode": "steer"});
+    conversation.client.post(&conversation.messages, steering).await.unwrap();
+    call.take_effect();
+    call.answer("2");
+    let run = conversation.client.wait_for_run(&run).await;
+    assert_eq!(run["output_message"]["content"], "Two.", "{run}");
+    let messages = conversation.newest_messages();
+    let newest = messages.last().unwrap();
+    assert_eq!((newest["role"].as_str(), newest["content"].as_str()), (Some("user"), Some("Shorter, please")));
+}
+
+async fn stop(conversation: &ProviderTalk) {
+    let reply = ScriptedReply::Answer(vec![Part::Text("It was "), Part::Hold]);
+    let run = conversation.post(json!({"content": "Tell a story"}), [reply]).await;
+    conversation.client.events(&run, None).await.up_to("message.delta").await;
+    conversation.client.cancel(&run).await;
+    assert_eq!(conversation.client.wait_for_run(&run).await["status"], "cancelled");
+    conversation.provider.release();
+    conversation.expect_answer("Another one", "Once.").await;
+}
+
+async fn fail(conversation: &ProviderTalk) {
+    let refusal = ProviderRefusal::of_openai(400, "The request is refused.", Value::Null, Value::Null);
+    let run = conversation.ask("This fails", [ScriptedReply::Refuse(refusal)]).await;
+    assert_eq!(run["status"], "failed");
+    conversation.expect_answer("And now?", "Fine.").await;
+    let messages = json!(conversation.newest_messages()).to_string();
+    assert!(messages.contains("This fails") && messages.contains("And now?"), "{messages}");
+}

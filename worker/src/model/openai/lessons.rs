@@ -1,0 +1,185 @@
+//! Lessons of refusals: parameters that an address does not take for a model.
+//!
+//! Azure has OpenAI's models under any name, and gateways have any model, so neither address nor name says what they take. A refusal
+//! that names a parameter of the request is tried again without it, or under its other name, and remembered by this process.
+
+use std::{
+    collections::BTreeSet,
+    sync::{Mutex, PoisonError},
+};
+
+use serde_json::Value;
+
+/// A field of a request that a server may refuse.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Parameter {
+    MaxTokens,
+    MaxCompletionTokens,
+    Temperature,
+    TopP,
+    Stop,
+    ReasoningEffort,
+    StreamOptions,
+    ResponseFormat,
+    ReasoningContent,
+    ReasoningDetails,
+    ExtraContent,
+}
+
+const ALL: [Parameter; 11] = [
+    Parameter::MaxTokens,
+    Parameter::MaxCompletionTokens,
+    Parameter::Temperature,
+    Parameter::TopP,
+    Parameter::Stop,
+    Parameter::ReasoningEffort,
+    Parameter::StreamOptions,
+    Parameter::ResponseFormat,
+    Parameter::ReasoningContent,
+    Parameter::ReasoningDetails,
+    Parameter::ExtraContent,
+];
+
+/// Words of a refusal that is about a parameter itself, and not about its value in this request.
+const UNSUPPORTED: [&str; 14] = [
+    "unsupported",
+    "not supported",
+    "not support",
+    "unknown parameter",
+    "unrecognized",
+    "unexpected keyword",
+    "unknown field",
+    "unknown name",
+    "extra_forbidden",
+    "extra inputs",
+    "not permitted",
+    "not allowed",
+    "deprecated",
+    "instead",
+];
+
+impl Parameter {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::MaxTokens => "max_tokens",
+            Self::MaxCompletionTokens => "max_completion_tokens",
+            Self::Temperature => "temperature",
+            Self::TopP => "top_p",
+            Self::Stop => "stop",
+            Self::ReasoningEffort => "reasoning_effort",
+            Self::StreamOptions => "stream_options",
+            Self::ResponseFormat => "response_format",
+            Self::ReasoningContent => "reasoning_content",
+            Self::ReasoningDetails => "reasoning_details",
+            Self::ExtraContent => "extra_content",
+        }
+    }
+
+    /// Returns the parameter of the same meaning.
+    fn other_name(self) -> Option<Self> {
+        match self {
+            Self::MaxTokens => Some(Self::MaxCompletionTokens),
+            Self::MaxCompletionTokens => Some(Self::MaxTokens),
+            _ => None,
+        }
+    }
+}
+
+/// The parameters that an address has refused for a model.
+#[derive(Default)]
+pub(super) struct Lessons(Mutex<BTreeSet<Parameter>>);
+
+impl Lessons {
+    /// Returns the parameters that must not be sent.
+    pub fn refused(&self) -> BTreeSet<Parameter> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Reads the body of a refusal of a request with the parameters `sent`. Returns those that it says are not taken, and remembers
+    /// them.
+    pub fn learn(&self, sent: &BTreeSet<Parameter>, body: &str) -> Vec<Parameter> {
+        let names = names_in(body);
+        let learned: Vec<Parameter> =
+            sent.iter().copied().filter(|parameter| names.contains(parameter.name())).collect();
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend(&learned);
+        learned
+    }
+}
+
+/// Returns the name under which a parameter can be sent, after what was `refused`.
+pub(super) fn taken(parameter: Parameter, refused: &BTreeSet<Parameter>) -> Option<Parameter> {
+    let names = [Some(parameter), parameter.other_name()];
+    names.into_iter().flatten().find(|name| !refused.contains(name))
+}
+
+/// Returns the names of the parameters that a refusal says are not taken. A field that names one counts more than words.
+fn names_in(body: &str) -> BTreeSet<&'static str> {
+    let lower = body.to_ascii_lowercase();
+    if !UNSUPPORTED.iter().any(|words| lower.contains(words)) {
+        return BTreeSet::new();
+    }
+    let value: Value = serde_json::from_str(body).unwrap_or_default();
+    let outer = value.get(0).unwrap_or(&value);
+    let error = outer.get("error").unwrap_or(outer);
+    let mut named = Vec::new();
+    named.extend(error["param"].as_str().map(str::to_owned));
+    let detail = error["detail"].as_array().or(error["message"]["detail"].as_array());
+    let places = detail.into_iter().flatten().filter_map(|problem| problem["loc"].as_array()?.last()?.as_str());
+    named.extend(places.map(str::to_owned));
+    let fields: BTreeSet<_> = ALL.iter().map(|one| one.name()).filter(|name| named.iter().any(|n| n == name)).collect();
+    if !fields.is_empty() {
+        return fields;
+    }
+    let message = error["message"].as_str().or(error.as_str()).unwrap_or(if value.is_null() { body } else { "" });
+    let words: BTreeSet<&str> = message.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).collect();
+    ALL.iter().map(|one| one.name()).filter(|name| words.contains(name)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_that_names_a_parameter_is_remembered_and_others_are_not() {
+        use Parameter::*;
+        let check = |body: &str, expected: &[Parameter]| {
+            let lessons = Lessons::default();
+            let sent = BTreeSet::from([MaxTokens, Temperature, Stop, StreamOptions, ReasoningContent]);
+            assert_eq!(lessons.learn(&sent, body), expected, "{body}");
+            assert_eq!(lessons.refused(), expected.iter().copied().collect(), "{body}");
+        };
+        check(
+            r#"{"error":{"message":"Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.","param":"max_tokens","code":"unsupported_parameter"}}"#,
+            &[MaxTokens],
+        );
+        check(
+            r#"{"error":{"message":"Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.","code":400}}"#,
+            &[MaxTokens],
+        );
+        check(
+            r#"{"error":{"message":"Unsupported value: 'temperature' does not support 0.2 with this model.","param":"temperature"}}"#,
+            &[Temperature],
+        );
+        check(
+            r#"{"object":"error","message":{"detail":[{"type":"extra_forbidden","loc":["body","stream_options"],"msg":"Extra inputs are not permitted","input":"stop"},{"type":"extra_forbidden","loc":["body","messages",2,"assistant","reasoning_content"],"msg":"Extra inputs are not permitted"}]}}"#,
+            &[StreamOptions, ReasoningContent],
+        );
+        check(r#"{"error":"the property 'stop' is unsupported"}"#, &[Stop]);
+        check("temperature is not supported", &[Temperature]);
+        // About values, about something else, or about a parameter that was not sent.
+        check(r#"{"error":{"message":"temperature must be at most 1","param":"temperature"}}"#, &[]);
+        check(r#"{"error":{"message":"Unsupported parameter: 'reasoning_effort'","param":"reasoning_effort"}}"#, &[]);
+        check(r#"{"error":{"message":"This model does not support images","param":"messages"}}"#, &[]);
+        check("", &[]);
+    }
+
+    #[test]
+    fn a_refused_limit_is_sent_under_its_other_name() {
+        use Parameter::*;
+        assert_eq!(taken(MaxTokens, &BTreeSet::new()), Some(MaxTokens));
+        assert_eq!(taken(MaxTokens, &BTreeSet::from([MaxTokens])), Some(MaxCompletionTokens));
+        assert_eq!(taken(MaxCompletionTokens, &BTreeSet::from([MaxCompletionTokens])), Some(MaxTokens));
+        assert_eq!(taken(MaxTokens, &BTreeSet::from([MaxTokens, MaxCompletionTokens])), None);
+        assert_eq!(taken(Stop, &BTreeSet::from([Stop])), None);
+    }
+}
