@@ -126,7 +126,7 @@ fn turn_of_trace(memory: &Memory, message: &NewTraceMessage) -> Option<Turn> {
         TraceRole::Assistant if message.content.trim().is_empty() && message.tool_calls.is_empty() => None,
         TraceRole::Assistant => Some(Turn::Assistant {
             text: message.content.trim_start().to_owned(),
-            calls: message.tool_calls.iter().map(tool_request).collect(),
+            calls: message.tool_calls.iter().map(|call| tool_request(call, message.model.clone())).collect(),
         }),
         TraceRole::Tool => {
             let call_id = message.call_id.clone()?;
@@ -138,9 +138,9 @@ fn turn_of_trace(memory: &Memory, message: &NewTraceMessage) -> Option<Turn> {
     }
 }
 
-fn tool_request(call: &RequestedCall) -> ToolRequest {
+fn tool_request(call: &RequestedCall, signed_by: Option<String>) -> ToolRequest {
     let RequestedCall { call_id, name, input, signature } = call.clone();
-    ToolRequest { id: call_id, name, input, signature }
+    ToolRequest { id: call_id, name, input, signature, signed_by }
 }
 
 #[cfg(test)]
