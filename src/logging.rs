@@ -37,10 +37,9 @@ pub fn start(settings: &ServerSettings) {
     }
 }
 
-/// Adds levels for libraries. genai logs what providers send, which is the users' text, so it
-/// logs nothing here. rmcp warns of each bad request of a stranger.
+/// Adds levels for libraries. rmcp warns of each bad request of a stranger.
 fn with_quiet_libraries(filter: &str) -> String {
-    format!("{filter},genai=off,rmcp=warn,rmcp::service=error,sqlx=warn")
+    format!("{filter},rmcp=warn,rmcp::service=error,sqlx=warn")
 }
 
 /// Formats fields as the default does, and escapes their hidden characters. Only level and time keep their colours.

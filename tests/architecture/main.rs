@@ -33,7 +33,6 @@ const HOMES: &[(&str, &[&str])] = &[
     ("opentelemetry_sdk", &["shared/src/telemetry"]),
     ("governor", &["shared/src/rate_limit/memory.rs"]),
     ("jsonwebtoken", &["api/src/auth", "worker/src/model"]),
-    ("genai", &["worker/src/model"]),
     (
         "reqwest",
         &[
@@ -53,6 +52,7 @@ const HOMES: &[(&str, &[&str])] = &[
             "api/src/auth",
             "api/src/routes/thread/files.rs",
             "worker/src/executor/attachments.rs",
+            "worker/src/model/anthropic/pictures.rs",
             "worker/src/tools/returned.rs",
         ],
     ),

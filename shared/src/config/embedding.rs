@@ -10,7 +10,7 @@ use super::{Error, ModelChoice, ModelConfig, Provider, bytes, count, millisecond
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Embeddings")]
 pub struct EmbeddingConfig {
-    /// Provider of the vectors: openai (and compatible), gemini or ollama. Without it, searches go by words alone.
+    /// Provider of the vectors: openai (and compatible), gemini, vertex or ollama. Without it, searches go by words alone.
     #[arg(long, env = "HOLDFAST_EMBEDDING_PROVIDER", value_parser = provider)]
     pub embedding_provider: Option<Provider>,
 
@@ -41,8 +41,8 @@ pub struct EmbeddingConfig {
 
 fn provider(name: &str) -> Result<Provider, String> {
     match Provider::from_str(name, true) {
-        Ok(provider @ (Provider::OpenAi | Provider::Gemini | Provider::Ollama)) => Ok(provider),
-        _ => Err(format!("one of openai, gemini and ollama, not {name:?}")),
+        Ok(provider @ (Provider::OpenAi | Provider::Gemini | Provider::Vertex | Provider::Ollama)) => Ok(provider),
+        _ => Err(format!("one of openai, gemini, vertex and ollama, not {name:?}")),
     }
 }
 
@@ -53,7 +53,9 @@ impl EmbeddingConfig {
         let name = self.embedding_model.as_deref().map(str::trim).filter(|name| !name.is_empty());
         let name = name.ok_or_else(|| Error::new("HOLDFAST_EMBEDDING_MODEL", format!("is needed for {provider}")))?;
         if self.embedding_base_url.is_none() {
-            models.choice_for(Some(&provider.to_string()), Some(name))?;
+            // At Vertex AI, only the models that answer have names of a known form.
+            let checked = if provider == Provider::Vertex { "gemini" } else { name };
+            models.choice_for(Some(&provider.to_string()), Some(checked))?;
         }
         Ok(Some(ModelChoice { provider, name: name.to_owned() }))
     }

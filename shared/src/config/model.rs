@@ -53,7 +53,7 @@ pub struct ModelConfig {
     #[command(flatten)]
     pub vertex: VertexConfig,
 
-    /// Longest answer to ask for, in tokens; by default the maximum of the provider, or of its client library.
+    /// Longest answer to ask for, in tokens; by default the maximum of the provider or of the known model.
     #[arg(long, env = "HOLDFAST_MODEL_MAX_TOKENS", value_parser = tokens)]
     pub model_max_tokens: Option<u32>,
 

@@ -13,13 +13,15 @@ use holdfast_shared::{
 
 use super::{
     Model, ScriptedModel,
+    anthropic::Anthropic,
     fallback::{Candidate, ChosenModel},
-    gateway::Gateway,
+    gemini::Gemini,
     google::GoogleTokens,
+    ollama::Ollama,
     openai::OpenAi,
     retry_policy::{RetryModel, RetryPolicy},
     subject::Subject,
-    upstream,
+    upstream::{self, Upstream},
 };
 
 /// Why a model could not be set up.
@@ -140,14 +142,19 @@ impl ModelCache {
             policy.retry_after_max = policy.retry_after_max.min(SHORT_PAUSE);
         }
         let subject = Arc::new(Subject::new(choice.clone(), config.key(provider).cloned()));
+        let tokens = if provider == Provider::Vertex { self.google_tokens(config)? } else { None };
+        let (of, tokens) = (Arc::clone(&subject), tokens.as_ref());
         Ok(match provider {
-            Provider::OpenAi => {
-                Arc::new(RetryModel::new(OpenAi::new(client, config, subject.clone()), policy, subject))
+            Provider::OpenAi => with_retries(OpenAi::new(client, config, of), policy, subject),
+            Provider::Ollama => with_retries(Ollama::new(client, config, of), policy, subject),
+            Provider::Vertex if !choice.name.starts_with("claude") => {
+                with_retries(Gemini::new(client, config, of, tokens), policy, subject)
             }
-            _ => {
-                let tokens = if provider == Provider::Vertex { self.google_tokens(config)? } else { None };
-                let gateway = Gateway::new(client, config, subject.clone(), tokens.as_ref());
-                Arc::new(RetryModel::new(gateway, policy, subject))
+            Provider::Anthropic | Provider::Vertex => {
+                with_retries(Anthropic::new(client, config, of, tokens), policy, subject)
+            }
+            Provider::Gemini | Provider::Scripted => {
+                with_retries(Gemini::new(client, config, of, tokens), policy, subject)
             }
         })
     }
@@ -159,4 +166,8 @@ impl ModelCache {
         }
         Ok(self.google.clone())
     }
+}
+
+fn with_retries(upstream: impl Upstream, policy: RetryPolicy, subject: Arc<Subject>) -> Arc<dyn Model> {
+    Arc::new(RetryModel::new(upstream, policy, subject))
 }

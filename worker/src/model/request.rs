@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use holdfast_shared::{agent::ModelOptions, file::PICTURES, overrides::JsonFormat, tokens};
+use holdfast_shared::{agent::ModelOptions, config::ModelChoice, file::PICTURES, overrides::JsonFormat, tokens};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -17,6 +17,8 @@ pub struct Request {
     pub tools: Vec<ToolSpec>,
     /// Each model that is asked has options of its own; see `ChosenModel`.
     pub options: ModelOptions,
+    /// Most tokens of the conversation, if a budget is known. A server that would read less by itself is sent it.
+    pub context_tokens: Option<u32>,
     /// The form of the answer. The instructions name it too, because not every provider has a field for it.
     pub form: AnswerForm,
 }
@@ -196,6 +198,11 @@ pub struct ToolRequest {
 }
 
 impl ToolRequest {
+    /// Returns the signature for the model that has written it.
+    pub(super) fn signature_for(&self, model: &ModelChoice) -> Option<&Value> {
+        self.signature.as_ref().filter(|_| self.signed_by.as_deref() == Some(model.path().as_str()))
+    }
+
     /// Returns the arguments as they are sent back. Providers refuse a conversation whose arguments are no object. The
     /// call's outcome has already told the model that they were invalid.
     pub(super) fn arguments(&self) -> Value {

@@ -61,7 +61,7 @@ fn calling(wire: &ProviderWire) -> Vec<String> {
                 format!("data: {{\"candidates\":[{{\"content\":{{\"parts\":[{parts}]}}{rest}}}]}}\r\n\r\n")
             };
             vec![
-                // Both come without an id, in separate chunks: genai gives them one id.
+                // Both come without an id.
                 parts(r#"{"functionCall":{"name":"kb__count","args":{"of":"é😀"}},"thoughtSignature":"c2ln"}"#, ""),
                 parts(
                     r#"{"functionCall":{"name":"kb__count","args":{"of":1}}},{"functionCall":{"name":"kb__list"}}"#,
@@ -127,7 +127,7 @@ fn expected(wire: &ProviderWire) -> Vec<AnswerDelta> {
                 {"type": "thinking", "thinking": "hm", "signature": "c2ln"},
                 {"type": "redacted_thinking", "data": "ZGF0YQ"},
             ]);
-            deltas.push(with_signature(call_piece(0, ""), thinking));
+            deltas[1] = with_signature(deltas[1].clone(), thinking);
             deltas
         }
         "gemini" => vec![
@@ -175,7 +175,9 @@ async fn calls_in_one_chunk_or_byte_by_byte_are_the_same_calls() {
 async fn a_truncated_call_is_an_error_at_every_offset() {
     for wire in wires() {
         let all = calling(&wire);
-        for count in 1..all.len() {
+        // Anthropic's last event but one has the reason of the end already.
+        let complete = if wire.format == "anthropic" { all.len() - 1 } else { all.len() };
+        for count in 1..complete {
             let outcome = ask(&wire, &["--model-retries=0"], vec![wire.reply().chunks(&all[..count])]).await;
             assert_eq!(outcome.code(), Some("model_broken_stream"), "{} {count}: {outcome:?}", wire.provider);
             let expected = expected(&wire);

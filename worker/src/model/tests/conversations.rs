@@ -14,8 +14,13 @@ use super::{
 };
 use crate::model::AnswerForm;
 
-fn call(id: &str, name: &str, input: Value, signature: Option<Value>) -> ToolRequest {
-    ToolRequest { id: id.to_owned(), name: name.to_owned(), input, signature, signed_by: None }
+fn call(id: &str, name: &str, input: Value) -> ToolRequest {
+    ToolRequest { id: id.to_owned(), name: name.to_owned(), input, ..ToolRequest::default() }
+}
+
+/// Returns the model of a wire, as calls name it.
+fn model_of(wire: &ProviderWire) -> String {
+    format!("{}/{}", wire.provider, wire.model)
 }
 
 fn outcome(call: &ToolRequest, text: &str, is_error: bool) -> Turn {
@@ -26,11 +31,13 @@ fn schema() -> Value {
     json!({"type": "object", "properties": {"of": {"type": "string"}}})
 }
 
-/// A step with two calls, one of which failed, and a step with a call and no words.
-fn conversation(signature: Value) -> Request {
-    let count = call("call_1", "kb__count", json!({"of": "files"}), Some(signature));
-    let list = call("call_2", "kb__list", json!("not an object"), None);
-    let again = call("call_3", "kb__count", json!({}), None);
+/// A step with two calls, one of which failed, and a step with a call and no words. This model has signed the first call.
+fn conversation(signature: Value, signed_by: &str) -> Request {
+    let signed = (Some(signature), Some(signed_by.to_owned()));
+    let count = call("call_1", "kb__count", json!({"of": "files"}));
+    let count = ToolRequest { signature: signed.0, signed_by: signed.1, ..count };
+    let list = call("call_2", "kb__list", json!("not an object"));
+    let again = call("call_3", "kb__count", json!({}));
     let turns = vec![
         user("How many?"),
         Turn::Assistant { text: "Let me see.".to_owned(), calls: vec![count.clone(), list.clone()] },
@@ -84,7 +91,7 @@ async fn sent(request: &Request, wire: &ProviderWire) -> Value {
 #[tokio::test]
 async fn openai_gets_tool_calls_and_tool_messages() {
     let signature = json!({"google": {"thought_signature": "c2ln"}});
-    let mut body = sent(&conversation(signature.clone()), &openai()).await;
+    let mut body = sent(&conversation(signature.clone(), "openai/some-model"), &openai()).await;
     let ids = short_ids(&mut body);
     assert_eq!(ids.len(), 3, "{ids:?}");
     assert!(ids.iter().all(|id| id.len() == 9 && id.bytes().all(|byte| byte.is_ascii_alphanumeric())), "{ids:?}");
@@ -130,8 +137,9 @@ async fn anthropic_gets_the_thinking_back_and_the_outcomes_of_a_turn_in_one_mess
     ]);
     let tool_use =
         |id: &str, name: &str, input: Value| json!({"type": "tool_use", "id": id, "name": name, "input": input});
+    let mark = json!({"type": "ephemeral"});
     let messages = json!([
-        {"role": "user", "content": "How many?"},
+        {"role": "user", "content": [{"type": "text", "text": "How many?"}]},
         {"role": "assistant", "content": [
             thinking[0],
             thinking[1],
@@ -141,14 +149,14 @@ async fn anthropic_gets_the_thinking_back_and_the_outcomes_of_a_turn_in_one_mess
         ]},
         {"role": "user", "content": [
             {"type": "tool_result", "tool_use_id": "call_1", "content": "3"},
-            {"type": "tool_result", "tool_use_id": "call_2", "content": "no such list", "is_error": true},
+            {"type": "tool_result", "tool_use_id": "call_2", "content": "no such list", "is_error": true, "cache_control": mark},
         ]},
         {"role": "assistant", "content": [tool_use("call_3", "kb__count", json!({}))]},
-        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "call_3", "content": "4"}]},
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "call_3", "content": "4", "cache_control": mark}]},
     ]);
-    let tool = json!({"name": "kb__count", "description": "Counts.", "input_schema": schema()});
+    let tool = json!({"name": "kb__count", "description": "Counts.", "input_schema": schema(), "cache_control": mark});
     for wire in [anthropic(), vertex_claude()] {
-        let body = sent(&conversation(thinking.clone()), &wire).await;
+        let body = sent(&conversation(thinking.clone(), &model_of(&wire)), &wire).await;
         assert_eq!(body["messages"], messages, "{}", wire.provider);
         assert_eq!(body["tools"], json!([tool]), "{}", wire.provider);
         assert_eq!(body.get("tool_choice"), None, "{}", wire.provider);
@@ -158,22 +166,22 @@ async fn anthropic_gets_the_thinking_back_and_the_outcomes_of_a_turn_in_one_mess
 #[tokio::test]
 async fn gemini_gets_the_thought_signature_back_and_the_outcomes_of_a_turn_in_one_message() {
     let call = |id: &str, name: &str, args: Value| json!({"functionCall": {"id": id, "name": name, "args": args}});
-    let response = |id: &str, name: &str, text: &str| json!({"functionResponse": {"id": id, "name": name, "response": {"name": name, "content": text}}});
+    let response = |id: &str, name: &str, field: &str, text: &str| json!({"functionResponse": {"id": id, "name": name, "response": {field: text}}});
     let mut first = call("call_1", "kb__count", json!({"of": "files"}));
     first["thoughtSignature"] = json!("c2ln");
     let contents = json!([
         {"role": "user", "parts": [{"text": "How many?"}]},
         {"role": "model", "parts": [{"text": "Let me see."}, first, call("call_2", "kb__list", json!({}))]},
         {"role": "user", "parts": [
-            response("call_1", "kb__count", "3"),
-            response("call_2", "kb__list", "no such list"),
+            response("call_1", "kb__count", "output", "3"),
+            response("call_2", "kb__list", "error", "no such list"),
         ]},
         {"role": "model", "parts": [call("call_3", "kb__count", json!({}))]},
-        {"role": "user", "parts": [response("call_3", "kb__count", "4")]},
+        {"role": "user", "parts": [response("call_3", "kb__count", "output", "4")]},
     ]);
     let function = json!({"name": "kb__count", "description": "Counts.", "parametersJsonSchema": schema()});
     for wire in [gemini(), vertex_gemini()] {
-        let body = sent(&conversation(json!("c2ln")), &wire).await;
+        let body = sent(&conversation(json!("c2ln"), &model_of(&wire)), &wire).await;
         assert_eq!(body["contents"], contents, "{}", wire.provider);
         assert_eq!(body["tools"], json!([{"functionDeclarations": [function]}]), "{}", wire.provider);
     }
@@ -181,7 +189,7 @@ async fn gemini_gets_the_thought_signature_back_and_the_outcomes_of_a_turn_in_on
 
 #[tokio::test]
 async fn ollama_gets_each_outcome_in_a_message_of_its_own() {
-    let body = sent(&conversation(json!("c2ln")), &ollama()).await;
+    let body = sent(&conversation(json!("c2ln"), "ollama/some-model"), &ollama()).await;
     let call = |name: &str, arguments: Value| json!({"function": {"name": name, "arguments": arguments}});
     let messages = json!([
         {"role": "user", "content": "How many?"},
@@ -189,10 +197,10 @@ async fn ollama_gets_each_outcome_in_a_message_of_its_own() {
             call("kb__count", json!({"of": "files"})),
             call("kb__list", json!({})),
         ]},
-        {"role": "tool", "content": "3"},
-        {"role": "tool", "content": "no such list"},
+        {"role": "tool", "tool_name": "kb__count", "content": "3"},
+        {"role": "tool", "tool_name": "kb__list", "content": "no such list"},
         {"role": "assistant", "tool_calls": [call("kb__count", json!({}))]},
-        {"role": "tool", "content": "4"},
+        {"role": "tool", "tool_name": "kb__count", "content": "4"},
     ]);
     assert_eq!(body["messages"], messages);
     let function = json!({"name": "kb__count", "description": "Counts.", "parameters": schema()});
@@ -200,44 +208,43 @@ async fn ollama_gets_each_outcome_in_a_message_of_its_own() {
 }
 
 #[tokio::test]
-async fn a_signature_of_another_provider_is_not_sent() {
-    let signatures = [json!({"google": 1}), json!("c2ln"), json!([{"type": "thinking"}])];
+async fn a_signature_of_another_model_is_not_sent() {
+    let own = |wire: &ProviderWire| match wire.format {
+        "openai" => json!({"google": 1}),
+        "anthropic" => json!([{"type": "thinking", "thinking": "", "signature": "c2ln"}]),
+        _ => json!("c2ln"),
+    };
     for wire in wires() {
-        let own = |signature: &Value| match wire.format {
-            "openai" => signature.is_object(),
-            "anthropic" => signature.is_array(),
-            "gemini" => signature.is_string(),
-            _ => false,
-        };
-        for signature in signatures.iter().filter(|signature| !own(signature)) {
-            let body = sent(&conversation(signature.clone()), &wire).await.to_string();
+        for other in wires().iter().filter(|other| other.format != wire.format) {
+            let body = sent(&conversation(own(other), &model_of(other)), &wire).await.to_string();
             let leaked = ["google", "c2ln", "thinking"].into_iter().find(|part| body.contains(part));
             assert_eq!(leaked, None, "{}: {body}", wire.provider);
         }
+    }
+    for wire in [anthropic(), vertex_claude(), gemini(), vertex_gemini()] {
+        let older = format!("{}/an-older-model", wire.provider);
+        assert!(
+            !sent(&conversation(own(&wire), &older), &wire).await.to_string().contains("c2ln"),
+            "{}",
+            wire.provider
+        );
     }
 }
 
 #[tokio::test]
 async fn without_tools_the_earlier_calls_stay_and_none_can_be_called() {
-    for wire in [openai(), gemini(), ollama(), vertex_gemini(), vertex_claude()] {
-        let body = sent(&Request { tools: Vec::new(), ..conversation(json!(null)) }, &wire).await;
+    let without_tools = || Request { tools: Vec::new(), ..conversation(json!(null), "") };
+    for wire in [openai(), gemini(), ollama(), vertex_gemini()] {
+        let body = sent(&without_tools(), &wire).await;
         assert_eq!(body.get("tools"), None, "{}", wire.provider);
     }
     // Anthropic requires declared tools where there are calls.
-    let body = sent(&Request { tools: Vec::new(), ..conversation(json!(null)) }, &anthropic()).await;
-    let names: Vec<_> = body["tools"].as_array().unwrap().iter().map(|tool| tool["name"].clone()).collect();
-    assert_eq!(names, ["kb__count", "kb__list"]);
-    assert_eq!(body["tool_choice"], json!({"type": "none"}));
-    // A request to Vertex cannot forbid calls, so the model reads the earlier ones as text.
-    let body = sent(&Request { tools: Vec::new(), ..conversation(json!(null)) }, &vertex_claude()).await;
-    let messages = json!([
-        {"role": "user", "content": "How many?"},
-        {"role": "assistant", "content": "Let me see.\n\n[called kb__count with {\"of\":\"files\"}]\n\n[called kb__list with {}]"},
-        {"role": "user", "content": "[kb__count returned: 3]\n\n[kb__list failed with: no such list]"},
-        {"role": "assistant", "content": "[called kb__count with {}]"},
-        {"role": "user", "content": "[kb__count returned: 4]"},
-    ]);
-    assert_eq!(body["messages"], messages);
+    for wire in [anthropic(), vertex_claude()] {
+        let body = sent(&without_tools(), &wire).await;
+        let names: Vec<_> = body["tools"].as_array().unwrap().iter().map(|tool| tool["name"].clone()).collect();
+        assert_eq!(names, ["kb__count", "kb__list"]);
+        assert_eq!(body["tool_choice"], json!({"type": "none"}));
+    }
 }
 
 /// Returns the fields of the body, without those that every request has.
@@ -255,11 +262,14 @@ async fn options_reach_every_provider() {
     let expected =
         json!({"temperature": 0.5, "top_p": 0.25, "max_tokens": 33, "stop": ["END"], "reasoning_effort": "high"});
     assert_eq!(sent_for(options(), &openai()).await, expected);
-    let expected = json!({"temperature": 0.5, "top_p": 0.25, "max_tokens": 33, "stop_sequences": ["END"],
-        "thinking": {"type": "enabled", "budget_tokens": 24000}});
+    // Of the temperature and `top_p`, Claude takes one, and 33 tokens leave no room for thinking.
+    let expected = json!({"temperature": 0.5, "max_tokens": 33, "stop_sequences": ["END"]});
     assert_eq!(sent_for(options(), &anthropic()).await, expected);
-    // genai sends no effort to Claude at Vertex.
-    let expected = json!({"temperature": 0.5, "top_p": 0.25, "max_tokens": 33, "stop_sequences": ["END"]});
+    let longer = || ModelOptions { max_tokens: Some(10_000), ..options() };
+    let expected = json!({"max_tokens": 10_000, "stop_sequences": ["END"], "thinking": {"type": "enabled", "budget_tokens": 9_999}});
+    assert_eq!(sent_for(longer(), &anthropic()).await, expected);
+    let expected = json!({"max_tokens": 33, "stop_sequences": ["END"],
+        "thinking": {"type": "adaptive", "display": "summarized"}, "output_config": {"effort": "high"}});
     assert_eq!(sent_for(options(), &vertex_claude()).await, expected);
     let expected = json!({"generationConfig": {"temperature": 0.5, "topP": 0.25, "maxOutputTokens": 33, "stopSequences": ["END"],
         "thinkingConfig": {"thinkingBudget": 24000, "includeThoughts": true}}});
@@ -298,4 +308,41 @@ async fn roles_alternate_but_for_ollama() {
     let alternating = ["user", "assistant", "user", "assistant", "user"];
     assert_eq!(roles(&sent(&request, &openai()).await, "messages"), alternating);
     assert_eq!(roles(&sent(&request, &ollama()).await, "messages"), all);
+}
+
+#[tokio::test]
+async fn ollama_is_sent_the_known_budget_of_the_conversation() {
+    let request = Request { turns: vec![user("Hi")], context_tokens: Some(16_000), ..Request::default() };
+    assert_eq!(sent(&request, &ollama()).await["options"], json!({"num_predict": 99, "num_ctx": 16_000}));
+    for wire in [openai(), anthropic(), gemini()] {
+        assert!(!sent(&request, &wire).await.to_string().contains("16000"), "{}", wire.provider);
+    }
+}
+
+#[tokio::test]
+async fn a_form_is_sent_to_gemini_and_ollama_only_where_it_excludes_no_tools() {
+    let form = AnswerForm::Json(Arc::new(JsonFormat { name: "a".into(), schema: Some(schema()), strict: true }));
+    let with_tools = Request { form, ..conversation(json!(null), "") };
+    let without = Request { tools: Vec::new(), ..with_tools.clone() };
+    assert_eq!(sent(&with_tools, &ollama()).await.get("format"), None);
+    assert_eq!(sent(&without, &ollama()).await["format"], schema());
+    assert_eq!(sent(&with_tools, &gemini()).await["generationConfig"].get("responseMimeType"), None);
+    let newer = ProviderWire { model: "gemini-3-pro", ..gemini() };
+    assert_eq!(sent(&with_tools, &newer).await["generationConfig"]["responseMimeType"], "application/json");
+}
+
+#[tokio::test]
+async fn newer_models_of_gemini_get_a_mark_for_calls_of_another_model() {
+    let newer = ProviderWire { model: "gemini-3-pro", ..gemini() };
+    let body = sent(&conversation(json!("c2ln"), "gemini/gemini-2.5-pro"), &newer).await;
+    let signatures = |content: usize| {
+        let parts = body["contents"][content]["parts"].as_array().unwrap().iter();
+        parts
+            .filter(|part| part.get("functionCall").is_some())
+            .map(|part| part["thoughtSignature"].clone())
+            .collect::<Vec<_>>()
+    };
+    let skipped = json!("skip_thought_signature_validator");
+    assert_eq!(signatures(1), [skipped.clone(), Value::Null], "the first call of an answer needs one");
+    assert_eq!(signatures(3), [skipped]);
 }

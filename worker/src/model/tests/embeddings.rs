@@ -50,6 +50,29 @@ async fn gemini_gets_the_purpose_of_each_text() {
 }
 
 #[tokio::test]
+async fn vertex_gets_an_instance_for_each_text() {
+    let answer =
+        json!({"predictions": [{"embeddings": {"values": [3.0, 4.0]}}, {"embeddings": {"values": [0.0, 2.0]}}]});
+    let flags = ["--embedding-provider", "vertex", "--vertex-project-id", "p", "--vertex-api-key", "t"];
+    let (vectors, head, body) = ask(&flags, answer).await;
+    assert_eq!(vectors, [[0.6, 0.8], [0.0, 1.0]]);
+    let path = "POST /v1/projects/p/locations/global/publishers/google/models/m:predict";
+    assert!(head.starts_with(path) && head.contains("authorization: bearer t"), "{head}");
+    assert_eq!(body["instances"][1], json!({"content": "high water", "task_type": "RETRIEVAL_DOCUMENT"}));
+}
+
+#[tokio::test]
+async fn a_wrong_number_of_vectors_is_an_error() {
+    for answer in [json!({"embeddings": [[3.0, 4.0]]}), json!({"embeddings": [[1.0], [1.0, 2.0]]}), json!({"x": 1})] {
+        let provider = FakeProvider::start(vec![Reply::json(200, &answer.to_string())]).await;
+        let flags = ["holdfast", "--embedding-model", "m", "--embedding-provider", "ollama", "--model-retries=0"];
+        let flags = EmbeddingFlags::parse_from(flags.iter().chain(&["--embedding-base-url", &provider.url]));
+        let embedder = Embedder::new(&flags.embedding, &flags.model).unwrap().unwrap();
+        assert!(embedder.embed(&["a".into(), "b".into()]).await.is_err(), "{answer}");
+    }
+}
+
+#[tokio::test]
 async fn ollama_needs_no_key() {
     let answer = json!({"model": "m", "embeddings": [[3.0, 4.0], [0.0, 2.0]]});
     let (vectors, head, body) = ask(&["--embedding-provider", "ollama"], answer).await;

@@ -30,13 +30,8 @@ async fn sent(wire: &ProviderWire, messages: &str) -> Value {
 
 /// Returns the messages of a request after two outcomes of tools, of which the first has a picture.
 async fn sent_after_outcomes(wire: &ProviderWire, messages: &str) -> Vec<Value> {
-    let call = |id: &str| ToolRequest {
-        id: id.into(),
-        name: "kb__draw".into(),
-        input: json!({}),
-        signature: None,
-        signed_by: None,
-    };
+    let call =
+        |id: &str| ToolRequest { id: id.into(), name: "kb__draw".into(), input: json!({}), ..ToolRequest::default() };
     let outcome = |id: &str| Turn::Tool {
         call_id: id.into(),
         name: "kb__draw".into(),
@@ -74,18 +69,16 @@ async fn files_of_tools_follow_all_outcomes_as_a_users_turn() {
         ])
     );
     let messages = sent_after_outcomes(&anthropic(), "messages").await;
-    assert_eq!(roles(&messages), ["user", "assistant", "user", "user"], "the provider joins turns of one role");
+    assert_eq!(roles(&messages), ["user", "assistant", "user"]);
     let kinds = |message: &Value| {
         let blocks = message["content"].as_array().unwrap().iter();
         blocks.map(|block| block["type"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
     };
-    assert_eq!(kinds(&messages[2]), ["tool_result", "tool_result"]);
-    assert_eq!(kinds(&messages[3]), ["text", "image", "text"]);
+    assert_eq!(kinds(&messages[2]), ["tool_result", "tool_result", "text", "image", "text"]);
     let contents = sent_after_outcomes(&gemini(), "contents").await;
-    assert_eq!(roles(&contents), ["user", "model", "user", "user"]);
-    assert_eq!(contents[2]["parts"].as_array().unwrap().len(), 2);
+    assert_eq!(roles(&contents), ["user", "model", "user"]);
+    assert_eq!(contents[2]["parts"].as_array().unwrap().len(), 5);
     assert!(contents[2]["parts"][1]["functionResponse"].is_object(), "{}", contents[2]);
-    assert_eq!(contents[3]["parts"].as_array().unwrap().len(), 3);
     let messages = sent_after_outcomes(&ollama(), "messages").await;
     assert_eq!(roles(&messages), ["user", "assistant", "tool", "tool", "user", "user"]);
     assert_eq!(messages[4]["images"], json!(["aW1n"]));
@@ -116,7 +109,7 @@ async fn anthropic_gets_images_and_documents() {
             json!([
                 {"type": "text", "text": "Compare"},
                 {"type": "image", "source": source("image/png", "aW1n")},
-                {"type": "text", "text": "with this:"},
+                {"type": "text", "text": "with this:", "cache_control": {"type": "ephemeral"}},
             ])
         );
         assert_eq!(messages[2]["content"][0]["type"], "document");

@@ -2,17 +2,25 @@
 
 mod calls;
 mod choosing;
+#[path = "../../../../tests/support/providers/claude_cache.rs"]
+mod claude_cache;
+#[path = "../../../../tests/support/providers/claude_rules.rs"]
+mod claude_rules;
+mod continuations;
 mod conversations;
 mod embeddings;
 mod fallback;
 mod faults;
 mod files;
+#[path = "../../../../tests/support/providers/gemini_rules.rs"]
+mod gemini_rules;
 mod google;
 mod openai_rules;
 mod protocols;
 mod provider;
 mod retries;
 mod retry_policy;
+mod rules;
 mod vertex;
 mod wires;
 

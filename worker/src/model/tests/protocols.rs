@@ -59,16 +59,21 @@ async fn openai_is_asked_for_a_stream_with_usage() {
     check_request(openai(), &flags, "POST /chat/completions HTTP/1.1", "authorization: bearer secret-key", body).await;
 }
 
+/// Returns a block of Anthropic's with a text, up to which the provider keeps the prompt.
+fn marked(text: &str) -> Value {
+    json!([{"type": "text", "text": text, "cache_control": {"type": "ephemeral"}}])
+}
+
 #[tokio::test]
 async fn anthropic_is_asked_with_the_system_prompt_in_its_own_field() {
     let body = json!({
         "model": "some-model",
         "stream": true,
-        "system": "Be brief.",
+        "system": marked("Be brief."),
         "messages": [
-            {"role": "user", "content": "Hi"},
-            {"role": "assistant", "content": "Hello"},
-            {"role": "user", "content": "And now?"},
+            {"role": "user", "content": marked("Hi")},
+            {"role": "assistant", "content": [{"type": "text", "text": "Hello"}]},
+            {"role": "user", "content": marked("And now?")},
         ],
         "max_tokens": 99,
     });
@@ -114,11 +119,11 @@ async fn vertex_is_asked_for_claude_at_anthropics_address_without_the_name_of_th
     let body = json!({
         "anthropic_version": "vertex-2023-10-16",
         "stream": true,
-        "system": "Be brief.",
+        "system": marked("Be brief."),
         "messages": [
-            {"role": "user", "content": "Hi"},
-            {"role": "assistant", "content": "Hello"},
-            {"role": "user", "content": "And now?"},
+            {"role": "user", "content": marked("Hi")},
+            {"role": "assistant", "content": [{"type": "text", "text": "Hello"}]},
+            {"role": "user", "content": marked("And now?")},
         ],
         "max_tokens": 99,
     });
@@ -216,6 +221,7 @@ async fn every_provider_says_in_its_own_words_why_the_answer_ends() {
         (openai(), "stop", vec![("content_filter", ContentFilter), ("max_tokens", Length), ("bored", Other)]),
         (anthropic(), "end_turn", vec![("end_turn", Stop), ("stop_sequence", Stop), ("max_tokens", Length)]),
         (anthropic(), "end_turn", vec![("refusal", ContentFilter), ("tool_use", ToolCalls), ("pause_turn", Other)]),
+        (anthropic(), "end_turn", vec![("model_context_window_exceeded", Length), ("a_new_one", Other)]),
         (gemini(), "STOP", vec![("STOP", Stop), ("MAX_TOKENS", Length), ("SAFETY", ContentFilter)]),
         (gemini(), "STOP", vec![("PROHIBITED_CONTENT", ContentFilter), ("OTHER", Other)]),
         (ollama(), "stop", vec![("stop", Stop), ("length", Length), ("unload", Other)]),

@@ -1,13 +1,7 @@
-//! Vectors of texts, by genai.
+//! Vectors of texts. `wire` has the protocol of each provider.
 
 use std::{sync::Arc, time::Duration};
 
-use genai::{
-    ModelIden, ServiceTarget,
-    embed::EmbedOptions,
-    resolver::{AuthData, Endpoint},
-    webc,
-};
 use holdfast_shared::config::{EmbeddingConfig, ModelChoice, ModelConfig, Provider};
 use secrecy::ExposeSecret;
 use tokio::{
@@ -15,26 +9,30 @@ use tokio::{
     time::{sleep, timeout},
 };
 
-use super::{dialect::Dialect, failure::Failures};
-use crate::model::{ConnectError, Error, Phase, retry_policy::RetryPolicy, subject::Subject, upstream};
+use super::{
+    ConnectError, Error, Phase, gemini,
+    google::GoogleTokens,
+    retry_policy::RetryPolicy,
+    route::{OpenAnswer, Route},
+    subject::Subject,
+    upstream,
+};
 
-/// The purpose of a text. Some models make other vectors for questions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum EmbeddingPurpose {
-    /// A passage that is to be found.
-    Passage,
-    /// A question for which passages are looked for.
-    Question,
-}
+mod wire;
+
+use wire::EmbeddingPurpose;
 
 /// Turns texts into vectors.
 pub struct Embedder {
-    client: genai::Client,
-    target: ServiceTarget,
+    client: reqwest::Client,
+    /// The settings of models, with the address for vectors where it is another one.
+    config: ModelConfig,
+    /// The address of the provider's API, with a slash at the end.
+    url: String,
+    /// For Vertex AI.
+    tokens: Option<GoogleTokens>,
     choice: ModelChoice,
     policy: RetryPolicy,
-    failures: Failures,
-    connect_limit: Duration,
     subject: Arc<Subject>,
     turns: Semaphore,
     batch: usize,
@@ -44,25 +42,17 @@ impl Embedder {
     /// Returns the embedder of the settings; `None` without a provider.
     pub fn new(config: &EmbeddingConfig, models: &ModelConfig) -> Result<Option<Self>, ConnectError> {
         let Some(choice) = config.choice(models)? else { return Ok(None) };
-        let client = genai::Client::builder().with_reqwest(upstream::client(models)?).build();
-        let client = client.expect("the HTTP client is already built");
         let subject = Arc::new(Subject::new(choice.clone(), models.key(choice.provider).cloned()));
-        let adapter = match choice.provider {
-            Provider::OpenAi => genai::adapter::AdapterKind::OpenAI,
-            _ => Dialect::of(&choice).0,
-        };
-        let key = subject.key.as_ref().map_or("", |key| key.expose_secret());
-        let target = ServiceTarget {
-            endpoint: Endpoint::from_owned(config.base_url(choice.provider, models)),
-            auth: AuthData::from_single(key),
-            model: ModelIden::new(adapter, choice.name.as_str()),
-        };
+        let mut own = models.clone();
+        if choice.provider == Provider::Vertex && config.embedding_base_url.is_some() {
+            own.vertex.vertex_base_url.clone_from(&config.embedding_base_url);
+        }
         Ok(Some(Self {
-            client,
-            target,
+            client: upstream::client(models)?,
+            url: config.base_url(choice.provider, models),
+            tokens: if choice.provider == Provider::Vertex { GoogleTokens::load(&own)? } else { None },
+            config: own,
             policy: RetryPolicy::of(models),
-            failures: Failures::new(Arc::clone(&subject), models.model_connect),
-            connect_limit: models.model_connect,
             subject,
             choice,
             turns: Semaphore::new(config.embedding_requests),
@@ -93,8 +83,8 @@ impl Embedder {
     pub async fn embed(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, Error> {
         let mut tries = 1;
         loop {
-            let target = self.target.clone();
-            let error = match self.try_embed(target, texts, EmbeddingPurpose::Passage, self.policy.first_byte).await {
+            let name = &self.choice.name;
+            let error = match self.try_embed(name, texts, EmbeddingPurpose::Passage, self.policy.first_byte).await {
                 Ok(vectors) => return Ok(vectors),
                 Err(error) => error,
             };
@@ -119,38 +109,23 @@ impl Embedder {
     /// for a turn too.
     pub async fn embed_question(&self, model: &str, question: &str, limit: Duration) -> Result<Vec<f32>, Error> {
         let question = [question.to_owned()];
-        let mut target = self.target.clone();
-        if let Some(name) = self.name_at_provider(model) {
-            target.model = ModelIden::new(target.model.adapter_kind, name);
-        }
-        let vectors = timeout(limit, self.try_embed(target, &question, EmbeddingPurpose::Question, limit)).await;
+        let name = self.name_at_provider(model).unwrap_or(&self.choice.name);
+        let vectors = timeout(limit, self.try_embed(name, &question, EmbeddingPurpose::Question, limit)).await;
         let vectors = vectors.map_err(|_| self.too_slow(limit))??;
         Ok(vectors.into_iter().next().unwrap_or_default())
     }
 
     async fn try_embed(
         &self,
-        target: ServiceTarget,
+        model: &str,
         texts: &[String],
         purpose: EmbeddingPurpose,
         limit: Duration,
     ) -> Result<Vec<Vec<f32>>, Error> {
         let _turn = self.turns.acquire().await.expect("the semaphore is never closed");
-        let mut options = EmbedOptions::new();
-        if self.choice.provider == Provider::Gemini {
-            options.embedding_type = Some(
-                match purpose {
-                    EmbeddingPurpose::Passage => "RETRIEVAL_DOCUMENT",
-                    EmbeddingPurpose::Question => "RETRIEVAL_QUERY",
-                }
-                .to_owned(),
-            );
-        }
-        let asked = self.client.embed_batch(target, texts.to_vec(), Some(&options));
-        let answer = timeout(limit, asked).await.map_err(|_| self.too_slow(limit))?;
-        let mut embeddings = answer.map_err(|error| self.explain(error))?.embeddings;
-        embeddings.sort_by_key(|embedding| embedding.index);
-        let vectors: Vec<Vec<f32>> = embeddings.into_iter().map(|embedding| normalised(embedding.vector)).collect();
+        let asked = self.ask(model, texts, purpose);
+        let vectors = timeout(limit, asked).await.map_err(|_| self.too_slow(limit))??;
+        let vectors: Vec<Vec<f32>> = vectors.into_iter().map(normalised).collect();
         let dimensions = vectors.first().map_or(0, Vec::len);
         if vectors.len() != texts.len() || dimensions == 0 || vectors.iter().any(|vector| vector.len() != dimensions) {
             return Err(Error::from_body(&self.subject, "the vectors do not fit the texts"));
@@ -162,19 +137,25 @@ impl Embedder {
         Error::Timeout { model: self.choice.clone(), phase: Phase::FirstByte, limit }
     }
 
-    fn explain(&self, error: genai::Error) -> Error {
-        match error {
-            genai::Error::WebModelCall { webc_error, .. } | genai::Error::WebAdapterCall { webc_error, .. } => {
-                match webc_error {
-                    webc::Error::ResponseFailedStatus { status, body, headers } => {
-                        Error::from_status(&self.subject, status, &headers, &body)
-                    }
-                    webc::Error::Reqwest(error) => Error::from_transport(&self.subject, &error, self.connect_limit),
-                    other => Error::from_body(&self.subject, &other.to_string()),
-                }
-            }
-            other => self.failures.explain(other),
-        }
+    async fn ask(&self, model: &str, texts: &[String], purpose: EmbeddingPurpose) -> Result<Vec<Vec<f32>>, Error> {
+        let provider = self.choice.provider;
+        let route = self.route(wire::path(provider, model));
+        let OpenAnswer { response, subject } = route.open(&wire::body(provider, model, texts, purpose)).await?;
+        let answer = response.bytes().await.map_err(|error| route.transport_error(&subject, &error))?;
+        let vectors = serde_json::from_slice(&answer).and_then(|answer| wire::vectors(provider, answer));
+        vectors.map_err(|_| Error::from_json(&subject, &String::from_utf8_lossy(&answer)))
+    }
+
+    fn route(&self, path: String) -> Route {
+        let (client, subject) = (self.client.clone(), Arc::clone(&self.subject));
+        let key = subject.key.as_ref().map(|key| key.expose_secret());
+        let header = match self.choice.provider {
+            Provider::Vertex => return Route::to_vertex(client, &self.config, subject, self.tokens.as_ref(), path),
+            Provider::Gemini => key.map(|key| ("x-goog-api-key", key.to_owned())),
+            _ => key.map(|key| ("authorization", format!("Bearer {key}"))),
+        };
+        let url = format!("{}{path}", self.url);
+        Route::fixed(client, &self.config, Arc::clone(&self.subject), url, header.into_iter().collect())
     }
 }
 

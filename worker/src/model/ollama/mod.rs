@@ -1,0 +1,45 @@
+//! Ollama's own protocol, whose answers are lines of JSON.
+//!
+//! `body` writes requests, and `parser` reads answers. The rules that differ from those of other providers: a call's outcome names
+//! its tool and no id, files are pictures, `num_ctx` bounds what the server reads, and a form excludes tools.
+
+use std::sync::Arc;
+
+use futures::{FutureExt, future::BoxFuture};
+use holdfast_shared::config::ModelConfig;
+
+use super::{
+    Error, Request,
+    route::Route,
+    stream,
+    subject::Subject,
+    upstream::{Upstream, UpstreamStream},
+};
+
+mod body;
+mod parser;
+
+use parser::OllamaParser;
+
+/// A model of Ollama.
+pub(super) struct Ollama {
+    route: Route,
+    /// Applies if the request sets no limit.
+    max_tokens: Option<u32>,
+    subject: Arc<Subject>,
+}
+
+impl Ollama {
+    pub fn new(client: reqwest::Client, config: &ModelConfig, subject: Arc<Subject>) -> Self {
+        let url = format!("{}api/chat", config.base_url(subject.choice.provider));
+        let route = Route::fixed(client, config, Arc::clone(&subject), url, Vec::new());
+        Self { route, max_tokens: config.model_max_tokens, subject }
+    }
+}
+
+impl Upstream for Ollama {
+    fn ask(&self, request: &Request) -> BoxFuture<'static, Result<UpstreamStream, Error>> {
+        let body = body::write(&self.subject.choice.name, request, self.max_tokens);
+        stream::ask(self.route.clone(), body, OllamaParser::default()).boxed()
+    }
+}
