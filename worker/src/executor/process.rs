@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::{
-    NextNode, Stop, attachments,
+    NextNode, Stop, announced, attachments,
     attempt::Attempt,
     context,
     knowledge::{self, CitedText},
@@ -78,6 +78,7 @@ pub async fn process(attempt: &mut Attempt<'_>) -> Result<NextNode, Stop> {
     attempt.memory.step += 1;
     let step = attempt.memory.step;
     attempt.step = attempt.spans.step(step);
+    Box::pin(announced::refresh_tools(attempt)).await?;
     attachments::offer_reading(attempt);
     let mut tools = attempt.tool_specs();
     let limit = if tools.is_empty() {
@@ -93,7 +94,8 @@ pub async fn process(attempt: &mut Attempt<'_>) -> Result<NextNode, Stop> {
     Box::pin(attachments::load(attempt)).await?;
     Box::pin(results::load(attempt)).await?;
     let takes_calls = !tools.is_empty();
-    let briefing = attempt.briefing().into_iter().chain(knowledge::briefing(attempt)).collect();
+    let of_servers = attempt.toolbox.instructions(&attempt.definition).into_iter();
+    let briefing = of_servers.chain(attempt.briefing()).chain(knowledge::briefing(attempt)).collect();
     let passages = knowledge::shown_with_input(attempt);
     let (definition, memory) = (&attempt.definition, &attempt.memory);
     let mut request = context::request(definition, memory, passages, briefing, tools, limit.as_deref());
