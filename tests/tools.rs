@@ -170,7 +170,7 @@ async fn an_error_of_a_server_is_in_the_log_once_with_the_run(mut deployment: De
     server.arrival().await.refuse(-32_050, "no route to 10.1.2.3");
     let frames = stream.rest().await;
     let error = &of_kind(&frames, "tool_call.completed")[0]["error"];
-    let error_text = "tool count of MCP server kb: the server answered with error -32050";
+    let error_text = "tool count of MCP server kb: error -32050: no route to 10.1.2.3";
     assert_eq!(error, &json!({"code": "mcp_error", "message": error_text}));
     let error_text = "error -32050: no route to 10.1.2.3";
     let look = || std::future::ready(Some(deployment.log()).filter(|log| log.contains(error_text)));

@@ -356,7 +356,8 @@ mod tests {
             "model": {"provider": "gemini", "name": "gemini-1.5-flash", "temperature": 0.2},
             "mcp_servers": [
                 {"name": "files", "transport": "stdio", "command": "npx", "args": ["…"], "env": {"K": "v"}},
-                {"name": "search", "transport": "http", "url": "http://a/mcp", "auth": {"bearer": "s3cret"}, "timeout_ms": 10000},
+                {"name": "search", "transport": "http", "url": "http://a/mcp", "auth": {"bearer": "s3cret"},
+                    "headers": {"X-Tenant": "blue"}, "instructions": false, "timeout_ms": 10000},
                 {"name": "kb", "transport": "rpc", "url": "http://a/mcp/rpc", "auth": {"bearer": {"env": "KB_TOKEN"}}}],
             "tools": {"kb__count": {"effect": "once", "approval": "always"}, "search__query": {"effect": "read_only"}},
             "limits": {"max_tool_calls": 15, "max_duration_ms": 3600000, "max_steps": 50}, "history_limit": 10, "stream_mode": "events"})
@@ -368,6 +369,11 @@ mod tests {
         let shown = json!(definition.redacted());
         assert_eq!(shown["mcp_servers"][0]["env"]["K"], json!({"redacted": true}));
         assert_eq!(shown["mcp_servers"][1]["auth"]["bearer"], json!({"redacted": true}));
+        assert_eq!(shown["mcp_servers"][1]["headers"]["X-Tenant"], json!({"redacted": true}));
+        assert_eq!(
+            (&shown["mcp_servers"][1]["instructions"], &shown["mcp_servers"][2]["instructions"]),
+            (&json!(false), &Value::Null)
+        );
         assert_eq!(shown["mcp_servers"][2]["auth"]["bearer"], json!({"env": "KB_TOKEN"}));
         assert_eq!(read(json!(definition)).unwrap(), definition);
     }
@@ -429,6 +435,17 @@ mod tests {
             json!({"mcp_servers": [{"name": "a", "transport": "rpc", "url": "http://a", "retries": 101}]}),
             "retries",
         );
+        let with_headers = |headers: Value| {
+            let auth = json!({"bearer": "s3cret"});
+            json!({"mcp_servers": [{"name": "a", "transport": "http", "url": "http://a", "auth": auth, "headers": headers}]})
+        };
+        for name in ["Content-Type", "host", "Mcp-Session-Id", "Authorization", "a b", ""] {
+            refused(with_headers(json!({name: "x"})), "mcp_servers.a.headers");
+        }
+        let many: serde_json::Map<String, Value> = (0..33).map(|n| (format!("x-{n}"), json!("x"))).collect();
+        refused(with_headers(json!(many)), "at most 32 headers");
+        let stdio = json!([{"name": "a", "transport": "stdio", "command": "a", "headers": {"x-a": "x"}}]);
+        refused(json!({"mcp_servers": stdio}), "stdio has command");
         let own =
             json!([{"name": "a", "transport": "rpc", "url": "http://a", "auth": {"bearer": {"env": "DATABASE_URL"}}}]);
         refused(json!({"mcp_servers": own}), "may not use the variable DATABASE_URL");

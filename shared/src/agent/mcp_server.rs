@@ -30,6 +30,17 @@ pub struct McpServer {
     /// A header that also names the owner, for `http` and `rpc`. Its name begins with `x-`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub caller_header: Option<String>,
+    /// False if the model does not read the server's own instructions.
+    #[serde(default = "yes", skip_serializing_if = "is_yes")]
+    pub instructions: bool,
+}
+
+const fn yes() -> bool {
+    true
+}
+
+const fn is_yes(value: &bool) -> bool {
+    *value
 }
 
 /// The protocol and the address of a server.
@@ -52,6 +63,9 @@ pub enum Transport {
         #[serde(skip_serializing_if = "Option::is_none")]
         /// Credentials of each request, if the server needs any.
         auth: Option<McpAuth>,
+        /// Further headers of each request.
+        #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+        headers: BTreeMap<String, Secret>,
     },
     /// JSON-RPC 2.0 as plain HTTP POSTs with one response each.
     Rpc {
@@ -60,6 +74,9 @@ pub enum Transport {
         #[serde(skip_serializing_if = "Option::is_none")]
         /// Credentials of each request, if the server needs any.
         auth: Option<McpAuth>,
+        /// Further headers of each request.
+        #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+        headers: BTreeMap<String, Secret>,
     },
 }
 
@@ -74,12 +91,15 @@ struct McpServerInput {
     env: Option<BTreeMap<String, Secret>>,
     url: Option<String>,
     auth: Option<McpAuth>,
+    headers: Option<BTreeMap<String, Secret>>,
     timeout_ms: Option<u64>,
     retries: Option<u32>,
     retry_delay_ms: Option<u64>,
     #[serde(default)]
     caller: bool,
     caller_header: Option<String>,
+    #[serde(default = "yes")]
+    instructions: bool,
 }
 
 #[derive(Deserialize)]
@@ -95,22 +115,23 @@ impl TryFrom<McpServerInput> for McpServer {
 
     fn try_from(input: McpServerInput) -> Result<Self, String> {
         let McpServerInput { name, transport, command, args, env, url, auth, caller, caller_header, .. } = input;
-        let McpServerInput { timeout_ms, retries, retry_delay_ms, .. } = input;
+        let McpServerInput { headers, timeout_ms, retries, retry_delay_ms, instructions, .. } = input;
         let is_command = command.is_some() || args.is_some() || env.is_some();
-        let is_address = url.is_some() || auth.is_some() || caller_header.is_some();
+        let is_address = url.is_some() || auth.is_some() || headers.is_some() || caller_header.is_some();
+        let headers = headers.unwrap_or_default();
         let transport = match (transport, command, url) {
             (TransportKind::Stdio, Some(command), None) if !is_address => {
                 Transport::Stdio { command, args: args.unwrap_or_default(), env: env.unwrap_or_default() }
             }
-            (TransportKind::Http, None, Some(url)) if !is_command => Transport::Http { url, auth },
-            (TransportKind::Rpc, None, Some(url)) if !is_command => Transport::Rpc { url, auth },
+            (TransportKind::Http, None, Some(url)) if !is_command => Transport::Http { url, auth, headers },
+            (TransportKind::Rpc, None, Some(url)) if !is_command => Transport::Rpc { url, auth, headers },
             (TransportKind::Stdio, ..) => return Err(format!("mcp server {name}: stdio has command, args and env")),
             (TransportKind::Http | TransportKind::Rpc, ..) => {
-                return Err(format!("mcp server {name}: http and rpc have url, auth and caller_header"));
+                return Err(format!("mcp server {name}: http and rpc have url, auth, headers and caller_header"));
             }
         };
         let caller = caller || caller_header.is_some();
-        Ok(Self { name, transport, timeout_ms, retries, retry_delay_ms, caller, caller_header })
+        Ok(Self { name, transport, timeout_ms, retries, retry_delay_ms, caller, caller_header, instructions })
     }
 }
 
@@ -124,6 +145,22 @@ pub struct McpAuth {
 
 const MAX_NAME_CHARS: usize = 32;
 const MAX_RETRIES: u32 = 100;
+const MAX_HEADERS: usize = 32;
+
+/// Headers with which the worker frames its requests, or that belong to one connection.
+const OWN_HEADERS: [&str; 11] = [
+    "accept",
+    "connection",
+    "content-length",
+    "content-type",
+    "expect",
+    "host",
+    "idempotency-key",
+    "last-event-id",
+    "te",
+    "transfer-encoding",
+    "upgrade",
+];
 
 impl McpServer {
     /// Returns whether the server is a process on the worker's host.
@@ -145,15 +182,19 @@ impl McpServer {
             return;
         }
         match (&mut self.transport, &stored.transport) {
-            (Transport::Stdio { env, .. }, Transport::Stdio { env: stored, .. }) => {
-                for (name, secret) in env.iter_mut().filter(|(_, secret)| secret.is_redacted()) {
-                    *secret = stored.get(name).cloned().unwrap_or(Secret::Redacted);
+            (Transport::Stdio { env, .. }, Transport::Stdio { env: stored, .. }) => restore_all(env, stored),
+            (
+                Transport::Http { auth, headers, .. } | Transport::Rpc { auth, headers, .. },
+                Transport::Http { auth: stored_auth, headers: stored, .. }
+                | Transport::Rpc { auth: stored_auth, headers: stored, .. },
+            ) => {
+                restore_all(headers, stored);
+                if let (Some(auth), Some(stored)) = (auth, stored_auth)
+                    && auth.bearer.is_redacted()
+                {
+                    auth.bearer = stored.bearer.clone();
                 }
             }
-            (
-                Transport::Http { auth: Some(auth), .. } | Transport::Rpc { auth: Some(auth), .. },
-                Transport::Http { auth: Some(stored), .. } | Transport::Rpc { auth: Some(stored), .. },
-            ) if auth.bearer.is_redacted() => auth.bearer = stored.bearer.clone(),
             _ => {}
         }
     }
@@ -184,6 +225,9 @@ impl McpServer {
         if self.caller_header.as_deref().is_some_and(|header| !is_own_header(header)) {
             let expected = "a header's name that begins with x-, of at most 64 letters, digits and dashes";
             return Err(InvalidDefinition::new(at("caller_header"), expected));
+        }
+        if let Some(problem) = self.transport.problem_of_headers() {
+            return Err(InvalidDefinition::new(at("headers"), problem));
         }
         if self.timeout_ms == Some(0) {
             return Err(InvalidDefinition::new(at("timeout_ms"), "a time in ms above 0"));
@@ -227,13 +271,46 @@ impl Transport {
     fn each_secret(&mut self, mut change: impl FnMut(&mut Secret)) {
         match self {
             Self::Stdio { env, .. } => env.values_mut().for_each(change),
-            Self::Http { auth, .. } | Self::Rpc { auth, .. } => {
+            Self::Http { auth, headers, .. } | Self::Rpc { auth, headers, .. } => {
+                headers.values_mut().for_each(&mut change);
                 if let Some(auth) = auth {
                     change(&mut auth.bearer);
                 }
             }
         }
     }
+
+    /// Returns why the headers cannot be sent.
+    fn problem_of_headers(&self) -> Option<String> {
+        let (Self::Http { auth, headers, .. } | Self::Rpc { auth, headers, .. }) = self else { return None };
+        if headers.len() > MAX_HEADERS {
+            return Some(format!("at most {MAX_HEADERS} headers"));
+        }
+        let is_taken = |name: &str| match name.to_ascii_lowercase() {
+            name if name == "authorization" => auth.is_some(),
+            name => OWN_HEADERS.contains(&name.as_str()) || name.starts_with("mcp-"),
+        };
+        headers.keys().find_map(|name| {
+            if !is_header_name(name) {
+                Some(format!("a header's name has at most 64 letters, digits, dashes and underscores, not {name:?}"))
+            } else if is_taken(name) {
+                Some(format!("the worker itself sends the header {name}"))
+            } else {
+                None
+            }
+        })
+    }
+}
+
+fn restore_all(secrets: &mut BTreeMap<String, Secret>, stored: &BTreeMap<String, Secret>) {
+    for (name, secret) in secrets.iter_mut().filter(|(_, secret)| secret.is_redacted()) {
+        *secret = stored.get(name).cloned().unwrap_or(Secret::Redacted);
+    }
+}
+
+fn is_header_name(name: &str) -> bool {
+    let fits = name.chars().all(|char| char.is_ascii_alphanumeric() || char == '-' || char == '_');
+    fits && !name.is_empty() && name.len() <= 64
 }
 
 /// Returns whether a header has no meaning in HTTP or MCP, so that it may name a caller.

@@ -30,9 +30,13 @@ pub struct ToolsConfig {
     #[arg(long = "mcp-connect-ms", env = "HOLDFAST_MCP_CONNECT_MS", default_value = "10000", value_parser = milliseconds)]
     pub mcp_connect: Duration,
 
-    /// Time-out of one call of an MCP tool, in ms.
+    /// Time-out of one call of an MCP tool, in ms, from its last sign of life on.
     #[arg(long = "mcp-timeout-ms", env = "HOLDFAST_MCP_TIMEOUT_MS", default_value = "10000", value_parser = milliseconds)]
     pub mcp_timeout: Duration,
+
+    /// Time-out of one call of an MCP tool that reports progress, in ms.
+    #[arg(long = "mcp-total-ms", env = "HOLDFAST_MCP_TOTAL_MS", default_value = "1800000", value_parser = milliseconds)]
+    pub mcp_total: Duration,
 
     /// Time after which the worker closes an unused connection to an MCP server, in ms.
     #[arg(long = "mcp-idle-ms", env = "HOLDFAST_MCP_IDLE_MS", default_value = "600000", value_parser = milliseconds)]

@@ -5,6 +5,7 @@
 
 mod checks;
 mod size;
+mod violations;
 mod work;
 
 use serde_json::Value;
@@ -72,13 +73,14 @@ impl Schema {
 }
 
 fn name(violation: &jsonschema::ValidationError<'_>) -> String {
+    let rule = violations::rule(violation);
     match violation.instance_path().as_str() {
-        "" => format!("at the top: {}", shorten(&violation.to_string())),
-        path => format!("at {path}: {}", shorten(&violation.to_string())),
+        "" => format!("at the top: {}", shorten(&rule)),
+        path => format!("at {}: {}", shorten(path), shorten(&rule)),
     }
 }
 
-/// Truncates a violation, which may quote a long value.
+/// Truncates a text that a schema or its arguments make long.
 fn shorten(text: &str) -> String {
     const MOST: usize = 200;
     match text.char_indices().nth(MOST) {

@@ -19,7 +19,7 @@ use tokio::time::Sleep;
 use uuid::Uuid;
 
 use super::{
-    Stop, age, attachments, compress, knowledge, limits::RunLimits, memory::Memory, planning::Planner,
+    Stop, age, announced, attachments, compress, knowledge, limits::RunLimits, memory::Memory, planning::Planner,
     workspace::add_workspace_tools,
 };
 use crate::{
@@ -263,6 +263,7 @@ impl<'a> Attempt<'a> {
                 let reason = problem.reason();
                 self.warn("mcp_server_unavailable", format!("The tools of {server} cannot be used now: {reason}."));
             }
+            announced::warn_of_missing_tools(self);
         }
         self.gather_subagents().await?;
         if self.chosen_model.choice().provider == Provider::Scripted {

@@ -4,6 +4,7 @@
 //! attempt continues after the newest checkpoint of its run. The nodes share `attempt`; `memory` has the state of the
 //! run. An execution that ends early returns a `Stop`, which decides what follows.
 
+mod announced;
 mod attachments;
 mod attempt;
 mod call_plan;

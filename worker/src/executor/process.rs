@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::{
-    NextNode, Stop, attachments,
+    NextNode, Stop, announced, attachments,
     attempt::Attempt,
     knowledge::{self, CitedText},
     planning,
@@ -95,6 +95,7 @@ pub async fn process(attempt: &mut Attempt<'_>) -> Result<NextNode, Stop> {
     attempt.memory.step += 1;
     let step = attempt.memory.step;
     attempt.step = attempt.spans.step(step);
+    Box::pin(announced::refresh_tools(attempt)).await?;
     attachments::offer_reading(attempt);
     let has_tools = !attempt.tool_specs().is_empty();
     let limit = if has_tools {

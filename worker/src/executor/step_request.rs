@@ -20,7 +20,8 @@ pub async fn build(attempt: &mut Attempt<'_>, limit: Option<&str>) -> Result<Box
     attachments::load(attempt).await?;
     results::load(attempt).await?;
     let tools = if limit.is_some() { Vec::new() } else { attempt.tool_specs() };
-    let briefing = attempt.briefing().into_iter().chain(knowledge::briefing(attempt)).collect();
+    let of_servers = attempt.toolbox.instructions(&attempt.definition).into_iter();
+    let briefing = of_servers.chain(attempt.briefing()).chain(knowledge::briefing(attempt)).collect();
     let passages = knowledge::shown_with_input(attempt);
     let (definition, memory) = (&attempt.definition, &attempt.memory);
     let mut request = context::request(definition, memory, passages, briefing, tools, limit);

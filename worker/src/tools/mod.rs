@@ -1,6 +1,6 @@
 //! Tools: the functions that a model can call.
 //!
-//! `Toolbox` has the tools of one run under the names that the model knows. They are the tools of MCP servers (`mcp`),
+//! `Toolbox` has the tools of one run under the names that the model knows (`server_tool_name`). They are the tools of MCP servers (`mcp`),
 //! the client's tools, those of the memory (`memory`, whose results `ranking` orders), of documents (`knowledge`, with `question_vectors`), of files (`files`) and of the
 //! workspace, and the scripted model's own (`scripted`, `drawing`). `returned` stores the files that tools return.
 
@@ -13,6 +13,7 @@ mod question_vectors;
 mod ranking;
 mod returned;
 mod scripted;
+mod server_tool_name;
 mod tool;
 mod toolbox;
 mod workspace;

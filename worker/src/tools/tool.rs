@@ -72,6 +72,14 @@ pub enum PlannerTool {
 }
 
 impl Tool {
+    /// Returns the name of the MCP server that executes the tool.
+    pub(super) fn server(&self) -> Option<&str> {
+        match &self.executor {
+            ToolExecutor::Server { server, .. } => Some(&server.name),
+            _ => None,
+        }
+    }
+
     /// Returns whether the client executes the tool.
     pub const fn is_client_tool(&self) -> bool {
         matches!(self.executor, ToolExecutor::Client)

@@ -1,6 +1,10 @@
 //! The tools of one run, by the names that the model knows.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
 
 use futures::future::join_all;
 use holdfast_shared::{
@@ -19,17 +23,21 @@ use tokio::sync::OnceCell;
 use super::{
     files::{FilesOfRun, READ_FILE},
     knowledge::{KnowledgeOfRun, KnowledgeTool},
-    mcp::{self, Mcp, ServerTool},
+    mcp::{self, LeftOutTool, Mcp, ServerListing},
     memory::{MemoryOfRun, MemoryTool},
     scripted,
     scripted::ScriptedTool,
+    server_tool_name::{full_name, server_tool_name},
     tool::{PlannerTool, Tool, ToolExecutor},
     workspace::WorkspaceOfRun,
 };
 use crate::model::ToolSpec;
 
-/// Longest name that all providers accept.
-const MAX_NAME_CHARS: usize = 64;
+/// Most tools that one warning names.
+const NAMED: usize = 10;
+
+/// Most characters of a server's instructions that the model reads.
+const INSTRUCTION_CHARS: usize = 4_000;
 
 /// All tools that the model of one run may call.
 #[derive(Default)]
@@ -37,6 +45,12 @@ pub struct Toolbox {
     tools: BTreeMap<String, Arc<Tool>>,
     /// Servers whose tools cannot be used now.
     unavailable: Vec<String>,
+    /// The lists of servers, as the run has last read them.
+    listings: BTreeMap<String, Arc<ServerListing>>,
+    /// Sentences about tools that the run lacks, until a warning has carried them.
+    notices: Vec<String>,
+    /// The only tools of the run, if it has no others.
+    only: Option<Vec<String>>,
     /// The workspace that tools use.
     workspace: Option<Arc<WorkspaceOfRun>>,
 }
@@ -60,7 +74,7 @@ impl Toolbox {
         let lists = definition.mcp_servers.iter().map(|server| async move { (server, mcp.tools(server).await) });
         for (server, list) in join_all(lists).await {
             match list {
-                Ok(tools) => toolbox.add_server(mcp, server, &tools, definition, &owner),
+                Ok(listing) => toolbox.add_server(mcp, server, &listing, definition, &owner),
                 Err(error) => {
                     toolbox.unavailable.push(server.name.clone());
                     unavailable.push(UnavailableServer { server: server.name.clone(), problem: error });
@@ -68,6 +82,42 @@ impl Toolbox {
             }
         }
         (toolbox, unavailable)
+    }
+
+    /// Returns the lists of servers, as the run has last read them.
+    pub fn listings(&self) -> BTreeMap<String, Arc<ServerListing>> {
+        self.listings.clone()
+    }
+
+    /// Replaces the tools of a server by those of a newer list.
+    pub fn replace_server(
+        &mut self,
+        mcp: &Arc<Mcp>,
+        server: &McpServer,
+        listing: &Arc<ServerListing>,
+        definition: &AgentDefinition,
+        owner: &str,
+    ) {
+        self.tools.retain(|_, tool| tool.server() != Some(server.name.as_str()));
+        self.add_server(mcp, server, listing, definition, &Arc::from(owner));
+    }
+
+    /// Returns the sentences about tools that the run lacks, once.
+    pub fn take_notices(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.notices)
+    }
+
+    /// Returns the instructions of the servers that have tools in the run, and whose definition does not refuse them.
+    pub fn instructions(&self, definition: &AgentDefinition) -> Vec<String> {
+        let has_tools = |name: &str| self.tools.values().any(|tool| tool.server() == Some(name));
+        let wanted = definition.mcp_servers.iter().filter(|server| server.instructions && has_tools(&server.name));
+        let of_server = |server: &McpServer| {
+            let text = self.listings.get(&server.name)?.instructions.as_deref()?.trim();
+            let bounded: String = text.chars().take(INSTRUCTION_CHARS).collect();
+            let mark = if bounded.len() < text.len() { "…" } else { "" };
+            (!text.is_empty()).then(|| format!("[Instructions of the tool server {}]\n{bounded}{mark}", server.name))
+        };
+        wanted.filter_map(of_server).collect()
     }
 
     /// Adds the tools that the client executes.
@@ -164,9 +214,10 @@ impl Toolbox {
         self.workspace.as_ref()
     }
 
-    /// Removes all tools but these.
+    /// Removes all tools but these, and takes no others of lists that servers announce later.
     pub fn keep_only(&mut self, names: &[String]) {
         self.tools.retain(|name, _| names.contains(name));
+        self.only = Some(names.to_vec());
     }
 
     /// Adds the scripted model's tools; a call takes at most `limit`.
@@ -203,22 +254,27 @@ impl Toolbox {
         &mut self,
         mcp: &Arc<Mcp>,
         server: &McpServer,
-        tools: &[ServerTool],
+        listing: &Arc<ServerListing>,
         definition: &AgentDefinition,
         owner: &Arc<str>,
     ) {
         let server = Arc::new(server.clone());
-        for tool in tools {
-            let name = format!("{}__{}", server.name, tool.name);
-            let is_name = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
-            if !is_name || name.len() > MAX_NAME_CHARS {
-                tracing::debug!(tool.name = name, "left out a tool whose name models do not accept");
+        let mut left_out = listing.left_out.clone();
+        for tool in &listing.tools {
+            let (name, full) = (server_tool_name(&server.name, &tool.name), full_name(&server.name, &tool.name));
+            let is_allowed = |allowed: &BTreeSet<String>| allowed.contains(&name) || allowed.contains(&full);
+            if !definition.allowed_tools.as_ref().is_none_or(is_allowed)
+                || self.only.as_ref().is_some_and(|only| !only.contains(&name))
+            {
                 continue;
             }
-            if definition.allowed_tools.as_ref().is_some_and(|allowed| !allowed.contains(&name)) {
+            if self.tools.contains_key(&name) {
+                let reason = "another tool of the run has its name".to_owned();
+                left_out.push(LeftOutTool { name: full, reason });
                 continue;
             }
-            let policy: ToolPolicy = definition.tools.get(&name).copied().unwrap_or_default();
+            let policy = definition.tools.get(&name).or_else(|| definition.tools.get(&full));
+            let policy: ToolPolicy = policy.copied().unwrap_or_default();
             let effect = policy.effect.unwrap_or_default();
             let approval = policy.approval.or(definition.approval).unwrap_or(match policy.effect {
                 // The agent does not describe the tool's effect, and the owner is an anonymous user.
@@ -243,6 +299,8 @@ impl Toolbox {
                 schema: OnceCell::new(),
             });
         }
+        self.listings.insert(server.name.clone(), Arc::clone(listing));
+        self.notices.extend(notice(&server.name, &left_out));
     }
 
     /// Adds a tool whose calls no human must approve.
@@ -253,4 +311,17 @@ impl Toolbox {
     fn add(&mut self, tool: Tool) {
         self.tools.insert(tool.spec.name.clone(), Arc::new(tool));
     }
+}
+
+/// Returns the sentence that names the tools of a server that the run lacks.
+fn notice(server: &str, left_out: &[LeftOutTool]) -> Option<String> {
+    if left_out.is_empty() {
+        return None;
+    }
+    let mut named: Vec<String> =
+        left_out.iter().take(NAMED).map(|LeftOutTool { name, reason }| format!("{name} ({reason})")).collect();
+    if left_out.len() > NAMED {
+        named.push(format!("and {} more", left_out.len() - NAMED));
+    }
+    Some(format!("Tools of {server} that this run does without: {}.", named.join(", ")))
 }

@@ -3,22 +3,39 @@
 //! rmcp ignores an answer with an unknown id, so its call would wait for the time-out. Therefore ids are checked here.
 
 use rmcp::model::{RequestId, ServerJsonRpcMessage};
+use serde::{Deserialize, Deserializer, de::IgnoredAny};
 
 use super::transport_failure::{TransportFailure, TransportFailureKind};
 
 /// The fields that distinguish answers from calls.
-#[derive(Default, serde::Deserialize)]
+#[derive(Default, Deserialize)]
 pub struct MessageHead {
     #[serde(default)]
     pub id: Option<RequestId>,
     #[serde(default)]
     method: Option<String>,
+    #[serde(default)]
+    jsonrpc: Option<String>,
+    #[serde(default, deserialize_with = "present")]
+    result: bool,
+    #[serde(default, deserialize_with = "present")]
+    error: bool,
+}
+
+/// Returns that a field is there, whatever it has.
+fn present<'de, D: Deserializer<'de>>(field: D) -> Result<bool, D::Error> {
+    IgnoredAny::deserialize(field).map(|_| true)
 }
 
 impl MessageHead {
     /// Returns the head of a message; an empty one if the message cannot be read.
     pub fn of(text: &[u8]) -> Self {
         serde_json::from_slice(text).unwrap_or_default()
+    }
+
+    /// Returns whether the text was a message of JSON-RPC 2.0.
+    pub fn is_message(&self) -> bool {
+        self.jsonrpc.as_deref() == Some("2.0") && (self.is_call() || self.result || self.error)
     }
 
     /// Returns whether the message is a request or a notification of the server.

@@ -1,6 +1,6 @@
 //! Makes a connection: transport, handshake, protocol version and list of tools, within one time limit.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use holdfast_shared::config::ToolsConfig;
 use reqwest::{Client, header};
@@ -9,6 +9,7 @@ use rmcp::{
     model::ErrorCode,
     service::{ClientInitializeError, RunningService},
 };
+use secrecy::SecretString;
 
 use super::{
     children::Children,
@@ -77,7 +78,7 @@ async fn open(target: &ServerTarget, terms: &Terms) -> Result<(Connection, usize
     let connection = Connection::new(service, listener, AnswerLimits::new(&terms.config), terms.config.mcp_connect)
         .await
         .map_err(listing)?;
-    let tools = connection.tools(terms.config.mcp_connect).await.map_err(listing)?.len();
+    let tools = connection.tools(terms.config.mcp_connect).await.map_err(listing)?.tools.len();
     Ok((connection, tools))
 }
 
@@ -91,11 +92,16 @@ async fn serve(
         TargetTransport::Stdio { command, args, env } => {
             let program = ServerProgram { server: &target.name, command, args, env };
             let stdio = Stdio::start(&program, &terms.children, intake);
-            let stdio = stdio.map_err(|error| ServerProblem::Command(error.to_string()))?;
-            listener.serve(stdio).await.map_err(handshake)
+            let user = terms.children.user_name().map(str::to_owned);
+            let stdio = stdio.map_err(|error| ServerProblem::Command { user, error: error.to_string() })?;
+            let report = stdio.report();
+            match listener.serve(stdio).await {
+                Ok(service) => Ok(service),
+                Err(error) => Err(report.explain(handshake(error)).await),
+            }
         }
-        TargetTransport::Http { url, bearer, caller_header } => {
-            let client = client(terms)?;
+        TargetTransport::Http { url, bearer, headers, caller_header } => {
+            let client = client(terms, headers)?;
             let http = Http::new(client.clone(), intake, caller_header.clone());
             let transport = http.transport(url, bearer.clone());
             match listener.serve(transport).await.map_err(handshake) {
@@ -105,8 +111,8 @@ async fn serve(
                 outcome => outcome,
             }
         }
-        TargetTransport::Rpc { url, bearer, caller_header } => {
-            let rpc = Rpc::new(client(terms)?, url, bearer.clone(), intake, caller_header.clone());
+        TargetTransport::Rpc { url, bearer, headers, caller_header } => {
+            let rpc = Rpc::new(client(terms, headers)?, url, bearer.clone(), intake, caller_header.clone());
             listener.serve(rpc).await.map_err(handshake)
         }
     }
@@ -122,8 +128,11 @@ fn unsupported_version(version: String) -> ServerProblem {
     }
 }
 
-fn client(terms: &Terms) -> Result<Client, ServerProblem> {
-    post::client(terms.config.mcp_connect).map_err(|error| ServerProblem::Client(error.without_url().to_string()))
+fn client(terms: &Terms, headers: &BTreeMap<String, SecretString>) -> Result<Client, ServerProblem> {
+    let headers = post::headers(headers)
+        .map_err(|name| ServerProblem::Client(format!("HTTP cannot carry the value of the header {name}")))?;
+    post::client(terms.config.mcp_connect, headers)
+        .map_err(|error| ServerProblem::Client(error.without_url().to_string()))
 }
 
 /// Returns whether a GET opens a stream of events, in which the old transport names the address for POSTs.
@@ -161,7 +170,7 @@ pub fn listing(failure: CallFailure) -> ServerProblem {
     match failure {
         CallFailure::Unavailable(error) => error.problem,
         CallFailure::Transport(failure) => of_transport(failure, LISTING),
-        CallFailure::Timeout(limit) => ServerProblem::Slow { doing: LISTING, limit },
+        CallFailure::Timeout(limit) | CallFailure::TotalTimeout(limit) => ServerProblem::Slow { doing: LISTING, limit },
         CallFailure::Refused(error) => ServerProblem::Failed { doing: LISTING, detail: in_short(&error) },
         CallFailure::Tool(detail) => ServerProblem::Failed { doing: LISTING, detail },
     }

@@ -17,14 +17,15 @@ use rmcp::{
     },
     service::{Peer, PeerRequestOptions, RunningService, ServiceError},
 };
+use tokio::time::{timeout, timeout_at};
 
 use super::{
-    CALLER, IDEMPOTENCY_KEY, McpCall, Output, ServerTool,
+    CALLER, IDEMPOTENCY_KEY, McpCall, Output, ServerListing,
     cancel_guard::CancelGuard,
     exchange::{Deposit, McpExchange},
     failure::CallFailure,
     intake::AnswerLimits,
-    listener::NotificationListener,
+    listener::{NotificationListener, ProgressWatch},
     output, tool_list,
 };
 use crate::memory_budget::MemoryGuard;
@@ -50,6 +51,15 @@ pub struct Connection {
     activity: Mutex<Activity>,
 }
 
+/// The times that one request may take.
+#[derive(Clone, Copy)]
+pub struct TimeLimit {
+    /// Without an answer or progress.
+    pub silence: Duration,
+    /// At all.
+    pub total: Duration,
+}
+
 /// The answer to a request.
 pub struct RequestAnswer {
     pub result: ServerResult,
@@ -62,7 +72,7 @@ pub struct RequestAnswer {
 #[derive(Default)]
 struct ToolListing {
     changes: u64,
-    tools: Arc<[ServerTool]>,
+    listing: Arc<ServerListing>,
 }
 
 struct Activity {
@@ -98,18 +108,18 @@ impl Connection {
     }
 
     /// Returns the tools as the server last announced them.
-    pub async fn tools(&self, limit: Duration) -> Result<Arc<[ServerTool]>, CallFailure> {
+    pub async fn tools(&self, limit: Duration) -> Result<Arc<ServerListing>, CallFailure> {
         let changes = self.listener.changes();
         {
             let listing = lock(&self.tools);
             if listing.changes >= changes {
-                return Ok(Arc::clone(&listing.tools));
+                return Ok(Arc::clone(&listing.listing));
             }
         }
         self.list(limit).await
     }
 
-    pub async fn call(&self, call: &McpCall<'_>, limit: Duration) -> Result<Output, CallFailure> {
+    pub async fn call(&self, call: &McpCall<'_>, limit: TimeLimit) -> Result<Output, CallFailure> {
         let mut meta = RequestMetaObject::new();
         meta.insert(IDEMPOTENCY_KEY.to_owned(), call.key.into());
         if let Some(caller) = call.caller {
@@ -118,26 +128,39 @@ impl Connection {
         let mut params = CallToolRequestParams::new(call.tool.to_owned()).with_arguments(call.input.clone());
         params.meta = Some(meta);
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
-        let RequestAnswer { result, memory, .. } = self.request(request, Some(call.owner), limit).await?;
+        let RequestAnswer { result, memory, .. } = self.request_within(request, Some(call.owner), limit).await?;
         Ok(Output { memory, ..output::read(result, self.limits.text_bytes)? })
     }
 
-    /// Sends one request, whose answer takes the memory of this owner. Cancels it at the server when it takes longer than
-    /// `limit`, or when the future is dropped.
+    /// Sends one request, whose answer must arrive within `limit`.
     pub async fn request(
+        &self,
+        request: ClientRequest,
+        owner: Option<&str>,
+        limit: Duration,
+    ) -> Result<RequestAnswer, CallFailure> {
+        self.request_within(request, owner, TimeLimit { silence: limit, total: limit }).await
+    }
+
+    /// Sends one request, whose answer takes the memory of this owner. Cancels it at the server when its time is over, or when
+    /// the future is dropped.
+    async fn request_within(
         &self,
         mut request: ClientRequest,
         owner: Option<&str>,
-        limit: Duration,
+        limit: TimeLimit,
     ) -> Result<RequestAnswer, CallFailure> {
         let exchange = McpExchange::new(owner);
         request.extensions_mut().insert(exchange.clone());
         let _active = ActiveRequest::new(&self.activity);
+        let started = Instant::now();
         let exchange = async {
-            let handle = self.peer.send_cancellable_request(request, PeerRequestOptions::no_options()).await;
-            let handle = handle.map_err(|_| CallFailure::undelivered("the connection has been closed"))?;
+            let sent = self.peer.send_cancellable_request(request, PeerRequestOptions::no_options());
+            let handle = timeout(limit.silence, sent).await.map_err(|_| CallFailure::Timeout(limit.silence))?;
+            let mut handle = handle.map_err(|_| CallFailure::undelivered("the connection has been closed"))?;
+            let progress = self.listener.watch(&handle.progress_token);
             let mut cancel_guard = CancelGuard::new(self.peer.clone(), handle.id);
-            let answer = handle.rx.await;
+            let answer = answer_within(limit, started, &progress, &mut handle.rx).await?;
             cancel_guard.disarm();
             let answer = answer.map_err(|_| CallFailure::lost())?;
             let Deposit { size, memory, message } = exchange.collect();
@@ -148,7 +171,7 @@ impl Connection {
             };
             Ok(RequestAnswer { result: answer.map_err(CallFailure::from)?, size, memory })
         };
-        let outcome = tokio::time::timeout(limit, exchange).await.unwrap_or(Err(CallFailure::Timeout(limit)));
+        let outcome = exchange.await;
         let unanswered = match outcome {
             Err(CallFailure::Timeout(_)) => self.unanswered.fetch_add(1, Ordering::AcqRel) + 1,
             _ => {
@@ -177,15 +200,42 @@ impl Connection {
         }
     }
 
-    async fn list(&self, limit: Duration) -> Result<Arc<[ServerTool]>, CallFailure> {
+    async fn list(&self, limit: Duration) -> Result<Arc<ServerListing>, CallFailure> {
         // Order matters: a change that is announced while the list is read makes the list stale.
         let changes = self.listener.changes();
-        let tools = tool_list::read(self, limit).await?;
+        let instructions = self.peer.peer_info().and_then(|info| info.instructions.clone());
+        let read = Arc::new(ServerListing { instructions, ..tool_list::read(self, limit).await? });
         let mut listing = lock(&self.tools);
         if listing.changes <= changes {
-            *listing = ToolListing { changes, tools: Arc::clone(&tools) };
+            *listing = ToolListing { changes, listing: Arc::clone(&read) };
         }
-        Ok(tools)
+        Ok(read)
+    }
+}
+
+/// Waits for an answer. Each sign of life gives the server the time of `silence` again, until the total time is over.
+async fn answer_within<T>(
+    limit: TimeLimit,
+    started: Instant,
+    progress: &ProgressWatch<'_>,
+    answer: &mut (impl Future<Output = T> + Unpin),
+) -> Result<T, CallFailure> {
+    let end = started + limit.total;
+    loop {
+        let last = progress.last().unwrap_or(started);
+        let until = end.min(last + limit.silence);
+        if let Ok(answer) = timeout_at(until.into(), &mut *answer).await {
+            return Ok(answer);
+        }
+        if progress.last().unwrap_or(started) > last && Instant::now() < end {
+            continue;
+        }
+        let was_silent = until < end || limit.total == limit.silence;
+        return Err(if was_silent {
+            CallFailure::Timeout(limit.silence)
+        } else {
+            CallFailure::TotalTimeout(limit.total)
+        });
     }
 }
 

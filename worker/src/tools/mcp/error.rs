@@ -1,7 +1,7 @@
 //! Why a server cannot be used now: in full for the log, and as a reason for users. The reason has no addresses, no
 //! variables and none of the server's own words.
 
-use std::time::Duration;
+use std::{borrow::Cow, time::Duration};
 
 use holdfast_shared::agent::SecretUnavailable;
 
@@ -19,8 +19,10 @@ pub struct Error {
 pub enum ServerProblem {
     #[error("{0}")]
     Secret(#[from] SecretUnavailable),
-    #[error("the command could not be started: {0}; check that it is installed on the worker's host")]
-    Command(String),
+    #[error("{}; check that it is installed on the worker's host and that this user may execute it", unstarted(user.as_deref(), error))]
+    Command { user: Option<String>, error: String },
+    #[error("{}{}", ended(status), quoted(lines))]
+    Exited { status: String, lines: String },
     #[error("the client could not be made: {0}; check the URL and the secret")]
     Client(String),
     #[error("it could not be reached: {0}; check that it runs and that the worker can reach it")]
@@ -37,7 +39,7 @@ pub enum ServerProblem {
     Version(String),
     #[error("it speaks a newer protocol ({0}) than this worker; supported are {SUPPORTED_VERSIONS}")]
     NewerProtocol(String),
-    #[error("it failed while {doing}: {detail}; check its address, and see its log")]
+    #[error("it failed while {doing}: {detail}; see its log")]
     Failed { doing: &'static str, detail: String },
     #[error("this worker is stopping")]
     Stopping,
@@ -51,7 +53,10 @@ impl Error {
     pub fn may_pass(&self) -> bool {
         matches!(
             self.problem,
-            ServerProblem::Unreachable(_) | ServerProblem::Slow { .. } | ServerProblem::Failed { .. }
+            ServerProblem::Unreachable(_)
+                | ServerProblem::Slow { .. }
+                | ServerProblem::Failed { .. }
+                | ServerProblem::Exited { .. }
         )
     }
 
@@ -63,11 +68,13 @@ impl Error {
         }
     }
 
-    /// Returns the problem in words for users.
-    pub fn reason(&self) -> &'static str {
-        match self.problem {
+    /// Returns the problem in words for users: without the words of the server, and without addresses.
+    pub fn reason(&self) -> Cow<'static, str> {
+        Cow::Borrowed(match &self.problem {
+            ServerProblem::Command { user, error } => return unstarted(user.as_deref(), error).into(),
+            ServerProblem::Exited { status, .. } => return ended(status).into(),
             ServerProblem::Secret(_) => "its secret is not configured",
-            ServerProblem::Command(_) | ServerProblem::Client(_) => "it could not be started",
+            ServerProblem::Client(_) => "it could not be started",
             ServerProblem::Unreachable(_) => "it could not be reached",
             ServerProblem::Unauthorized(_) => "it refuses the agent's credentials",
             ServerProblem::OAuth => "it requires its users to sign in",
@@ -77,6 +84,23 @@ impl Error {
             }
             ServerProblem::Failed { .. } => "it failed",
             ServerProblem::Stopping => "this worker is stopping",
-        }
+        })
+    }
+}
+
+/// Returns the system's own words for a command that did not start, the user and the setting that chooses it.
+fn unstarted(user: Option<&str>, error: &str) -> String {
+    let user = user.map_or_else(|| "the worker's own user".to_owned(), |user| format!("the user {user}"));
+    format!("it could not be started as {user} (HOLDFAST_MCP_USER): {error}")
+}
+
+fn ended(status: &str) -> String {
+    format!("it ended before it could be used ({status})")
+}
+
+fn quoted(lines: &str) -> String {
+    match lines {
+        "" => "; it wrote nothing to its standard error".to_owned(),
+        lines => format!("; the last lines of its standard error:\n{lines}"),
     }
 }

@@ -11,6 +11,7 @@ use reqwest::Response;
 use tokio::time::{Instant, timeout_at};
 
 use super::{
+    characters::ChunkMender,
     exchange::McpExchange,
     intake::{Intake, SMALL_BYTES},
 };
@@ -62,6 +63,7 @@ impl EventBytes {
 
 struct Body {
     chunks: BoxStream<'static, reqwest::Result<Bytes>>,
+    characters: ChunkMender,
     event: EventBytes,
     has_memory: bool,
     /// Until when the rest of a large event must arrive, if no call bounds it.
@@ -80,6 +82,7 @@ pub fn of(
     let memory = EventMemory::default();
     let body = Body {
         chunks: response.bytes_stream().boxed(),
+        characters: ChunkMender::default(),
         event: EventBytes { bytes: 0, is_line_blank: true },
         has_memory: false,
         until: None,
@@ -101,6 +104,7 @@ impl Body {
             None => self.chunks.next().await,
         };
         let chunk = chunk.transpose().map_err(|error| StreamError::Broken(error.without_url()))?;
+        let chunk = chunk.map(|chunk| self.characters.mend(chunk));
         self.event.add(chunk.as_deref().unwrap_or_default());
         if self.event.bytes > self.intake.limits.bytes {
             return Err(StreamError::TooLarge);

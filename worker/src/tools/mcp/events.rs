@@ -13,6 +13,7 @@ use sse_stream::{Error as SseError, Sse, SseStream};
 
 use super::{
     answer::{self, MessageHead},
+    characters,
     event_bytes::{self, StreamError},
     exchange::{McpExchange, WeakExchange},
     intake::{Intake, SMALL_BYTES},
@@ -89,7 +90,8 @@ impl EventIntake {
         let Sse { event: kind, data, id: event_id, retry } = event;
         let passed_on = |data: Option<String>| Sse { event: kind, data, id: event_id, retry };
         let Some(text) = data.filter(|data| !data.trim().is_empty()) else { return passed_on(None) };
-        let small = (text.len() <= SMALL_BYTES).then(|| text.clone());
+        let mended = |text: String| String::from_utf8(characters::mend(text.into_bytes())).unwrap_or_default();
+        let small = (text.len() <= SMALL_BYTES).then(|| mended(text.clone()));
         let (expected, of_stream) = (Arc::clone(&self.expected), answered.id.clone());
         let parse = move |text: &[u8], within: Result<(), _>| {
             let head = MessageHead::of(text);

@@ -10,12 +10,16 @@ use rmcp::{
 
 use super::{
     error::Error,
+    hidden::HiddenTexts,
     http::HttpError,
     stdio,
     transport_failure::{TransportFailure, TransportFailureKind},
 };
 
-/// Most characters of a JSON-RPC error's message that are passed on.
+/// Setting of the total time of a call that reports progress.
+const TOTAL_SETTING: &str = "HOLDFAST_MCP_TOTAL_MS";
+
+/// Most characters of a JSON-RPC error's message that are passed on, and of its data.
 const MESSAGE_CHARS: usize = 2_000;
 
 #[derive(Debug)]
@@ -25,6 +29,8 @@ pub enum CallFailure {
     Transport(TransportFailure),
     /// No answer in time; the request was cancelled at the server.
     Timeout(Duration),
+    /// Progress until the end of the total time; the request was cancelled too.
+    TotalTimeout(Duration),
     /// A JSON-RPC error of the server.
     Refused(ErrorData),
     /// The tool reports that it has failed.
@@ -80,6 +86,8 @@ impl CallFailure {
                 | TransportFailureKind::TooLarge => false,
             },
             Self::Timeout(_) => repeatable,
+            // Another try would take as long.
+            Self::TotalTimeout(_) => false,
             Self::Refused(error) => repeatable && error.code == ErrorCode::INTERNAL_ERROR,
             Self::Tool(_) => false,
         }
@@ -96,7 +104,7 @@ impl CallFailure {
                 TransportFailureKind::Malformed => "malformed_answer",
                 TransportFailureKind::TooLarge => "answer_too_large",
             },
-            Self::Timeout(_) => "timeout",
+            Self::Timeout(_) | Self::TotalTimeout(_) => "timeout",
             Self::Refused(_) => "mcp_error",
             Self::Tool(_) => "tool_failed",
         }
@@ -108,26 +116,31 @@ impl CallFailure {
         match self {
             Self::Unavailable(error) => Some(error.to_string()),
             Self::Transport(failure) => Some(failure.detail.clone()),
-            Self::Timeout(limit) => Some(format!("no answer within {} ms", limit.as_millis())),
+            Self::Timeout(limit) => Some(format!("no sign of life within {} ms", limit.as_millis())),
+            Self::TotalTimeout(limit) => Some(format!("no answer within {} ms, with progress", limit.as_millis())),
             Self::Refused(error) => Some(in_short(error)),
             Self::Tool(_) => None,
         }
     }
 
-    /// Returns the outcome of the call. It quotes a server's message only if the message is about the call's arguments,
-    /// so that the model can correct them.
-    pub fn into_tool_error(self, server: &str, tool: &str) -> ToolError {
+    /// Returns the outcome of the call. It quotes the server, so that the model can correct what the server refuses.
+    pub fn into_tool_error(self, server: &str, tool: &str, hidden: &HiddenTexts) -> ToolError {
         let code = self.code();
         let who = format!("tool {tool} of MCP server {server}");
         let message = match self {
             Self::Unavailable(error) => format!("{who} could not be called: {}", error.reason()),
-            Self::Tool(text) => text,
+            Self::Tool(text) => hidden.replace_in(&text),
             Self::Timeout(limit) => format!(
-                "{who} did not answer within {} ms and was cancelled; the call may or may not have taken effect",
+                "{who} did not answer within {} ms (timeout_ms), reported no progress, and was cancelled; \
+                 the call may or may not have taken effect",
                 limit.as_millis()
             ),
-            Self::Refused(error) if error.code == ErrorCode::INVALID_PARAMS => format!("{who}: {}", in_short(&error)),
-            Self::Refused(error) => format!("{who}: the server answered with error {}", error.code.0),
+            Self::TotalTimeout(limit) => format!(
+                "{who} did not end within {} ms ({TOTAL_SETTING}) and was cancelled; \
+                 the call may or may not have taken effect",
+                limit.as_millis()
+            ),
+            Self::Refused(error) => format!("{who}: {}", hidden.replace_in(&in_full(&error))),
             Self::Transport(TransportFailure { kind, detail }) => match kind {
                 TransportFailureKind::Undelivered => {
                     format!("{who} could not be called: the server could not be reached")
@@ -148,10 +161,23 @@ impl CallFailure {
     }
 }
 
+/// Returns a server's own error with its data, bounded.
+fn in_full(error: &ErrorData) -> String {
+    match error.data.as_ref().filter(|data| !data.is_null()).map(ToString::to_string) {
+        None => in_short(error),
+        Some(data) => {
+            let bounded: String = data.chars().take(MESSAGE_CHARS).collect();
+            let mark = if bounded.len() < data.len() { "…" } else { "" };
+            format!("{}; data: {bounded}{mark}", in_short(error))
+        }
+    }
+}
+
 /// Returns the beginning of a server's own error.
 pub fn in_short(error: &ErrorData) -> String {
     let message: String = error.message.chars().take(MESSAGE_CHARS).collect();
-    format!("error {}: {message}", error.code.0)
+    let mark = if message.len() < error.message.len() { "…" } else { "" };
+    format!("error {}: {message}{mark}", error.code.0)
 }
 
 /// Converts rmcp's error of a request.

@@ -3,7 +3,11 @@
 //! rmcp keeps the session: its id, the standing stream of notifications, and a new session when the server has
 //! forgotten the old one. rmcp also resumes streams that a server closes on purpose.
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 use reqwest::{
     Client, Response, StatusCode,
@@ -45,11 +49,13 @@ pub struct Http {
     client: Client,
     caller_header: Option<String>,
     events: EventIntake,
+    /// The last session in which the server has answered a request.
+    answered: Arc<Mutex<Option<String>>>,
 }
 
 impl Http {
     pub fn new(client: Client, intake: Intake, caller_header: Option<String>) -> Self {
-        Self { client, caller_header, events: EventIntake::new(intake) }
+        Self { client, caller_header, events: EventIntake::new(intake), answered: Arc::default() }
     }
 
     pub fn transport(self, url: &str, bearer: Option<SecretString>) -> StreamableHttpClientTransport<Self> {
@@ -62,6 +68,17 @@ impl Http {
         StreamableHttpClientTransport::with_client(self, config)
     }
 
+    /// Notes an answer in a session, and returns whether it is not the first one.
+    ///
+    /// Invariant: a session's first request opens no other session, or a request that the server always refuses would open one
+    /// for ever.
+    fn note_answer(&self, session: &str) -> bool {
+        let mut answered = self.answered.lock().unwrap_or_else(PoisonError::into_inner);
+        let was_answered = answered.as_deref() == Some(session);
+        *answered = Some(session.to_owned());
+        was_answered
+    }
+
     /// Reads the response to a request's POST. Fails only if the session must be opened again; every other failure
     /// becomes an answer.
     async fn read(
@@ -69,13 +86,11 @@ impl Http {
         response: Response,
         id: RequestId,
         exchange: Option<McpExchange>,
-        in_session: bool,
+        asked_in: Option<Arc<str>>,
     ) -> Result<StreamableHttpPostResponse, HttpError> {
         let status = response.status();
         let session = response.headers().get("mcp-session-id").and_then(|id| id.to_str().ok()).map(str::to_owned);
-        if status == StatusCode::NOT_FOUND && in_session {
-            return Err(StreamableHttpError::SessionExpired);
-        }
+        let was_answered = asked_in.as_deref().is_some_and(|session| self.note_answer(session));
         if status == StatusCode::ACCEPTED {
             return Ok(StreamableHttpPostResponse::Accepted);
         }
@@ -90,13 +105,19 @@ impl Http {
             return Ok(StreamableHttpPostResponse::Json(failure.into_answer(id), session));
         }
         let answer = match post::read_json(response, &id, &self.events.intake, exchange.as_ref()).await {
-            // Servers that use the TypeScript SDK send this error after a restart.
-            Ok(ServerJsonRpcMessage::Error(error))
-                if in_session && status == StatusCode::BAD_REQUEST && is_about_session(&error.error) =>
-            {
-                return Err(StreamableHttpError::SessionExpired);
+            Ok(ServerJsonRpcMessage::Error(error)) if asked_in.is_some() && ends_session(status, &error.error) => {
+                if was_answered || status == StatusCode::NOT_FOUND {
+                    return Err(StreamableHttpError::SessionExpired);
+                }
+                ServerJsonRpcMessage::Error(error)
             }
             Ok(answer) => answer,
+            Err(failure) if asked_in.is_some() && failure.kind == TransportFailureKind::Status(404) => {
+                return Err(StreamableHttpError::SessionExpired);
+            }
+            Err(failure) if was_answered && failure.kind == TransportFailureKind::Status(400) => {
+                return Err(StreamableHttpError::SessionExpired);
+            }
             Err(failure) => failure.into_answer(id),
         };
         Ok(StreamableHttpPostResponse::Json(answer, session))
@@ -126,8 +147,7 @@ impl StreamableHttpClient for Http {
         }
         let exchange = McpExchange::of(&message);
         self.events.expect(&message, exchange.as_ref());
-        let in_session = session.is_some();
-        if let Some(session) = session {
+        if let Some(session) = &session {
             post = post.header("mcp-session-id", session.as_ref());
         }
         let sent = post.json(&message).send().await;
@@ -137,7 +157,7 @@ impl StreamableHttpClient for Http {
             return Ok(StreamableHttpPostResponse::Accepted);
         };
         match sent {
-            Ok(response) => self.read(response, request.id, exchange, in_session).await,
+            Ok(response) => self.read(response, request.id, exchange, session).await,
             Err(error) => {
                 Ok(StreamableHttpPostResponse::Json(TransportFailure::of_request(error).into_answer(request.id), None))
             }
@@ -200,8 +220,9 @@ fn has_type(response: &Response, expected: &str) -> bool {
     found.to_ascii_lowercase().starts_with(expected.as_bytes())
 }
 
-/// Returns whether an error is about the session and not about the tool: -32000 and -32001 are the transport's own
-/// codes.
-fn is_about_session(error: &ErrorData) -> bool {
-    matches!(error.code.0, -32_001 | -32_000) && error.message.to_ascii_lowercase().contains("session")
+/// Returns whether an error says that the server does not know the session, so that no tool has run. Servers say so in many ways
+/// after a restart, but always in the transport's own codes or about the request as a whole; a tool's errors have others.
+fn ends_session(status: StatusCode, error: &ErrorData) -> bool {
+    let is_refused = [StatusCode::BAD_REQUEST, StatusCode::NOT_FOUND].contains(&status);
+    is_refused && [-32_000, -32_001, -32_600].contains(&error.code.0)
 }

@@ -11,7 +11,7 @@ use holdfast_shared::{
 };
 use tokio::task::spawn_blocking;
 
-use super::{exchange::McpExchange, transport_failure::TransportFailure};
+use super::{characters, exchange::McpExchange, transport_failure::TransportFailure};
 use crate::memory_budget::{MemoryBudget, MemoryGuard, MemoryShare};
 
 /// A message with at most this many bytes and values takes no memory of the budget.
@@ -79,7 +79,8 @@ impl Intake {
         self.memory.take(&shares, cost(bytes, self.limits.values.min(bytes))).await
     }
 
-    /// Measures a message and parses it; `parse` also gets what the limits say. `memory` is what was reserved for it.
+    /// Measures a message, repairs its characters and parses it; `parse` also gets what the limits say. `memory` is what was
+    /// reserved for it.
     pub async fn read<T: Send + 'static>(
         &self,
         text: Vec<u8>,
@@ -91,7 +92,8 @@ impl Intake {
         if text.len() <= SMALL_BYTES {
             let size = JsonSize::of(&text);
             if size.values <= SMALL_VALUES {
-                return MeasuredMessage { parsed: parse(&text, limits.check(text.len(), size)), size, memory: None };
+                let within = limits.check(text.len(), size);
+                return MeasuredMessage { parsed: parse(&characters::mend(text), within), size, memory: None };
             }
         }
         let memory = match memory {
@@ -103,7 +105,8 @@ impl Intake {
             let size = JsonSize::of(&text);
             let mut memory = memory;
             memory.shrink(cost(text.len(), size.values));
-            MeasuredMessage { parsed: parse(&text, limits.check(text.len(), size)), size, memory: Some(memory) }
+            let within = limits.check(text.len(), size);
+            MeasuredMessage { parsed: parse(&characters::mend(text), within), size, memory: Some(memory) }
         });
         parsing.await.expect("the parsing of a message ends")
     }

@@ -1,10 +1,19 @@
-//! The notifications and requests of a server that the worker accepts: only changes of its tools.
+//! The notifications and requests of a server that the worker accepts: changes of its tools, and progress of its calls.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::{
+    collections::HashMap,
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Instant,
+};
 
 use rmcp::{
     ClientHandler, RoleClient,
-    model::{ClientCapabilities, ClientConfig, Implementation, ProtocolVersion},
+    model::{
+        ClientCapabilities, ClientConfig, Implementation, ProgressNotificationParam, ProgressToken, ProtocolVersion,
+    },
     service::NotificationContext,
 };
 
@@ -12,6 +21,27 @@ use rmcp::{
 #[derive(Default)]
 pub struct NotificationListener {
     changes: AtomicU64,
+    /// The last progress of each request that waits for its answer, by its token.
+    progress: Mutex<HashMap<String, Option<Instant>>>,
+}
+
+/// Notes the progress of one request until it is dropped.
+pub struct ProgressWatch<'a> {
+    listener: &'a NotificationListener,
+    token: String,
+}
+
+impl ProgressWatch<'_> {
+    /// Returns when the server has last reported progress.
+    pub fn last(&self) -> Option<Instant> {
+        self.listener.progress().get(&self.token).copied().flatten()
+    }
+}
+
+impl Drop for ProgressWatch<'_> {
+    fn drop(&mut self) {
+        self.listener.progress().remove(&self.token);
+    }
 }
 
 impl NotificationListener {
@@ -19,11 +49,29 @@ impl NotificationListener {
     pub fn changes(&self) -> u64 {
         self.changes.load(Ordering::Acquire)
     }
+
+    /// Notes the progress that the server reports for this token.
+    pub fn watch(&self, token: &ProgressToken) -> ProgressWatch<'_> {
+        // A server may have turned the number into a text.
+        let token = token.0.to_string();
+        self.progress().insert(token.clone(), None);
+        ProgressWatch { listener: self, token }
+    }
+
+    fn progress(&self) -> MutexGuard<'_, HashMap<String, Option<Instant>>> {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl ClientHandler for NotificationListener {
     async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
         self.changes.fetch_add(1, Ordering::AcqRel);
+    }
+
+    async fn on_progress(&self, progress: ProgressNotificationParam, _: NotificationContext<RoleClient>) {
+        if let Some(last) = self.progress().get_mut(&progress.progress_token.0.to_string()) {
+            *last = Some(Instant::now());
+        }
     }
 
     fn get_info(&self) -> ClientConfig {

@@ -4,18 +4,23 @@
 //! (shared connections), `connect` (handshake and list of tools). Then `connection` (requests and their cancellation),
 //! `output` and `failure` (the results). Three transports: `stdio` with `output_reader`, `lines` and `children`, `http` with
 //! `events` and `event_bytes`, `rpc`; the latter two use `post`. `intake` takes in each message, and `exchange` carries its
-//! memory to the caller. By `answer` and `transport_failure` a transport reports an unusable answer.
+//! memory to the caller. `tool_entry`, `content` and `characters` read leniently, and `hidden` keeps secrets out of texts.
+//! By `answer` and `transport_failure` a transport reports an unusable answer.
 
 mod answer;
 mod cancel_guard;
+mod characters;
+mod child_report;
 mod children;
 mod connect;
 mod connection;
+mod content;
 mod error;
 mod event_bytes;
 mod events;
 mod exchange;
 mod failure;
+mod hidden;
 mod http;
 mod intake;
 mod lines;
@@ -29,6 +34,7 @@ mod stdio;
 mod target;
 #[cfg(test)]
 mod tests;
+mod tool_entry;
 mod tool_list;
 mod transport_failure;
 
@@ -44,7 +50,9 @@ pub use children::{Children, guard};
 pub use error::Error;
 
 use connect::Terms;
+use connection::TimeLimit;
 use failure::CallFailure;
+use hidden::HiddenTexts;
 use pool::ConnectionPool;
 use target::ServerTarget;
 
@@ -63,6 +71,7 @@ pub struct Mcp {
 struct Config {
     connect: Duration,
     timeout: Duration,
+    total: Duration,
     retries: u32,
     retry_delay: Duration,
     /// Variables of the worker that agents may use.
@@ -80,6 +89,23 @@ pub struct ServerTool {
     pub input_schema: Value,
 }
 
+/// A tool that no run gets, and why.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LeftOutTool {
+    /// The name, shortened; the position in the list for a tool without a name.
+    pub name: String,
+    pub reason: String,
+}
+
+/// The things that a server has for runs.
+#[derive(Debug, Default)]
+pub struct ServerListing {
+    pub tools: Vec<ServerTool>,
+    pub left_out: Vec<LeftOutTool>,
+    /// How the server wants its tools to be used.
+    pub instructions: Option<String>,
+}
+
 /// One call of a tool.
 #[derive(Clone, Copy)]
 pub struct McpCall<'a> {
@@ -87,7 +113,7 @@ pub struct McpCall<'a> {
     pub input: &'a Map<String, Value>,
     /// The idempotency key.
     pub key: &'a str,
-    /// Longest time of one try; without it the server's time-out applies, or else the configured one.
+    /// Longest time of one try without a sign of life; without it the server's time-out applies, or else the configured one.
     pub limit: Option<Duration>,
     /// The owner of the run, whose share of memory the answer takes.
     pub owner: &'a str,
@@ -115,6 +141,7 @@ impl Mcp {
             config: Config {
                 connect: config.mcp_connect,
                 timeout: config.mcp_timeout,
+                total: config.mcp_total,
                 retries: config.tool_retries,
                 retry_delay: config.tool_retry,
                 variables: config.agent_secrets.clone(),
@@ -124,7 +151,7 @@ impl Mcp {
 
     /// Returns the server's current tools, and connects first if there is no connection. Fails if the server cannot be
     /// used now.
-    pub async fn tools(self: &Arc<Self>, server: &McpServer) -> Result<Arc<[ServerTool]>, Error> {
+    pub async fn tools(self: &Arc<Self>, server: &McpServer) -> Result<Arc<ServerListing>, Error> {
         let target = ServerTarget::new(server, &self.config.variables)?;
         let limit = self.config.connect;
         let listing = |failure| target.error(connect::listing(failure));
@@ -137,10 +164,24 @@ impl Mcp {
         }
     }
 
+    /// Returns the list that a connected server has announced after `known`. Connects to no server.
+    pub async fn announced(&self, server: &McpServer, known: &Arc<ServerListing>) -> Option<Arc<ServerListing>> {
+        let target = ServerTarget::new(server, &self.config.variables).ok()?;
+        match self.pool.connected(&target)?.tools(self.config.connect).await {
+            Ok(listing) => (!Arc::ptr_eq(&listing, known)).then_some(listing),
+            Err(failure) => {
+                let problem = target.error(connect::listing(failure));
+                tracing::warn!(mcp.server = server.name, %problem, "failed to read an announced list of tools");
+                None
+            }
+        }
+    }
+
     /// Makes one call, with time-out and retries. Returns a `ToolError` for every failure;
     /// `CallFailure::may_be_tried_again` decides about retries. Dropping the future cancels the request at the server.
     pub async fn call(self: &Arc<Self>, server: &McpServer, call: &McpCall<'_>) -> Result<Output, ToolError> {
-        let limit = call.limit.or(server.timeout_ms.map(Duration::from_millis)).unwrap_or(self.config.timeout);
+        let silence = call.limit.or(server.timeout_ms.map(Duration::from_millis)).unwrap_or(self.config.timeout);
+        let limit = TimeLimit { silence, total: self.config.total.max(silence) };
         let retries = server.retries.unwrap_or(self.config.retries);
         let pause = server.retry_delay_ms.map_or(self.config.retry_delay, Duration::from_millis);
         let started = Instant::now();
@@ -161,6 +202,8 @@ impl Mcp {
         };
         let (code, duration_ms) = (failure.code(), started.elapsed().as_millis() as u64);
         let (server_name, tool) = (&server.name, call.tool);
+        let target = ServerTarget::new(server, &self.config.variables);
+        let hidden = target.map(|target| HiddenTexts::of(&target)).unwrap_or_default();
         match failure.detail() {
             None => {
                 tracing::info!(
@@ -173,6 +216,7 @@ impl Mcp {
                 )
             }
             Some(error) => {
+                let error = hidden.replace_in(&error);
                 tracing::warn!(
                     mcp.server = server_name,
                     tool.name = tool,
@@ -184,7 +228,7 @@ impl Mcp {
                 )
             }
         }
-        Err(failure.into_tool_error(&server.name, call.tool))
+        Err(failure.into_tool_error(&server.name, call.tool, &hidden))
     }
 
     /// Ends all connections and child processes; later calls fail.
@@ -196,7 +240,7 @@ impl Mcp {
         &self,
         server: &McpServer,
         call: &McpCall<'_>,
-        limit: Duration,
+        limit: TimeLimit,
         since: Option<Instant>,
     ) -> Result<Output, CallFailure> {
         let target = ServerTarget::new(server, &self.config.variables).map_err(CallFailure::Unavailable)?;

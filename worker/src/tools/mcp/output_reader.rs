@@ -105,15 +105,16 @@ impl<R: AsyncRead + Unpin> OutputReader<R> {
         }
     }
 
-    /// Parses one line as a message. A line that is no JSON object is noise, which some servers print.
+    /// Parses one line as a message. A line that is no message of JSON-RPC 2.0 is noise, which some servers print. It must not end
+    /// a call that may have taken effect.
     async fn message(&self, line: Vec<u8>, memory: Option<MemoryGuard>) -> Option<ServerJsonRpcMessage> {
         let (is_small, requests) = (line.len() <= SMALL_BYTES, self.requests.clone());
         let parse = move |line: &[u8], within: Result<(), _>| {
             let line = line.trim_ascii();
-            if !line.starts_with(b"{") {
+            let head = MessageHead::of(line);
+            if !head.is_message() {
                 return None;
             }
-            let head = MessageHead::of(line);
             if head.is_call() {
                 // The client listens to no large request or notification.
                 let call = (is_small && within.is_ok()).then(|| serde_json::from_slice(line).ok()).flatten();

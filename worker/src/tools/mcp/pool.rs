@@ -78,6 +78,13 @@ impl ConnectionPool {
         Ok(attempt)
     }
 
+    /// Returns the connection to a server, if there is one.
+    pub fn connected(&self, target: &ServerTarget) -> Option<Arc<Connection>> {
+        let entries = self.entries();
+        let connection = entries.as_ref()?.get(&target.key())?.outcome.peek()?.as_ref().ok()?;
+        connection.is_usable().then(|| Arc::clone(connection))
+    }
+
     /// Ends all connections and attempts; later attempts fail.
     pub async fn close(&self) {
         let entries = self.entries().take().unwrap_or_default();

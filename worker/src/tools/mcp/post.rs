@@ -1,14 +1,15 @@
 //! HTTP POSTs with limits, for the two HTTP transports.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use futures::StreamExt;
 use reqwest::{
     Client, Response, StatusCode,
-    header::{self, HeaderValue},
+    header::{self, HeaderMap, HeaderName, HeaderValue},
     redirect,
 };
 use rmcp::model::{ClientJsonRpcMessage, ClientRequest, RequestId, ServerJsonRpcMessage};
+use secrecy::{ExposeSecret, SecretString};
 
 use super::{
     CALLER, answer,
@@ -21,20 +22,44 @@ use crate::memory_budget::MemoryGuard;
 /// Most bytes of an HTTP error's body that are read.
 const ERROR_BYTES: usize = 64 * 1024;
 
-/// Returns a client that connects only to the given address: without redirects, which would send secrets elsewhere, and
-/// without the environment's proxy.
+/// Most redirects of one request.
+const MAX_REDIRECTS: usize = 5;
+
+/// Returns a client that connects only to the given origin: redirects to another one would send secrets elsewhere. It sends
+/// these headers with each request, and does not use the environment's proxy.
 ///
 /// Connections are not reused: if the server has just closed one, the client cannot know whether a request was
 /// delivered. A call that may have been delivered is not repeated. With a new connection, a missing server shows while
 /// connecting.
-pub fn client(connect: Duration) -> reqwest::Result<Client> {
+pub fn client(connect: Duration, headers: HeaderMap) -> reqwest::Result<Client> {
     Client::builder()
-        .redirect(redirect::Policy::none())
+        .redirect(redirect::Policy::custom(follow))
+        .default_headers(headers)
         .no_proxy()
         .connect_timeout(connect)
         .pool_max_idle_per_host(0)
         .user_agent(concat!("holdfast/", env!("CARGO_PKG_VERSION")))
         .build()
+}
+
+/// Follows redirects that keep the method and the body, within one origin.
+fn follow(attempt: redirect::Attempt<'_>) -> redirect::Action {
+    let keeps_body = [StatusCode::TEMPORARY_REDIRECT, StatusCode::PERMANENT_REDIRECT].contains(&attempt.status());
+    let stays = attempt.previous().last().is_some_and(|from| from.origin() == attempt.url().origin());
+    if keeps_body && stays && attempt.previous().len() <= MAX_REDIRECTS { attempt.follow() } else { attempt.stop() }
+}
+
+/// Returns headers whose values no log shows. Fails with the name of one that HTTP cannot carry.
+pub fn headers(headers: &BTreeMap<String, SecretString>) -> Result<HeaderMap, &str> {
+    let mut sent = HeaderMap::new();
+    for (name, secret) in headers {
+        let name_of = HeaderName::from_bytes(name.as_bytes()).ok();
+        let value = HeaderValue::from_bytes(secret.expose_secret().as_bytes()).ok();
+        let (Some(name_of), Some(mut value)) = (name_of, value) else { return Err(name) };
+        value.set_sensitive(true);
+        sent.insert(name_of, value);
+    }
+    Ok(sent)
 }
 
 /// Reads a complete body, with memory for a large one. Fails if it is larger than `limit`.

@@ -1,7 +1,7 @@
 //! A server that is a child process: JSON-RPC as lines on its standard input and output.
 //!
 //! The child leads its own process group, and the whole group is killed with the connection. `children` decides the
-//! child's user and environment. The child's standard error is logged at debug.
+//! child's user and environment, and `child_report` keeps its last words.
 
 use std::{collections::BTreeMap, io, process, process::Stdio as Pipe, sync::Arc, thread, time::Duration};
 
@@ -17,25 +17,23 @@ use rustix::{
 use secrecy::{ExposeSecret, SecretString};
 use tokio::{
     io::AsyncWriteExt,
-    process::{Child, ChildStderr, ChildStdin, Command},
+    process::{Child, ChildStdin, Command},
     sync::{Mutex, mpsc},
 };
 use tokio_util::task::AbortOnDropHandle;
 
 use super::{
+    child_report::ChildReport,
     children::{Children, GroupGuard},
     exchange::McpExchange,
+    hidden::HiddenTexts,
     intake::Intake,
-    lines::{LineReader, OutputLine},
     output_reader::{OutputReader, SentRequests},
     transport_failure::{TransportFailure, TransportFailureKind},
 };
 
 /// Time for a child to end by itself once its input is closed.
 const CLOSE_TIMEOUT: Duration = Duration::from_millis(500);
-
-/// Longest line of standard error that is logged.
-const LOGGED_BYTES: usize = 4096;
 
 pub struct Stdio {
     input: Arc<Mutex<Option<ChildStdin>>>,
@@ -57,6 +55,7 @@ pub struct ServerProgram<'a> {
 /// The child and the processes that it has started. Dropping the group kills them.
 struct ProcessGroup {
     child: Child,
+    report: ChildReport,
     /// The child's id, which is the group's; `None` once the group has been killed.
     leader: Option<Pid>,
     /// Kills the group if this process dies first.
@@ -64,14 +63,16 @@ struct ProcessGroup {
 }
 
 impl ProcessGroup {
-    fn new(child: Child, children: &Children) -> Self {
+    fn new(child: Child, report: ChildReport, children: &Children) -> Self {
         let leader = child.id().and_then(|id| Pid::from_raw(id.try_into().ok()?));
-        Self { child, leader, guard: leader.map(|leader| children.guard(leader)) }
+        Self { child, report, leader, guard: leader.map(|leader| children.guard(leader)) }
     }
 
     /// Waits for the child's end, and then kills the rest of its group, which may hold the output open.
     async fn wait_for_end(&mut self) {
-        let _ = self.child.wait().await;
+        if let Ok(status) = self.child.wait().await {
+            self.report.note_end(status);
+        }
         self.kill();
     }
 
@@ -115,7 +116,7 @@ impl Stdio {
         let input = child.stdin.take().ok_or_else(no_pipe)?;
         let output = child.stdout.take().ok_or_else(no_pipe)?;
         let errors = child.stderr.take().ok_or_else(no_pipe)?;
-        tokio::spawn(log(server.to_owned(), errors, env.values().cloned().collect()));
+        let report = ChildReport::start(server, errors, HiddenTexts::new(env.values().cloned().collect()));
         let requests = SentRequests::default();
         let (messages, received) = mpsc::channel(1);
         let reader = OutputReader::new(output, intake, requests.clone());
@@ -124,8 +125,13 @@ impl Stdio {
             messages: received,
             requests,
             _reader: AbortOnDropHandle::new(tokio::spawn(reader.read(messages))),
-            group: ProcessGroup::new(child, children),
+            group: ProcessGroup::new(child, report, children),
         })
+    }
+
+    /// Returns what becomes known of the child's end.
+    pub fn report(&self) -> ChildReport {
+        self.group.report.clone()
     }
 }
 
@@ -159,7 +165,13 @@ impl Transport<RoleClient> for Stdio {
         loop {
             tokio::select! {
                 biased;
-                message = self.messages.recv() => return message,
+                message = self.messages.recv() => {
+                    if message.is_none() && self.group.leader.is_some() {
+                        // A child that has closed its output is usually about to end, with a status that explains it.
+                        let _ = tokio::time::timeout(CLOSE_TIMEOUT, self.group.wait_for_end()).await;
+                    }
+                    return message;
+                }
                 () = self.group.wait_for_end(), if self.group.leader.is_some() => {}
             }
         }
@@ -175,27 +187,6 @@ impl Transport<RoleClient> for Stdio {
         }
         self.group.kill();
         Ok(())
-    }
-}
-
-/// Logs standard error until its end, because a full pipe would block the child. Secrets are replaced.
-async fn log(server: String, errors: ChildStderr, secrets: Vec<SecretString>) {
-    let mut lines = LineReader::new(errors, LOGGED_BYTES);
-    loop {
-        match lines.next().await {
-            OutputLine::Complete(line) => {
-                let mut text = String::from_utf8_lossy(&line).into_owned();
-                for secret in secrets.iter().map(ExposeSecret::expose_secret).filter(|secret| !secret.is_empty()) {
-                    text = text.replace(secret, "…");
-                }
-                tracing::debug!(mcp.server = server, line = text, "an MCP server wrote to standard error");
-            }
-            OutputLine::Large => {}
-            OutputLine::TooLong => {
-                tracing::debug!(mcp.server = server, "an MCP server wrote a long line to standard error")
-            }
-            OutputLine::End => return,
-        }
     }
 }
 

@@ -21,9 +21,23 @@ pub struct ServerTarget {
 /// The server's transport, with its address and credentials.
 #[derive(Clone)]
 pub enum TargetTransport {
-    Stdio { command: String, args: Vec<String>, env: BTreeMap<String, SecretString> },
-    Http { url: String, bearer: Option<SecretString>, caller_header: Option<String> },
-    Rpc { url: String, bearer: Option<SecretString>, caller_header: Option<String> },
+    Stdio {
+        command: String,
+        args: Vec<String>,
+        env: BTreeMap<String, SecretString>,
+    },
+    Http {
+        url: String,
+        bearer: Option<SecretString>,
+        headers: BTreeMap<String, SecretString>,
+        caller_header: Option<String>,
+    },
+    Rpc {
+        url: String,
+        bearer: Option<SecretString>,
+        headers: BTreeMap<String, SecretString>,
+        caller_header: Option<String>,
+    },
 }
 
 /// Hash of a server's description, secrets included. Servers that are described alike have one key.
@@ -44,6 +58,16 @@ impl ServerTarget {
         match resolve_transport(server, variables) {
             Ok(transport) => Ok(Self { name: server.name.clone(), transport }),
             Err(problem) => Err(Error { server: server.name.clone(), address: address(&server.transport), problem }),
+        }
+    }
+
+    /// Returns the values that the definition keeps secret.
+    pub fn secrets(&self) -> Box<dyn Iterator<Item = &SecretString> + '_> {
+        match &self.transport {
+            TargetTransport::Stdio { env, .. } => Box::new(env.values()),
+            TargetTransport::Http { bearer, headers, .. } | TargetTransport::Rpc { bearer, headers, .. } => {
+                Box::new(bearer.iter().chain(headers.values()))
+            }
         }
     }
 
@@ -82,10 +106,15 @@ impl ServerTarget {
                     add(secret.expose_secret());
                 }
             }
-            TargetTransport::Http { url, bearer, caller_header }
-            | TargetTransport::Rpc { url, bearer, caller_header } => {
+            TargetTransport::Http { url, bearer, headers, caller_header }
+            | TargetTransport::Rpc { url, bearer, headers, caller_header } => {
                 add(url);
                 add(caller_header.as_deref().unwrap_or_default());
+                add(&headers.len().to_string());
+                for (name, secret) in headers {
+                    add(name);
+                    add(secret.expose_secret());
+                }
                 bearer.iter().for_each(|secret| add(secret.expose_secret()));
             }
         }
@@ -97,21 +126,26 @@ fn resolve_transport(server: &McpServer, variables: &[String]) -> Result<TargetT
     let reveal = |secret: &Secret| Ok::<_, ServerProblem>(secret.reveal(variables, variable)?);
     let bearer = |auth: Option<&McpAuth>| auth.map(|auth| reveal(&auth.bearer)).transpose();
     let caller_header = server.caller_header.clone();
+    let reveal_all = |secrets: &BTreeMap<String, Secret>| {
+        let revealed = secrets.iter().map(|(name, secret)| Ok((name.clone(), reveal(secret)?)));
+        revealed.collect::<Result<BTreeMap<_, _>, ServerProblem>>()
+    };
     Ok(match &server.transport {
-        Transport::Stdio { command, args, env } => TargetTransport::Stdio {
-            command: command.clone(),
-            args: args.clone(),
-            env: env
-                .iter()
-                .map(|(name, secret)| Ok((name.clone(), reveal(secret)?)))
-                .collect::<Result<_, ServerProblem>>()?,
+        Transport::Stdio { command, args, env } => {
+            TargetTransport::Stdio { command: command.clone(), args: args.clone(), env: reveal_all(env)? }
+        }
+        Transport::Http { url, auth, headers } => TargetTransport::Http {
+            url: url.clone(),
+            bearer: bearer(auth.as_ref())?,
+            headers: reveal_all(headers)?,
+            caller_header,
         },
-        Transport::Http { url, auth } => {
-            TargetTransport::Http { url: url.clone(), bearer: bearer(auth.as_ref())?, caller_header }
-        }
-        Transport::Rpc { url, auth } => {
-            TargetTransport::Rpc { url: url.clone(), bearer: bearer(auth.as_ref())?, caller_header }
-        }
+        Transport::Rpc { url, auth, headers } => TargetTransport::Rpc {
+            url: url.clone(),
+            bearer: bearer(auth.as_ref())?,
+            headers: reveal_all(headers)?,
+            caller_header,
+        },
     })
 }
 

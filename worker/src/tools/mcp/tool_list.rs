@@ -1,18 +1,19 @@
-//! Reads a server's complete list of tools, which comes in pages.
+//! Reads a server's complete list of tools, which comes in pages. `tool_entry` reads each tool.
 
 use std::{
-    sync::Arc,
+    collections::BTreeSet,
     time::{Duration, Instant},
 };
 
 use holdfast_shared::json_size::JsonSize;
-use rmcp::model::{ClientRequest, ErrorCode, ListToolsRequest, PaginatedRequestParams, ServerResult, Tool};
+use rmcp::model::{ClientRequest, ErrorCode, ListToolsRequest, PaginatedRequestParams};
 use serde_json::Value;
 
 use super::{
-    ServerTool,
+    LeftOutTool, ServerListing,
     connection::{Connection, RequestAnswer},
     failure::CallFailure,
+    tool_entry,
 };
 
 /// A longer list is truncated, because a faulty server could send pages for ever.
@@ -20,54 +21,71 @@ const MAX_PAGES: usize = 100;
 const MAX_TOOLS: usize = 1_000;
 
 /// Returns all tools, within `limit` for all pages together. A server without the method has none.
-pub async fn read(connection: &Connection, limit: Duration) -> Result<Arc<[ServerTool]>, CallFailure> {
+pub async fn read(connection: &Connection, limit: Duration) -> Result<ServerListing, CallFailure> {
     let end = Instant::now() + limit;
     let mut is_truncated = false;
-    let mut tools = Vec::new();
+    let mut entries = Vec::new();
     let (mut cursor, mut size) = (None, JsonSize::default());
     for _ in 0..MAX_PAGES {
         let params = PaginatedRequestParams::default().with_cursor(cursor.take());
         let request = ClientRequest::ListToolsRequest(ListToolsRequest::with_param(params));
         let left = end.saturating_duration_since(Instant::now());
-        let page = match connection.request(request, None, left).await {
-            Ok(RequestAnswer { result: ServerResult::ListToolsResult(page), size: of_page, .. }) => {
-                size.values += of_page.values;
-                size.text_bytes += of_page.text_bytes;
-                page
-            }
-            Ok(_) => return Err(CallFailure::malformed("the answer is no list of tools")),
+        let answer = match connection.request(request, None, left).await {
+            Ok(answer) => answer,
             Err(CallFailure::Refused(error)) if error.code == ErrorCode::METHOD_NOT_FOUND => break,
             Err(CallFailure::Timeout(_)) => return Err(CallFailure::Timeout(limit)),
             Err(failure) => return Err(failure),
         };
+        size.values += answer.size.values;
+        size.text_bytes += answer.size.text_bytes;
+        let page = page(answer).ok_or_else(|| CallFailure::malformed("the answer is no list of tools"))?;
         // All pages together are as large as one answer may be.
         if size.values > connection.limits.values || size.text_bytes > connection.limits.text_bytes {
             is_truncated = true;
             break;
         }
-        tools.extend(page.tools.into_iter().map(ServerTool::from));
-        cursor = page.next_cursor;
-        if cursor.is_none() || tools.len() >= MAX_TOOLS {
+        entries.extend(page.tools);
+        cursor = page.next;
+        if cursor.is_none() || entries.len() >= MAX_TOOLS {
             break;
         }
     }
-    if is_truncated || cursor.is_some() || tools.len() > MAX_TOOLS {
+    if is_truncated || cursor.is_some() || entries.len() > MAX_TOOLS {
         tracing::warn!(
-            tools = tools.len().min(MAX_TOOLS),
+            tools = entries.len().min(MAX_TOOLS),
             values = size.values,
             "truncated the list of tools of an MCP server, because it is too long"
         );
-        tools.truncate(MAX_TOOLS);
+        entries.truncate(MAX_TOOLS);
     }
-    Ok(tools.into())
+    Ok(listing(entries))
 }
 
-impl From<Tool> for ServerTool {
-    fn from(tool: Tool) -> Self {
-        Self {
-            name: tool.name.into_owned(),
-            description: tool.description.unwrap_or_default().into_owned(),
-            input_schema: Value::Object(Arc::unwrap_or_clone(tool.input_schema)),
+struct ToolPage {
+    tools: Vec<Value>,
+    next: Option<String>,
+}
+
+/// Returns a page as JSON, because rmcp knows a list with one malformed tool only as a custom result.
+fn page(answer: RequestAnswer) -> Option<ToolPage> {
+    let mut result = serde_json::to_value(&answer.result).ok()?;
+    let Value::Array(tools) = result.get_mut("tools")?.take() else { return None };
+    let next = result["nextCursor"].as_str().filter(|cursor| !cursor.is_empty()).map(str::to_owned);
+    Some(ToolPage { tools, next })
+}
+
+/// Reads each tool by itself. Of two tools with one name, the first one counts.
+fn listing(entries: Vec<Value>) -> ServerListing {
+    let (mut listing, mut names) = (ServerListing::default(), BTreeSet::new());
+    for (index, entry) in entries.into_iter().enumerate() {
+        match tool_entry::read(index, entry) {
+            Ok(tool) if names.insert(tool.name.clone()) => listing.tools.push(tool),
+            Ok(tool) => listing.left_out.push(LeftOutTool {
+                name: tool_entry::shortened(&tool.name),
+                reason: "an earlier tool of the list has its name".into(),
+            }),
+            Err(left_out) => listing.left_out.push(left_out),
         }
     }
+    listing
 }

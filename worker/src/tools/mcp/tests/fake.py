@@ -46,13 +46,18 @@ def call(id, params):
         if "picture" in arguments:
             content = '{"type":"image","mimeType":"image/png","data":"%s"}' % ("A" * arguments["picture"])
         values = "0," * (arguments.get("values", 1) - 1)
-        send('{"jsonrpc":"2.0","id":%d,"result":{"content":[%s],"structuredContent":{"a":[%s0]}}}' % (id, content, values))
+        send('{"jsonrpc":"2.0","id":%d,"result":{"content":[%s],"_meta":{"a":[%s0]}}}' % (id, content, values))
     elif name == "unfinished":
         sys.stdout.write('{"jsonrpc":"2.0","result":"' + "x" * 1_000_000)
         sys.stdout.flush()
-    elif name == "malformed":
-        send("this is only noise")
-        send('{"jsonrpc":"2.0","id":%d,"result":' % id)
+    elif name == "noise":
+        for line in ["only noise", '{"level":"info"}', '{"jsonrpc":"1.0","id":%d,"result":{}}' % id, '{"jsonrpc":"2.0"}',
+                     '{"jsonrpc":"2.0","id":%d,"result":' % id, "[]", "null"]:
+            send(line)
+        text(id, "after the noise")
+    elif name == "broken_characters":
+        sys.stdout.buffer.write(b'{"jsonrpc":"2.0","id":%d,"result":{"content":[{"type":"text","text":"a\\ud83db\xffc"}]}}\n' % id)
+        sys.stdout.flush()
     elif name == "wrong_id":
         answer(id + 1000, {"content": []})
     elif name == "text_id":
@@ -88,6 +93,9 @@ def settle():
         text(waiting.pop(), str(cancelled.pop()))
 
 
+if "exits" in sys.argv:
+    print("first line\n\ncannot read the key", os.environ.get("SECRET"), file=sys.stderr, flush=True)
+    sys.exit(3)
 if "silent" in sys.argv:
     threading.Event().wait()
 for line in sys.stdin:
@@ -96,7 +104,7 @@ for line in sys.stdin:
     if method == "initialize":
         version = "1999-01-01" if "old" in sys.argv else params["protocolVersion"]
         answer(id, {"protocolVersion": version, "capabilities": {"tools": {}},
-                    "serverInfo": {"name": "fake", "version": "1"}})
+                    "serverInfo": {"name": "fake", "version": "1"}, "instructions": "Call echo first."})
     elif method == "tools/list":
         lists += 1
         answer(id, {"tools": tools()})

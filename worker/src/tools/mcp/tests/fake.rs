@@ -28,6 +28,14 @@ pub enum Behaviour {
     SignIn,
     /// Lists tools whose schemas have this many values.
     LongSchemas(usize),
+    /// Lists these tools, in JSON.
+    Lists(&'static str),
+    /// Has sessions, and refuses those from before its restart with this status and this body.
+    Sessions(u16, &'static str),
+    /// Redirects requests to another path of its own, with this status.
+    Redirects(u16),
+    /// Redirects requests to another host, with status 307.
+    RedirectsAway,
 }
 
 /// A request that the server received.
@@ -51,6 +59,7 @@ pub struct FakeServer {
     port: u16,
     behaviour: Behaviour,
     requests: watch::Sender<Vec<McpRequest>>,
+    starts: usize,
     server: Option<JoinHandle<()>>,
 }
 
@@ -60,7 +69,7 @@ impl FakeServer {
     }
 
     pub async fn with_behaviour(behaviour: Behaviour) -> Self {
-        let mut fake = Self { port: 0, behaviour, requests: watch::Sender::default(), server: None };
+        let mut fake = Self { port: 0, behaviour, requests: watch::Sender::default(), starts: 0, server: None };
         fake.restart().await;
         fake
     }
@@ -81,12 +90,13 @@ impl FakeServer {
         self.kill().await;
         let listener = TcpListener::bind(("127.0.0.1", self.port)).await.unwrap();
         self.port = listener.local_addr().unwrap().port();
-        let (behaviour, requests) = (self.behaviour, self.requests.clone());
+        self.starts += 1;
+        let (behaviour, requests, session) = (self.behaviour, self.requests.clone(), format!("s{}", self.starts));
         self.server = Some(tokio::spawn(async move {
             // Dropped with the task, and all connections with it.
             let mut connections = tokio::task::JoinSet::new();
             while let Ok((socket, _)) = listener.accept().await {
-                connections.spawn(serve(socket, behaviour, requests.clone()));
+                connections.spawn(serve(socket, behaviour, requests.clone(), session.clone()));
             }
         }));
     }
@@ -111,7 +121,12 @@ impl FakeServer {
     }
 }
 
-async fn serve(socket: TcpStream, behaviour: Behaviour, requests: watch::Sender<Vec<McpRequest>>) -> io::Result<()> {
+async fn serve(
+    socket: TcpStream,
+    behaviour: Behaviour,
+    requests: watch::Sender<Vec<McpRequest>>,
+    session: String,
+) -> io::Result<()> {
     let mut socket = BufReader::new(socket);
     let mut first = String::new();
     socket.read_line(&mut first).await?;
@@ -157,7 +172,29 @@ async fn serve(socket: TcpStream, behaviour: Behaviour, requests: watch::Sender<
             let tool = json!({"name": format!("tool_{page}"), "inputSchema": schema});
             answer(socket, &request.body["id"], json!({"tools": [tool], "nextCursor": (page + 1).to_string()})).await
         }
-        Behaviour::LongSchemas(_) => reply(socket, &request, "2025-11-25", earlier).await,
+        Behaviour::Lists(tools) if request.method() == "tools/list" => {
+            let tools: Value = serde_json::from_str(tools).unwrap();
+            answer(socket, &request.body["id"], json!({"tools": tools})).await
+        }
+        Behaviour::Sessions(..) if request.method() == "initialize" => {
+            let result = json!({"protocolVersion": "2025-11-25", "capabilities": {"tools": {}},
+                "serverInfo": {"name": "fake", "version": "1"}});
+            let body = json!({"jsonrpc": "2.0", "id": request.body["id"], "result": result}).to_string();
+            let number = requests.borrow().len();
+            let kind = format!("application/json\r\nmcp-session-id: {session}-{number}");
+            write(socket, 200, &kind, body.as_bytes()).await
+        }
+        Behaviour::Sessions(status, body) if !is_of(&request, &session) => {
+            let id = request.body["id"].to_string();
+            write(socket, status, "application/json", body.replace("ID", &id).as_bytes()).await
+        }
+        Behaviour::Redirects(status) if first.contains(" /mcp ") => {
+            write(socket, status, "text/plain\r\nlocation: /moved", b"").await
+        }
+        Behaviour::RedirectsAway => write(socket, 307, "text/plain\r\nlocation: http://localhost:1/mcp", b"").await,
+        Behaviour::Lists(_) | Behaviour::Sessions(..) | Behaviour::Redirects(_) | Behaviour::LongSchemas(_) => {
+            reply(socket, &request, "2025-11-25", earlier).await
+        }
         Behaviour::Fine => reply(socket, &request, "2025-11-25", earlier).await,
     }
 }
@@ -204,6 +241,41 @@ async fn fault(socket: &mut TcpStream, request: &McpRequest, earlier: usize) -> 
         "http_500_rpc" => write(socket, 500, "application/json", error.as_bytes()).await,
         "http_500" => write(socket, 500, "text/plain", b"oh no").await,
         "http_401" => write(socket, 401, "text/plain", b"who are you").await,
+        "refused" => {
+            let (bearer, host) = (&request.headers["authorization"], &request.headers["host"]);
+            let message = format!("{bearer} may not use http://{host}/mcp");
+            let error = json!({"code": -32042, "message": message, "data": {"retry_after": 5, "field": "steps"}});
+            let body = json!({"jsonrpc": "2.0", "id": id, "error": error}).to_string();
+            write(socket, 200, "application/json", body.as_bytes()).await
+        }
+        // The pauses are what the test is about: each is shorter than the time-out, and all together are longer.
+        "progress" | "progress_for_ever" => {
+            let token = &request.body["params"]["_meta"]["progressToken"];
+            stream(socket, ": open\n\n").await?;
+            let mut reported = 0;
+            while reported < 4 || request.tool() == "progress_for_ever" {
+                tokio::time::sleep(std::time::Duration::from_millis(300)).await;
+                reported += 1;
+                let params = json!({"progressToken": token, "progress": reported});
+                let report = json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": params});
+                socket.write_all(format!("data: {report}\n\n").as_bytes()).await?;
+            }
+            let last = json!({"jsonrpc": "2.0", "id": id, "result": text("finished")});
+            socket.write_all(format!("data: {last}\n\n").as_bytes()).await
+        }
+        "broken_characters" => write(socket, 200, "application/json", &broken(id)).await,
+        "stream_broken_characters" => {
+            stream(socket, "data: ").await?;
+            socket.write_all(&broken(id)).await?;
+            socket.write_all(b"\n\n").await
+        }
+        "unknown_content" => {
+            let link = json!({"type": "resource_link", "uri": "kb://a.csv", "name": "a.csv", "description": "All sales.",
+                "mimeType": "text/csv"});
+            let content = json!([{"type": "hologram", "data": "x"}, {"type": "text", "text": "the rest"}, link]);
+            answer(socket, id, json!({"content": content, "structuredContent": {"total": 9}})).await
+        }
+        "bad_request" => write(socket, 400, "text/plain", b"no").await,
         "is_error" => {
             answer(socket, id, json!({"content": [{"type": "text", "text": "out of paper"}], "isError": true})).await
         }
@@ -235,6 +307,17 @@ async fn fault(socket: &mut TcpStream, request: &McpRequest, earlier: usize) -> 
     }
 }
 
+/// Returns whether a request belongs to a session that the server has opened since its start.
+fn is_of(request: &McpRequest, session: &str) -> bool {
+    request.headers.get("mcp-session-id").is_some_and(|found| found.starts_with(&format!("{session}-")))
+}
+
+/// Returns an answer with half a surrogate pair and a byte that is no UTF-8.
+fn broken(id: &Value) -> Vec<u8> {
+    let start = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":[{{"type":"text","text":"a\ud83db"#);
+    [start.as_bytes(), b"\xff", br#"c"}]}}"#].concat()
+}
+
 /// Returns an answer as large as the arguments say: so many values, bytes of text, or characters of a picture's base64.
 fn large(request: &McpRequest) -> String {
     let (id, arguments) = (&request.body["id"], &request.body["params"]["arguments"]);
@@ -245,9 +328,7 @@ fn large(request: &McpRequest) -> String {
         _ => r#"{"type":"text","text":"fine"}"#.to_owned(),
     };
     let values = "0,".repeat(number("values").unwrap_or(1) - 1);
-    format!(
-        r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":[{content}],"structuredContent":{{"a":[{values}0]}}}}}}"#
-    )
+    format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":[{content}],"_meta":{{"a":[{values}0]}}}}}}"#)
 }
 
 fn text(text: &str) -> Value {

@@ -54,7 +54,7 @@ async fn errors_name_their_cause() {
     let fake = FakeServer::start().await;
     let mcp = mcp(&[]);
     let error = call(&mcp, &rpc(&fake.url()), "rpc_error", json!({})).await.unwrap_err();
-    assert_eq!(error.message, "tool rpc_error of MCP server test: the server answered with error -32603");
+    assert_eq!(error.message, "tool rpc_error of MCP server test: error -32603: out of order");
     let error = call(&mcp, &rpc(&fake.url()), "is_error", json!({})).await.unwrap_err();
     assert_eq!(error.message, "out of paper");
     let error = call(&mcp, &rpc(&fake.url()), "http_500", json!({})).await.unwrap_err();
@@ -73,7 +73,7 @@ async fn a_hanging_tool_is_cancelled_and_reported() {
         let limit = Duration::from_millis(50);
         let error = call_with(&mcp, &server, tool, json!({}), |call| call.limit = Some(limit)).await.unwrap_err();
         assert_eq!(error.code, "timeout");
-        for part in [tool, "test", "50 ms", "may or may not have taken effect"] {
+        for part in [tool, "test", "50 ms", "timeout_ms", "may or may not have taken effect"] {
             assert!(error.message.contains(part), "{}", error.message);
         }
         fake.wait_for_more(before, |request| request.method() == "notifications/cancelled").await;

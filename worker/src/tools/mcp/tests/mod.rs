@@ -5,7 +5,9 @@ mod fake;
 mod http_faults;
 mod large_answers;
 mod lifecycle;
+mod offered;
 mod others;
+mod repairs;
 mod secrets;
 mod stdio_faults;
 
@@ -53,6 +55,7 @@ fn server(transport: Transport) -> McpServer {
         retry_delay_ms: None,
         caller: false,
         caller_header: None,
+        instructions: true,
     }
 }
 
@@ -61,11 +64,11 @@ fn stdio(command: &[String]) -> McpServer {
 }
 
 fn http(url: &str) -> McpServer {
-    server(Transport::Http { url: url.into(), auth: None })
+    server(Transport::Http { url: url.into(), auth: None, headers: BTreeMap::new() })
 }
 
 fn rpc(url: &str) -> McpServer {
-    server(Transport::Rpc { url: url.into(), auth: None })
+    server(Transport::Rpc { url: url.into(), auth: None, headers: BTreeMap::new() })
 }
 
 /// The fake server on standard input and output.
@@ -114,5 +117,5 @@ async fn code(mcp: &Arc<Mcp>, server: &McpServer, tool: &str) -> String {
 
 async fn tool_names(mcp: &Arc<Mcp>, server: &McpServer) -> Vec<String> {
     let tools = tokio::time::timeout(DEADLINE, mcp.tools(server)).await.unwrap().unwrap();
-    tools.iter().map(|tool| tool.name.clone()).collect()
+    tools.tools.iter().map(|tool| tool.name.clone()).collect()
 }

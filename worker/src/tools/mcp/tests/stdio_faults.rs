@@ -7,7 +7,6 @@ async fn every_fault_has_its_code() {
     let (mcp, server) = (mcp(&["--mcp-max-bytes=1000000"]), fake_stdio(&[]));
     let faults = [
         ("big", "answer_too_large"),
-        ("malformed", "malformed_answer"),
         ("wrong_id", "malformed_answer"),
         ("no_content", "malformed_answer"),
         ("rpc_error", "mcp_error"),
@@ -103,10 +102,36 @@ async fn a_child_that_always_exits_is_not_restarted_for_ever() {
 }
 
 #[tokio::test]
-async fn a_missing_command_is_named() {
+async fn a_line_that_is_no_message_ends_no_call() {
+    let (mcp, server) = (mcp(&[]), fake_stdio(&[]));
+    assert_eq!(call(&mcp, &server, "noise", json!({})).await.unwrap(), "after the noise");
+    mcp.close().await;
+}
+
+#[tokio::test]
+async fn a_missing_command_is_named_with_its_user_and_the_systems_words() {
     let server = stdio(&["/nowhere/at-all".into()]);
-    let error = mcp(&[]).tools(&server).await.unwrap_err().to_string();
-    assert!(error.contains("/nowhere/at-all") && error.contains("could not be started"), "{error}");
+    let error = mcp(&[]).tools(&server).await.unwrap_err();
+    for part in ["could not be started", "the worker's own user", "HOLDFAST_MCP_USER", "No such file or directory"] {
+        assert!(error.to_string().contains(part), "{error}");
+        assert!(error.reason().contains(part), "{}", error.reason());
+    }
+    assert!(error.to_string().contains("/nowhere/at-all") && !error.reason().contains("nowhere"));
+}
+
+#[tokio::test]
+async fn a_child_that_ends_at_once_is_explained_without_its_secrets() {
+    let mut server = fake_stdio(&["exits"]);
+    if let Transport::Stdio { env, .. } = &mut server.transport {
+        env.insert("SECRET".into(), secret("hunter2-and-more"));
+    }
+    let error = mcp(&[]).tools(&server).await.unwrap_err();
+    let text = error.to_string();
+    for part in ["exit status: 3", "first line\ncannot read the key …"] {
+        assert!(text.contains(part), "{text}");
+    }
+    assert!(!text.contains("hunter2") && !text.contains("address"), "{text}");
+    assert_eq!(error.reason(), "it ended before it could be used (exit status: 3)");
 }
 
 #[tokio::test]
