@@ -1,10 +1,13 @@
 //! `holdfast doctor`: checks whether a process could start with these settings. It reads all of them, connects to both
 //! stores, and changes nothing. So an operator can run it beside the processes that a deploy will replace.
 
+use std::time::Duration;
+
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
 use holdfast_api::Authenticator;
 use holdfast_shared::{
+    agent::Profiles,
     config::Stores,
     run_log,
     storage::{self, SchemaState},
@@ -15,6 +18,9 @@ use holdfast_worker::{
 };
 
 use crate::{agents, cli::ServerSettings, memory, roles};
+
+/// Longest wait for the model.
+const MODEL_PATIENCE: Duration = Duration::from_secs(10);
 
 /// Arguments of `holdfast doctor`.
 #[derive(Debug, Clone, Args)]
@@ -52,7 +58,12 @@ pub async fn run(args: DoctorArgs, settings: &ServerSettings) -> anyhow::Result<
         report("users", users(settings));
     }
     if args.role != ExaminedRole::Api {
-        report("model", model(settings));
+        match model(settings).await {
+            Ok(ModelTrial::Answers(finding)) => report("model", Ok(finding)),
+            // A process can start meanwhile, so this stops no deploy.
+            Ok(ModelTrial::IsAway(problem)) => println!("warn   model: {problem}"),
+            Err(error) => report("model", Err(error)),
+        }
         report("MCP servers", roles::children(settings).map(|children| servers(&children)));
     }
     if let Some(path) = &settings.tools.agents_file {
@@ -87,11 +98,27 @@ fn users(settings: &ServerSettings) -> anyhow::Result<String> {
         .to_owned())
 }
 
-fn model(settings: &ServerSettings) -> anyhow::Result<String> {
+/// The outcome of a request to the model.
+enum ModelTrial {
+    Answers(String),
+    /// It has no time for now, which no setting changes.
+    IsAway(String),
+}
+
+async fn model(settings: &ServerSettings) -> anyhow::Result<ModelTrial> {
     let choice = settings.model.choice()?;
-    Models::new(&settings.model, &settings.files.model_files)?;
+    let models = Models::new(&settings.model, &settings.files.model_files)?;
     Embedder::new(&settings.embedding, &settings.model)?;
-    Ok(format!("{}, {}", choice.provider, choice.name))
+    let chosen = models.get(None, &Profiles::default())?;
+    let Ok(trial) = tokio::time::timeout(MODEL_PATIENCE, chosen.try_out()).await else {
+        let seconds = MODEL_PATIENCE.as_secs();
+        return Ok(ModelTrial::IsAway(format!("{choice} did not answer within {seconds} s")));
+    };
+    match trial {
+        Ok(()) => Ok(ModelTrial::Answers(format!("{}, {}", choice.provider, choice.name))),
+        Err(error) if error.is_of_provider() => Ok(ModelTrial::IsAway(error.to_string())),
+        Err(error) => Err(error.into()),
+    }
 }
 
 fn servers(children: &Children) -> String {

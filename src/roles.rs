@@ -270,6 +270,7 @@ fn make_worker(
         web_search: settings.web_search.clone(),
         forgotten_after: settings.quotas.forgotten_after(),
         all_anonymous_bytes: settings.quotas.all_anonymous(is_development),
+        is_development,
     })
 }
 

@@ -27,7 +27,7 @@ in_either_mode!(
 );
 
 /// An answer of the provider.
-enum Reply {
+enum Judgement {
     Text(&'static str),
     Call,
     Silence,
@@ -42,7 +42,7 @@ struct JudgingProvider {
 
 impl JudgingProvider {
     /// Starts a provider. `judge` gets each request and its number from 1.
-    async fn start(judge: impl Fn(&Value, usize) -> Reply + Send + Sync + 'static) -> Self {
+    async fn start(judge: impl Fn(&Value, usize) -> Judgement + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base_url = format!("http://{}/v1", listener.local_addr().unwrap());
         let requests = Arc::new(Mutex::new(Vec::new()));
@@ -72,17 +72,17 @@ impl JudgingProvider {
     }
 }
 
-fn stream_of(reply: Reply) -> impl IntoResponse {
+fn stream_of(reply: Judgement) -> impl IntoResponse {
     let call =
         json!([{"index": 0, "id": "c", "type": "function", "function": {"name": "kb__look", "arguments": "{}"}}]);
     let (delta, reason) = match reply {
-        Reply::Refusal(status, body) => {
+        Judgement::Refusal(status, body) => {
             let headers = [("content-type", "application/json")];
             return (StatusCode::from_u16(status).unwrap(), headers, body.to_string());
         }
-        Reply::Text(text) => (json!({"content": text}), "stop"),
-        Reply::Call => (json!({"tool_calls": call}), "tool_calls"),
-        Reply::Silence => (json!({"content": ""}), "stop"),
+        Judgement::Text(text) => (json!({"content": text}), "stop"),
+        Judgement::Call => (json!({"tool_calls": call}), "tool_calls"),
+        Judgement::Silence => (json!({"content": ""}), "stop"),
     };
     let chunks = [
         json!({"choices": [{"index": 0, "delta": delta, "finish_reason": null}]}),
@@ -93,14 +93,14 @@ fn stream_of(reply: Reply) -> impl IntoResponse {
     (StatusCode::OK, [("content-type", "text/event-stream")], body)
 }
 
-fn refusal(status: u16, message: &str) -> Reply {
-    Reply::Refusal(status, json!({"error": {"message": message, "type": "invalid_request_error"}}))
+fn refusal(status: u16, message: &str) -> Judgement {
+    Judgement::Refusal(status, json!({"error": {"message": message, "type": "invalid_request_error"}}))
 }
 
 /// Refuses a request beyond this number of bytes, as a model with a small context does.
-fn too_long(body: &Value, bytes: usize) -> Option<Reply> {
+fn too_long(body: &Value, bytes: usize) -> Option<Judgement> {
     let error = json!({"error": {"message": "no", "code": "context_length_exceeded"}});
-    (body["messages"].to_string().len() > bytes).then_some(Reply::Refusal(400, error))
+    (body["messages"].to_string().len() > bytes).then_some(Judgement::Refusal(400, error))
 }
 
 /// Starts a conversation, and returns its path and its run.
@@ -125,7 +125,8 @@ fn code(run: &Value) -> &str {
 }
 
 async fn a_model_that_says_nothing_is_asked_once_more(deployment: Deployment) {
-    let provider = JudgingProvider::start(|_, n| if n == 1 { Reply::Silence } else { Reply::Text("Aye.") }).await;
+    let provider =
+        JudgingProvider::start(|_, n| if n == 1 { Judgement::Silence } else { Judgement::Text("Aye.") }).await;
     let mut deployment = provider.asked_by(deployment);
     let client = deployment.client();
     let (_, run) = open(&client, json!("hello")).await;
@@ -138,7 +139,7 @@ async fn a_model_that_says_nothing_twice_leaves_a_warning(deployment: Deployment
     let silent = |body: &Value, _| {
         let is_silent =
             body["messages"].to_string().contains("hello") && !body["messages"].to_string().contains("again");
-        if is_silent { Reply::Silence } else { Reply::Text("Aye.") }
+        if is_silent { Judgement::Silence } else { Judgement::Text("Aye.") }
     };
     let provider = JudgingProvider::start(silent).await;
     let mut deployment = provider.asked_by(deployment);
@@ -154,8 +155,9 @@ async fn a_model_that_says_nothing_twice_leaves_a_warning(deployment: Deployment
 }
 
 async fn results_that_exceed_the_models_context_are_shortened(deployment: Deployment) {
-    let judge =
-        |body: &Value, n| too_long(body, 16_000).unwrap_or(if n < 16 { Reply::Call } else { Reply::Text("Aye.") });
+    let judge = |body: &Value, n| {
+        too_long(body, 16_000).unwrap_or(if n < 16 { Judgement::Call } else { Judgement::Text("Aye.") })
+    };
     let provider = JudgingProvider::start(judge).await;
     let tools = ToolServer::returning(json!([{"type": "text", "text": "y".repeat(3_000)}])).await;
     let mut deployment = provider.asked_by(deployment);
@@ -174,7 +176,7 @@ async fn results_that_exceed_the_models_context_are_shortened(deployment: Deploy
 }
 
 async fn older_messages_that_exceed_the_models_context_are_left_out(deployment: Deployment) {
-    let judge = |body: &Value, _| too_long(body, 10_000).unwrap_or(Reply::Text("Aye."));
+    let judge = |body: &Value, _| too_long(body, 10_000).unwrap_or(Judgement::Text("Aye."));
     let provider = JudgingProvider::start(judge).await;
     let mut deployment = provider.asked_by(deployment);
     let client = deployment.client();
@@ -189,7 +191,7 @@ async fn older_messages_that_exceed_the_models_context_are_left_out(deployment: 
 }
 
 async fn a_message_that_is_too_long_by_itself_fails_with_advice(deployment: Deployment) {
-    let judge = |body: &Value, _| too_long(body, 2_000).unwrap_or(Reply::Text("Aye."));
+    let judge = |body: &Value, _| too_long(body, 2_000).unwrap_or(Judgement::Text("Aye."));
     let provider = JudgingProvider::start(judge).await;
     let mut deployment = provider.asked_by(deployment);
     let client = deployment.client();
@@ -222,7 +224,7 @@ async fn a_picture_is_named_if_the_provider_takes_the_request_without_it(deploym
 /// Checks the conversation after a message whose picture the provider refuses with these words, and the number of requests that
 /// the message takes.
 async fn check_named_and_left_out(deployment: Deployment, words: &'static str, requests: usize) {
-    let judge = move |body: &Value, _| if shows_picture(body) { refusal(400, words) } else { Reply::Text("Four.") };
+    let judge = move |body: &Value, _| if shows_picture(body) { refusal(400, words) } else { Judgement::Text("Four.") };
     let provider = JudgingProvider::start(judge).await;
     let mut deployment = provider.asked_by(deployment);
     let client = deployment.client();
@@ -238,7 +240,8 @@ async fn check_named_and_left_out(deployment: Deployment, words: &'static str, r
 }
 
 async fn a_refused_picture_of_an_earlier_message_is_left_out_with_a_warning(deployment: Deployment) {
-    let judge = |body: &Value, n| if n > 1 && shows_picture(body) { refusal(400, "no") } else { Reply::Text("Four.") };
+    let judge =
+        |body: &Value, n| if n > 1 && shows_picture(body) { refusal(400, "no") } else { Judgement::Text("Four.") };
     let provider = JudgingProvider::start(judge).await;
     let mut deployment = provider.asked_by(deployment);
     let client = deployment.client();
@@ -255,7 +258,7 @@ async fn a_refused_picture_of_an_earlier_message_is_left_out_with_a_warning(depl
 async fn a_refusal_that_files_do_not_explain_blames_none(deployment: Deployment) {
     let judge = |body: &Value, _| {
         let is_bad = body["messages"].to_string().contains("BAD");
-        if is_bad { refusal(400, "no") } else { Reply::Text("A pixel.") }
+        if is_bad { refusal(400, "no") } else { Judgement::Text("A pixel.") }
     };
     let provider = JudgingProvider::start(judge).await;
     let mut deployment = provider.asked_by(deployment);
@@ -273,9 +276,9 @@ async fn the_reason_of_a_refusal_has_a_code_and_shows_no_secret(deployment: Depl
         if said("key") {
             refusal(401, "Incorrect API key provided: secret-key")
         } else if said("credit") {
-            Reply::Refusal(429, json!({"error": {"message": "pay", "code": "insufficient_quota"}}))
+            Judgement::Refusal(429, json!({"error": {"message": "pay", "code": "insufficient_quota"}}))
         } else if said("model") {
-            Reply::Refusal(404, json!({"error": {"message": "no", "code": "model_not_found"}}))
+            Judgement::Refusal(404, json!({"error": {"message": "no", "code": "model_not_found"}}))
         } else {
             refusal(403, "Country, region, or territory not supported")
         }
@@ -284,8 +287,12 @@ async fn the_reason_of_a_refusal_has_a_code_and_shows_no_secret(deployment: Depl
     let mut deployment = provider.asked_by(deployment);
     let client = deployment.client();
     for (text, expected, words) in [
-        ("key", "model_key_refused", "OpenAI refused the server's key"),
-        ("credit", "model_no_credit", "account at OpenAI has no credit"),
+        (
+            "key",
+            "model_key_refused",
+            "OpenAI refused the server's key (Incorrect API key provided: [key] (status 401))",
+        ),
+        ("credit", "model_no_credit", "account at OpenAI has no credit (pay (status 429))"),
         ("model", "model_not_found", "OpenAI does not offer the model \"gpt-4o\""),
         ("region", "model_region_refused", "OpenAI does not serve the server's region"),
     ] {

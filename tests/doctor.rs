@@ -1,6 +1,11 @@
 //! `holdfast doctor` finds bad settings before a process starts with them.
 
-use std::process::Command;
+use std::{
+    io::{Read, Write},
+    net::TcpListener,
+    process::Command,
+    thread,
+};
 
 use test_servers::Postgres;
 
@@ -101,5 +106,46 @@ fn budgets_beyond_the_memory_of_the_container_are_a_warning() {
         let setting =
             if role == "api" { "HOLDFAST_ANSWERS_BYTES (256 MiB)" } else { "HOLDFAST_VECTOR_BYTES (512 MiB)" };
         assert!(printed.contains("warn   memory: ") && printed.contains(setting), "{printed}");
+    }
+}
+
+/// Starts a provider that gives each request this answer; returns its address.
+fn provider_answering(status: &'static str, body: &'static str) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/v1", listener.local_addr().unwrap());
+    thread::spawn(move || {
+        for mut socket in listener.incoming().map_while(Result::ok) {
+            let mut request = Vec::new();
+            let mut piece = [0; 4096];
+            // The request ends with its JSON.
+            while !request.ends_with(b"}") {
+                let read = socket.read(&mut piece).unwrap();
+                request.extend_from_slice(&piece[..read]);
+            }
+            let head = "content-type: application/json\r\nconnection: close";
+            let _ = write!(socket, "HTTP/1.1 {status}\r\n{head}\r\ncontent-length: {}\r\n\r\n{body}", body.len());
+        }
+    });
+    url
+}
+
+#[test]
+fn a_model_that_its_provider_refuses_is_wrong_and_a_busy_provider_is_a_warning() {
+    let unknown = r#"{"error":{"message":"no such model","code":"model_not_found"}}"#;
+    let key = r#"{"error":{"message":"Incorrect API key provided: secret-key"}}"#;
+    for (status, body, expected, line) in [
+        ("404 Not Found", unknown, 1, "wrong  model: openai does not know the model \"gpt-x\""),
+        ("401 Unauthorized", key, 1, "wrong  model: the credentials for openai model \"gpt-x\" are refused"),
+        ("503 Service Unavailable", "{}", 0, "warn   model: openai model \"gpt-x\" is unavailable"),
+    ] {
+        let embedded = Embedded::new()
+            .with("CHAT_MODEL_PROVIDER", "openai")
+            .with("CHAT_MODEL_NAME", "gpt-x")
+            .with("OPENAI_API_KEY", "secret-key")
+            .with("OPENAI_BASE_URL", provider_answering(status, body))
+            .with("HOLDFAST_MODEL_RETRY_MS", 1);
+        let (status, printed) = doctor(&mut embedded.command(), &["doctor"]);
+        assert_eq!(status, Some(expected), "{printed}");
+        assert!(printed.contains(line) && !printed.contains("secret-key"), "{printed}");
     }
 }

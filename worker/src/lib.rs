@@ -100,6 +100,8 @@ pub struct Worker {
     pub web_search: WebSearchConfig,
     /// An anonymous user who is absent for longer is removed; `None` keeps all of them.
     pub forgotten_after: Option<Duration>,
+    /// In development mode, every caller is an operator, so the errors of runs quote the model's provider.
+    pub is_development: bool,
     /// Near these bytes of all anonymous users together, some are removed early; `None` for no limit.
     pub all_anonymous_bytes: Option<u64>,
 }

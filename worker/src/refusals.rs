@@ -1,4 +1,4 @@
-//! What providers have refused to this process: lengths of requests, and files. Later requests keep to it at once. The end of the
+//! The refusals that this process remembers: lengths of requests, and files. Later requests keep to it at once. The end of the
 //! process forgets it, and the next refusal teaches it again.
 
 use std::{
@@ -15,7 +15,7 @@ const LENGTH_COUNTS_FOR: Duration = Duration::from_secs(3600);
 /// Most files that a process remembers.
 const MAX_FILES: usize = 10_000;
 
-/// What each model's provider has refused, by the model's path.
+/// The refusals of providers, by the model's path.
 #[derive(Default)]
 pub struct Refusals {
     lengths: Mutex<HashMap<String, RefusedLength>>,

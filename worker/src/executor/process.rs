@@ -198,7 +198,7 @@ async fn ask_until_answered(
             Err(Unanswered::Failed(error)) if step_answer.is_unseen() => {
                 Box::pin(recovery.mend(attempt, error, limit.as_deref())).await?;
             }
-            Err(Unanswered::Failed(error)) => return Err(stop_for(error)),
+            Err(Unanswered::Failed(error)) => return Err(stop_for(attempt, error)),
             Err(Unanswered::Stopped(stop)) => return Err(stop),
         }
     }

@@ -51,7 +51,7 @@ pub enum Error {
     #[error("the account for {model} has no credit: {message}")]
     NoCredit { model: ModelChoice, message: String },
 
-    /// The provider serves nobody in the region of this deployment.
+    /// The provider does not serve the region of this deployment.
     #[error("{model} is not offered in this region: {message}")]
     RegionRefused { model: ModelChoice, message: String },
 
@@ -160,6 +160,25 @@ impl Error {
         }
     }
 
+    /// Returns what the provider or the network said, for operators. It may quote users, and has no key.
+    pub fn words(&self) -> Option<&str> {
+        match self {
+            Self::RateLimited { message, .. }
+            | Self::Unreachable { message, .. }
+            | Self::Unavailable { message, .. }
+            | Self::UnknownModel { message, .. }
+            | Self::Refused { message, .. }
+            | Self::KeyRefused { message, .. }
+            | Self::NoCredit { message, .. }
+            | Self::RegionRefused { message, .. }
+            | Self::TooLong { message, .. }
+            | Self::FileRefused { message, .. }
+            | Self::Failed { message, .. } => Some(message),
+            Self::BrokenStream { cause, .. } => Some(cause),
+            Self::Timeout { .. } | Self::OthersTakeNoFile { .. } | Self::Scripted => None,
+        }
+    }
+
     /// Returns whether a retry of the request may succeed.
     pub(super) fn may_pass(&self) -> bool {
         match self {
@@ -179,6 +198,14 @@ impl Error {
             | Self::OthersTakeNoFile { .. }
             | Self::Scripted => false,
         }
+    }
+
+    /// Returns whether the fault is the provider's own and passes, so that no setting mends it.
+    pub fn is_of_provider(&self) -> bool {
+        matches!(
+            self,
+            Self::RateLimited { .. } | Self::Unavailable { .. } | Self::Failed { .. } | Self::BrokenStream { .. }
+        ) || matches!(self, Self::Timeout { phase, .. } if *phase != Phase::Connecting)
     }
 
     /// Returns whether the provider rejects the input of the request, and may accept another one.

@@ -8,7 +8,10 @@ use holdfast_shared::{
     config::{ModelChoice, ModelFileKind},
 };
 
-use super::{AnswerStream, Error, Model, ModelFile, Request, tool_names::ReplacedNames};
+use super::{AnswerStream, Error, Model, ModelFile, Request, Turn, tool_names::ReplacedNames};
+
+/// Most tokens of an answer that shows whether a model answers at all. Some providers take no lower limit.
+const TRIAL_TOKENS: u32 = 16;
 
 /// A model that can be asked, with its options.
 #[derive(Clone)]
@@ -55,6 +58,13 @@ impl ChosenModel {
         let plain = |candidate: &Candidate| Candidate { options: ModelOptions::default(), ..candidate.clone() };
         let fallback = self.fallback.iter().map(plain).collect();
         Self { first: plain(&self.first), fallback, file_kinds: Arc::clone(&self.file_kinds) }
+    }
+
+    /// Asks the first model once for a few tokens, to see whether its provider answers.
+    pub async fn try_out(&self) -> Result<(), Error> {
+        let options = ModelOptions { max_tokens: Some(TRIAL_TOKENS), ..self.first.options.clone() };
+        let request = Request { turns: vec![Turn::user("Say yes.")], options, ..Request::default() };
+        self.first.model.ask(&request).await.map(drop)
     }
 
     /// Requests one answer, and from the next model if one does not begin to answer. The future resolves with the first

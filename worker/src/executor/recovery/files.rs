@@ -10,14 +10,14 @@ use std::collections::BTreeSet;
 use holdfast_shared::{file::Attachment, run::RunError};
 use uuid::Uuid;
 
-use super::{Recovery, stop_for};
+use super::{Recovery, stop_for, with_words};
 use crate::{
     executor::{Stop, attempt::Attempt, step_request},
     model,
 };
 
 /// Files that may be the reason of a refusal.
-struct Suspects {
+struct FileSuspects {
     files: Vec<Attachment>,
     /// True if the newest message has them.
     are_of_input: bool,
@@ -39,14 +39,14 @@ pub(super) async fn mend(
         }
         other => other,
     };
-    if let Some(Suspects { files, .. }) = suspects
+    if let Some(FileSuspects { files, .. }) = suspects
         && (error.is_of_file() || passes_without(&files, attempt, limit).await?)
     {
         tracing::warn!(%error, "the model refused a file of the message");
-        return Err(Stop::Failed(refusal_of(&files, attempt)));
+        return Err(Stop::Failed(refusal_of(&files, attempt, &error)));
     }
     attempt.memory.files.take_back();
-    Err(stop_for(error))
+    Err(stop_for(attempt, error))
 }
 
 /// Remembers the files without which the model has answered, and warns of them.
@@ -61,7 +61,7 @@ pub(super) fn settle(refused: Vec<Attachment>, attempt: &mut Attempt<'_>) {
 }
 
 /// Returns the files of the newest source that the request has as files, those of the newest message last.
-fn suspects(attempt: &Attempt<'_>) -> Option<Suspects> {
+fn suspects(attempt: &Attempt<'_>) -> Option<FileSuspects> {
     let memory = &attempt.memory;
     let of_input: BTreeSet<Uuid> = memory.input.attachments.iter().map(|file| file.file_id).collect();
     let mut seen = BTreeSet::new();
@@ -73,7 +73,7 @@ fn suspects(attempt: &Attempt<'_>) -> Option<Suspects> {
     let input: Vec<_> = memory.input.attachments.iter().filter(|file| sent(file)).cloned().collect();
     let sources = [(of_tools, false), (earlier, false), (input, true)];
     let newest = sources.into_iter().find(|(files, _)| !files.is_empty());
-    newest.map(|(files, are_of_input)| Suspects { files, are_of_input })
+    newest.map(|(files, are_of_input)| FileSuspects { files, are_of_input })
 }
 
 /// Returns whether the provider begins an answer to the request without these files.
@@ -84,14 +84,14 @@ async fn passes_without(files: &[Attachment], attempt: &mut Attempt<'_>, limit: 
     Ok(attempt.alongside(call).await?.is_ok())
 }
 
-fn refusal_of(files: &[Attachment], attempt: &Attempt<'_>) -> RunError {
+fn refusal_of(files: &[Attachment], attempt: &Attempt<'_>, error: &model::Error) -> RunError {
     remember(files, attempt);
     let model = attempt.model_of_step().choice();
     let names = names(files);
     let message = format!(
         "{model} refused {names}; send the message without it, or with the file in another form. Later requests have a line in its place"
     );
-    RunError::new("file_refused", message)
+    RunError::new("file_refused", with_words(attempt, message, error))
 }
 
 fn remember(files: &[Attachment], attempt: &Attempt<'_>) {

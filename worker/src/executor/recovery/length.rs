@@ -49,7 +49,7 @@ pub(super) fn mend(
     recovery.shortenings += 1;
     let room = if recovery.shortenings == 1 { refusals::below(refused) } else { refused / 2 };
     if recovery.shortenings > MOST_TRIES || !shorten(attempt, refused - room) {
-        return Err(stop_for(error.as_too_long()));
+        return Err(stop_for(attempt, error.as_too_long()));
     }
     tracing::warn!(%error, tokens = refused, "the request was too long for the model; asking with a shorter one");
     Ok(())

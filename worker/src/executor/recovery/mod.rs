@@ -1,4 +1,4 @@
-//! What follows a turn in which the model gave no answer.
+//! The recovery from a turn in which the model gave no answer.
 //!
 //! A step asks once more after silence. After a refusal of its length, it asks with a shorter request (`length`), and after one of
 //! a file with fewer files (`files`). Each has few tries. Faults that pass by themselves are retried below (`model`).
@@ -13,7 +13,7 @@ use crate::model;
 
 pub use length::{ShortenedResults, shorten};
 
-/// What a step has tried so far.
+/// The tries of a step so far.
 #[derive(Default)]
 pub struct Recovery {
     was_silent: bool,
@@ -48,7 +48,7 @@ impl Recovery {
         limit: Option<&str>,
     ) -> Result<(), Stop> {
         if !error.is_of_input() {
-            return Err(stop_for(error));
+            return Err(stop_for(attempt, error));
         }
         let request = step_request::build(attempt, limit).await?;
         // A body that is too large is mostly so because of its files.
@@ -67,8 +67,16 @@ impl Recovery {
 }
 
 /// Returns the end of a run whose model has failed.
-pub fn stop_for(error: model::Error) -> Stop {
-    // The provider's message may quote the conversation and name things that users must not see.
+pub fn stop_for(attempt: &Attempt<'_>, error: model::Error) -> Stop {
     tracing::warn!(%error, "failed to get an answer from the model");
-    Stop::Failed(RunError::new(error.code(), error.reason()))
+    Stop::Failed(RunError::new(error.code(), with_words(attempt, error.reason(), &error)))
+}
+
+/// Adds the provider's words to the sentence for users, in development mode only: they may quote the conversation and name things
+/// that users must not see.
+fn with_words(attempt: &Attempt<'_>, sentence: String, error: &model::Error) -> String {
+    match error.words().filter(|_| attempt.shared.worker.is_development) {
+        Some(words) => format!("{sentence} ({words})"),
+        None => sentence,
+    }
 }
