@@ -1,6 +1,7 @@
 //! One conversation with each fake provider that enforces its rules: calls in parallel, reasoning, a message that steers, a
 //! picture, a stop, a failed turn and an empty answer, after each of which the next message is answered.
 
+use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::{
@@ -160,4 +161,28 @@ async fn fail(conversation: &ProviderTalk) {
     conversation.expect_answer("And now?", "Fine.").await;
     let messages = json!(conversation.newest_messages()).to_string();
     assert!(messages.contains("This fails") && messages.contains("And now?"), "{messages}");
+}
+
+#[tokio::test]
+async fn openai_takes_any_schema_and_the_run_names_the_tools_that_are_left_out() {
+    let provider = RuledProvider::start(OPENAI, [ScriptedReply::text("Fine.")]).await;
+    let mut embedded = Embedded::new().with("HOLDFAST_MAX_CLIENT_TOOLS", 200);
+    embedded.settings.extend(provider.settings());
+    let mut holdfast = embedded.start();
+    let client = holdfast.client();
+    let schemas = [
+        json!({"type": "object"}),
+        json!({"type": "object", "properties": {"list": {"type": "array"}}}),
+        json!({"anyOf": [{"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}, {"type": "object"}]}),
+    ];
+    let tool = |n: usize| json!({"name": format!("tool-{n:03}"), "description": "", "input_schema": schemas[n % 3]});
+    let body = json!({"input": "Hi", "client_tools": (0..130).map(tool).collect::<Vec<_>>()});
+    let request = client.request(Method::POST, "/v1/runs").header("accept", "text/event-stream");
+    let frames = EventStream::new(request.json(&body).send().await.unwrap()).rest().await;
+    assert_eq!(frames.last().unwrap().event, "run.completed", "{:#?}", provider.refused());
+    let warnings: Vec<(&Value, &Value)> =
+        of_kind(&frames, "warning.raised").into_iter().map(|warning| (&warning["code"], &warning["message"])).collect();
+    let message = "The model takes no more tools, so it answers without 2 of them: tool-128, tool-129.";
+    assert_eq!(warnings, [(&json!("tools_left_out"), &json!(message))]);
+    assert_eq!(provider.refused().len(), 0);
 }
