@@ -109,7 +109,8 @@ async fn every_option_is_written_as_its_provider_takes_it() {
     let form = AnswerForm::Json(Arc::new(JsonFormat { name: "a".into(), schema: Some(json!({})), strict: true }));
     for wire in wires_with_rules() {
         for options in &all {
-            for turns in conversations() {
+            // The last one, with a large picture, has no options to try.
+            for turns in conversations().into_iter().take(6) {
                 let (options, form, tools) = (options.clone(), form.clone(), vec![tool(json!({}))]);
                 sent(&Request { turns, options, form, tools, ..Request::default() }, &wire).await;
             }
