@@ -19,7 +19,7 @@ use tokio::time::Sleep;
 use uuid::Uuid;
 
 use super::{
-    Stop, age, attachments, compress, knowledge, limits::RunLimits, memory::Memory, planning::Planner,
+    Stop, age, attachments, compress, knowledge, limits::RunLimits, memory::Memory, planning::Planner, results,
     workspace::add_workspace_tools,
 };
 use crate::{
@@ -157,6 +157,7 @@ impl<'a> Attempt<'a> {
         attempt.gather_tools(client_tools).await?;
         knowledge::begin(&mut attempt).await?;
         compress::fit(&mut attempt).await?;
+        results::offer_reading_on(&mut attempt);
         attempt.note_input();
         Ok(attempt)
     }
@@ -292,7 +293,7 @@ impl<'a> Attempt<'a> {
             agent: self.definition.name.clone(),
             run_id: claim.run_id,
             attempt: claim.attempt,
-            result_chars: worker.tools.tool_result_chars,
+            result_chars: results::room(self, "recall").chars(),
         });
     }
 

@@ -79,6 +79,7 @@ pub async fn process(attempt: &mut Attempt<'_>) -> Result<NextNode, Stop> {
     let step = attempt.memory.step;
     attempt.step = attempt.spans.step(step);
     attachments::offer_reading(attempt);
+    results::offer_reading_on(attempt);
     let mut tools = attempt.tool_specs();
     let limit = if tools.is_empty() {
         None

@@ -7,6 +7,7 @@ use holdfast_shared::{
     agent::{AgentDefinition, McpServer},
     config::{ANONYMOUS_PREFIX, begins_with},
     event::ExecutedBy,
+    excerpt::READ_RESULT,
     plan,
     storable::{storable, storable_json},
     storage::FoundAgent,
@@ -18,6 +19,7 @@ use tokio::sync::OnceCell;
 
 use super::{
     files::{FilesOfRun, READ_FILE},
+    kept_results::KeptResultsOfRun,
     knowledge::{KnowledgeOfRun, KnowledgeTool},
     mcp::{self, Mcp, ServerTool},
     memory::{MemoryOfRun, MemoryTool},
@@ -156,6 +158,13 @@ impl Toolbox {
     pub fn add_file_tool(&mut self, of_run: FilesOfRun) {
         if !self.tools.is_empty() && self.get(READ_FILE).is_none() {
             self.add_unasked(of_run.spec(), Effect::ReadOnly, ToolExecutor::Files(Arc::new(of_run)));
+        }
+    }
+
+    /// Adds the tool that reads on in results of earlier calls. A run without other tools gets none.
+    pub fn add_result_tool(&mut self, of_run: KeptResultsOfRun) {
+        if !self.tools.is_empty() && self.get(READ_RESULT).is_none() {
+            self.add_unasked(of_run.spec(), Effect::ReadOnly, ToolExecutor::KeptResults(Arc::new(of_run)));
         }
     }
 
