@@ -15,6 +15,7 @@ in_either_mode!(
     a_long_result_keeps_head_and_tail,
     a_result_takes_a_third_of_the_budget_at_most,
     a_run_without_cut_results_does_not_read_on,
+    base64_in_a_text_reaches_no_event,
 );
 
 /// Returns a text of so many characters, of which each ten differ from all others.
@@ -144,4 +145,15 @@ async fn a_run_without_cut_results_does_not_read_on(mut deployment: Deployment) 
     let agent_id = agent(&client, json!([server.describe()]), json!({})).await;
     let frames = frames_of(&client, &agent_id, "[tokens=1] [call=kb__count] [call=read_result {\"id\": \"x\"}]").await;
     assert_eq!(completed(&frames, "read_result")["error"]["code"], "unknown_tool");
+}
+
+async fn base64_in_a_text_reaches_no_event(mut deployment: Deployment) {
+    let client = deployment.client();
+    let picture = format!("iVBORw0KGgo{}", "A".repeat(200_000));
+    let url = format!("Before data:image/png;base64,{picture} after");
+    let server = ToolServer::returning(json!([{"type": "text", "text": url}])).await;
+    let agent_id = agent(&client, json!([server.describe()]), json!({})).await;
+    let frames = frames_of(&client, &agent_id, "[tokens=1] [call=kb__count]").await;
+    let output = completed(&frames, "kb__count")["output"].as_str().unwrap();
+    assert_eq!(output, "Before [base64 of image/png, 150008 bytes, left out] after");
 }

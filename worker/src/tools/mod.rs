@@ -2,9 +2,10 @@
 //!
 //! `Toolbox` has the tools of one run under the names that the model knows. They are the tools of MCP servers (`mcp`),
 //! the client's tools, those of the memory (`memory`, whose results `ranking` orders), of documents (`knowledge`, with `question_vectors`), of files (`files`), of kept results
-//! (`kept_results`) and of the workspace, and the scripted model's own (`scripted`, `drawing`). `returned` stores the files that tools return, and `result_room`
+//! (`kept_results`) and of the workspace, and the scripted model's own (`scripted`, `drawing`). `returned` stores the files that tools return (`base64_text` finds those within texts), and `result_room`
 //! bounds what the model reads of a result.
 
+mod base64_text;
 mod drawing;
 mod files;
 mod kept_results;
