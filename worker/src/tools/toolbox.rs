@@ -228,7 +228,8 @@ impl Toolbox {
                 continue;
             }
             let policy: ToolPolicy = definition.tools.get(&name).copied().unwrap_or_default();
-            let effect = policy.effect.unwrap_or_default();
+            let usual = if mcp::is_reader(tool) { Effect::ReadOnly } else { Effect::default() };
+            let effect = policy.effect.unwrap_or(usual);
             let approval = policy.approval.or(definition.approval).unwrap_or(match policy.effect {
                 // The agent does not describe the tool's effect, and the owner is an anonymous user.
                 None if begins_with(owner, ANONYMOUS_PREFIX) => ApprovalPolicy::Always,

@@ -6,6 +6,7 @@ mod http_faults;
 mod large_answers;
 mod lifecycle;
 mod others;
+mod resources;
 mod secrets;
 mod stdio_faults;
 
