@@ -87,7 +87,8 @@ async fn a_file_is_read_by_its_owner_only(mut deployment: Deployment) {
     assert_eq!(read(&client, &kept, json!({"id": gone["id"]})).await["error"]["code"], "not_found");
 }
 
-async fn a_long_text_is_read_in_pieces(mut deployment: Deployment) {
+async fn a_long_text_is_read_in_pieces(deployment: Deployment) {
+    let mut deployment = deployment.with("HOLDFAST_TOOL_RESULT_CHARS", 4000);
     let client = deployment.client();
     let text: String = (0..2_500).map(|n| format!("{n:03}é")).collect();
     let file = upload(&client, "numbers.txt", text.clone()).await;

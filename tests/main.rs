@@ -89,6 +89,7 @@ mod subscribers;
 mod takeover;
 mod tls;
 mod tool_files;
+mod tool_results;
 mod tools;
 mod traces;
 mod trees;

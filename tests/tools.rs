@@ -204,7 +204,8 @@ async fn at_most_three_tools_are_called_at_the_same_time(mut deployment: Deploym
     assert_eq!(seen_frames.last().unwrap().event, "run.completed");
 }
 
-async fn a_long_result_is_truncated_for_the_model_and_complete_in_the_trace(mut deployment: Deployment) {
+async fn a_long_result_is_truncated_for_the_model_and_complete_in_the_trace(deployment: Deployment) {
+    let mut deployment = deployment.with("HOLDFAST_TOOL_RESULT_CHARS", 4000).with("HOLDFAST_CONTEXT_TOKENS", 90_000);
     let mut server = ToolServer::start().await;
     let client = deployment.client();
     let agent_id = agent(&client, json!([server.describe()]), json!({})).await;
@@ -224,8 +225,9 @@ async fn a_long_result_is_truncated_for_the_model_and_complete_in_the_trace(mut 
     let trace = client.get(&format!("/v1/runs/{run_id}/messages")).await.unwrap();
     for message in trace["items"].as_array().unwrap().iter().filter(|message| message["role"] == "tool") {
         let text = message["content"].as_str().unwrap();
-        let (shown_text, mark) = text.rsplit_once('\n').unwrap();
-        assert_eq!((shown_text.chars().count(), mark.starts_with("[cut: the first 4000 of ")), (4000, true), "{mark}");
+        let (head, rest) = text.split_once("\n[cut: ").unwrap();
+        let (_, tail) = rest.split_once(" reads on]\n").unwrap();
+        assert_eq!((head.chars().count(), tail.chars().count()), (3000, 1000), "{rest}");
     }
 }
 

@@ -19,6 +19,11 @@ in_either_mode!(
     the_conformance_suite_passes_where_it_applies,
     plain_json_rpc_needs_no_handshake,
     a_program_sees_its_callers_workspace_alone,
+    the_official_client_reads_all_of_a_result_as_fields,
+    only_the_revision_with_batches_takes_them,
+    what_is_declared_answers,
+    pages_of_other_origins_are_refused,
+    a_refused_client_learns_where_tokens_come_from,
 );
 
 async fn project(client: &Client) -> Value {
@@ -36,7 +41,8 @@ async fn the_client_of_rmcp_uses_the_workspace(mut deployment: Deployment) {
     let call = CallToolRequestParams::new("create_onto_task").with_arguments(arguments);
     let result = session.call_tool(call).await.unwrap();
     let structured = result.structured_content.unwrap();
-    assert_eq!(structured["entitiesAccessed"][0]["name"], "Measure the tide");
+    assert_eq!((&structured["done"], &structured["items"][0]["name"]), (&json!("created"), &json!("Measure the tide")));
+    assert_eq!(result.meta.unwrap()["entitiesAccessed"][0]["name"], "Measure the tide");
     let tasks = client.get("/v1/workspace/tasks").await.unwrap();
     assert_eq!(tasks["items"][0]["title"], "Measure the tide");
     session.cancel().await.unwrap();
@@ -95,10 +101,10 @@ async fn plain_json_rpc_needs_no_handshake(mut deployment: Deployment) {
     assert_eq!(created["result"]["isError"], false);
     let unknown = rpc(&client, call("sink_ship", json!({}))).await;
     assert_eq!(unknown["error"]["code"], -32602);
-    let project = created["result"]["structuredContent"]["entitiesAccessed"][0]["id"].clone();
+    let project = created["result"]["_meta"]["entitiesAccessed"][0]["id"].clone();
     let task = json!({"project_id": project, "title": "Call", "due_at": "2026-12-01", "description": null});
     let task = rpc(&client, call("create_onto_task", task)).await;
-    let task = task["result"]["structuredContent"]["entitiesAccessed"][0]["id"].clone();
+    let task = task["result"]["structuredContent"]["items"][0]["id"].clone();
     let cleared = rpc(&client, call("update_onto_task", json!({"task_id": task, "due_at": null}))).await;
     assert_eq!(
         cleared["result"]["content"][0]["text"],
@@ -144,4 +150,154 @@ async fn a_program_sees_its_callers_workspace_alone(mut deployment: Deployment) 
     let refused = rpc(&bob, read).await;
     let expected = format!("not_found: there is no project {}", project.as_str().unwrap());
     assert_eq!(refused["result"]["content"][0]["text"], expected);
+}
+
+async fn the_official_client_reads_all_of_a_result_as_fields(mut deployment: Deployment) {
+    let client = deployment.client();
+    let calls = json!([
+        ["create_onto_project", {"name": "Harbour", "goals": [{"name": "Calm", "key": "calm"}], "tasks": [{"title": "Call", "priority": 2}],
+            "relationships": [{"from": "calm", "relation": "supports", "to": "project"}]}],
+        ["list_onto_tasks", {}],
+        ["list_onto_tasks", {"state": "done"}],
+        ["get_onto_project_details", {"project_id": "{id}"}],
+        ["search_ontology", {"query": "harbuor"}],
+        ["get_entity_relationships", {"entity_id": "{id}"}],
+        ["list_onto_templates", {}],
+        ["create_onto_document", {"project_id": "{id}", "title": "Log", "body": "é".repeat(3000)}],
+        ["get_field_info", {"entity_type": "task"}],
+        ["get_buildos_overview", {}],
+        ["web_search", {"query": "tide"}],
+        ["delete_onto_project", {"project_id": "{id}"}],
+    ]);
+    for mode in ["legacy", "auto"] {
+        let program = ClientProgram::start("mcp-python", client.base(), json!({"mode": mode, "calls": calls})).await;
+        let (reports, _) = program.rest().await;
+        assert_eq!(reports[0], json!({"tools": 38, "without_schema": []}), "{mode}");
+        assert!(reports[1..].iter().all(|report| report["is_error"] == false), "{reports:#?}");
+        let fields: Vec<&Value> = reports[1..].iter().map(|report| &report["fields"]).collect();
+        assert_eq!((&fields[0]["done"], &fields[0]["relations"].as_array().unwrap().len()), (&json!("created"), &1));
+        let task = &fields[1]["items"][0];
+        assert_eq!((&task["name"], &task["state"], &task["priority"]), (&json!("Call"), &json!("todo"), &json!(2)));
+        assert_eq!(fields[2], &json!({"items": []}));
+        let contents = fields[3]["contents"].as_array().unwrap();
+        assert_eq!(
+            (&fields[3]["entity"]["name"], &contents[0]["items"][0]["name"]),
+            (&json!("Harbour"), &json!("Call"))
+        );
+        assert_eq!(fields[4]["items"][0]["name"], "Harbour");
+        assert_eq!(
+            (&fields[5]["items"][0]["from"]["name"], &fields[5]["items"][0]["relation"]),
+            (&json!("Calm"), &json!("supports"))
+        );
+        assert!(
+            fields[6]["items"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .any(|template| template["template_key"] == "software_product")
+        );
+        for text_only in [8, 9] {
+            assert_eq!(fields[text_only]["text"], reports[text_only + 1]["text"]);
+        }
+        assert!(fields[10]["note"].as_str().unwrap().contains("no provider"), "{}", fields[10]);
+        assert_eq!((&fields[11]["done"], &reports[12]["entities"][0]["name"]), (&json!("deleted"), &json!("Harbour")));
+    }
+}
+
+async fn only_the_revision_with_batches_takes_them(mut deployment: Deployment) {
+    let client = deployment.client();
+    let send = async |revision: Option<&str>, batch: Value| {
+        let request = client.request(Method::POST, "/mcp").header("accept", "application/json, text/event-stream");
+        let request = revision.into_iter().fold(request, |request, one| request.header("mcp-protocol-version", one));
+        let response = request.json(&batch).send().await.unwrap();
+        (response.status().as_u16(), response.json::<Value>().await.unwrap_or_default())
+    };
+    let ping = |id: u32| json!({"jsonrpc": "2.0", "id": id, "method": "ping"});
+    let notice = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+    for revision in [None, Some("2025-03-26")] {
+        let batch = json!([ping(1), notice, call("list_onto_tasks", json!({})), {"id": 3}, ping(2)]);
+        let (status, answers) = send(revision, batch).await;
+        let ids: Vec<&Value> = answers.as_array().unwrap().iter().map(|answer| &answer["id"]).collect();
+        assert_eq!((status, ids), (200, vec![&json!(1), &json!(1), &Value::Null, &json!(2)]), "{answers}");
+        assert_eq!(answers[1]["result"]["structuredContent"], json!({"items": []}));
+        assert_eq!(answers[2]["error"]["code"], -32600);
+        assert_eq!(send(revision, json!([notice])).await.0, 202);
+    }
+    let handshake = json!({"jsonrpc": "2.0", "id": 2, "method": "initialize", "params": {}});
+    for (revision, batch, words) in [
+        (Some("2025-06-18"), json!([ping(1)]), "the revision 2025-06-18 has no batches"),
+        (Some("2025-11-25"), json!([ping(1)]), "the revision 2025-11-25 has no batches"),
+        (None, json!([]), "1 to 50 messages, not 0"),
+        (None, json!((0..51).map(ping).collect::<Vec<_>>()), "1 to 50 messages, not 51"),
+        (None, json!([handshake]), "initialize is not part of a batch"),
+    ] {
+        let (status, refused) = send(revision, batch).await;
+        assert_eq!((status, &refused["error"]["code"]), (400, &json!(-32600)), "{refused}");
+        assert!(refused["error"]["message"].as_str().unwrap().contains(words), "{refused}");
+    }
+}
+
+async fn what_is_declared_answers(mut deployment: Deployment) {
+    let client = deployment.client();
+    for revision in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"] {
+        let parameters = json!({
+            "protocolVersion": revision, "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}
+        });
+        let handshake = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": parameters});
+        let server = rpc(&client, handshake).await;
+        assert_eq!(server["result"]["protocolVersion"], revision);
+        assert_eq!(server["result"]["capabilities"], json!({"tools": {}}), "{revision}");
+    }
+    let ask = async |method: &str, parameters: Value| {
+        rpc(&client, json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": parameters})).await
+    };
+    assert_eq!(ask("tools/list", json!({})).await["result"]["tools"].as_array().unwrap().len(), 38);
+    assert_eq!(ask("ping", json!({})).await["result"], json!({}));
+    for (method, parameters) in [
+        ("resources/read", json!({"uri": "a://b"})),
+        ("resources/subscribe", json!({"uri": "a://b"})),
+        ("prompts/get", json!({"name": "a"})),
+        ("logging/setLevel", json!({"level": "info"})),
+    ] {
+        assert_eq!(ask(method, parameters).await["error"]["code"], -32601, "{method} is not declared");
+    }
+}
+
+async fn pages_of_other_origins_are_refused(deployment: Deployment) {
+    let mut deployment = deployment.with("HOLDFAST_CORS_ORIGINS", "https://front.example");
+    let client = deployment.client();
+    let own = client.base().to_owned();
+    for path in ["/mcp", "/mcp/rpc"] {
+        for (origin, status) in
+            [("https://evil.example", 403), ("null", 403), ("https://front.example", 200), (own.as_str(), 200)]
+        {
+            let request = client.request(Method::POST, path).header("origin", origin);
+            let request = request.header("accept", "application/json, text/event-stream");
+            let response = request.json(&call("list_onto_tasks", json!({}))).send().await.unwrap();
+            assert_eq!(response.status(), status, "{path} {origin}");
+        }
+    }
+}
+
+async fn a_refused_client_learns_where_tokens_come_from(deployment: Deployment) {
+    let mut deployment = deployment
+        .with("HOLDFAST_JWT_KEY", "k".repeat(32))
+        .with("HOLDFAST_JWT_ISSUERS", "https://login.example=,inner=in")
+        .with("HOLDFAST_ANONYMOUS", false);
+    let client = deployment.client();
+    for path in ["/mcp", "/mcp/rpc"] {
+        let request = client.request(Method::POST, path).header("accept", "application/json, text/event-stream");
+        let refused = request.json(&call("list_onto_tasks", json!({}))).send().await.unwrap();
+        assert_eq!(refused.status(), 401);
+        let challenge = refused.headers()["www-authenticate"].to_str().unwrap();
+        let place = format!("{}/.well-known/oauth-protected-resource", client.base());
+        assert_eq!(challenge, format!("Bearer resource_metadata=\"{place}\""));
+    }
+    for path in ["/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource/mcp"] {
+        let expected = json!({
+            "resource": format!("{}/mcp", client.base()), "resource_name": "Holdfast",
+            "bearer_methods_supported": ["header"], "authorization_servers": ["https://login.example"]
+        });
+        assert_eq!(client.get(path).await.unwrap(), expected);
+    }
 }

@@ -21,6 +21,19 @@ pub fn bytes(mut text: String, most: usize) -> String {
     text
 }
 
+/// The name of the tool that reads the rest of a result.
+pub const READ_RESULT: &str = "read_result";
+
+/// Returns the end of a mark that names the call whose result reads on at a character.
+pub fn read_on(call_id: &str, offset: usize) -> String {
+    format!("; {READ_RESULT} with {{\"id\": \"{call_id}\", \"offset\": {offset}}} reads on]")
+}
+
+/// Returns whether a text may have such a mark.
+pub fn reads_on(text: &str) -> bool {
+    text.contains("; read_result with {\"id\": \"")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -31,5 +44,11 @@ mod tests {
         assert_eq!(chars("déjà vu", 4), "déjà\n[cut: the first 4 of 7 characters]");
         assert_eq!(bytes("abc".into(), 3), "abc");
         assert_eq!(bytes("aé".into(), 2), "a\n[cut: the first 1 of 3 bytes]");
+    }
+
+    #[test]
+    fn a_mark_that_reads_on_is_found() {
+        assert!(reads_on(&format!("[cut{}", read_on("call_1", 7))));
+        assert!(!reads_on("[cut: the first 1 of 3 bytes]"));
     }
 }

@@ -13,7 +13,8 @@ pub fn estimate(text: &str) -> u32 {
     u32::try_from(quarters.div_ceil(4)).unwrap_or(u32::MAX)
 }
 
-const fn quarters_of(character: char) -> u64 {
+/// Returns the quarters of a token that a character counts for.
+pub const fn quarters_of(character: char) -> u64 {
     match character.len_utf8() {
         1 => 1,
         2 => 2,

@@ -66,7 +66,13 @@ pub struct ToolPolicy {
     /// Time-out of one call, in ms; the server's by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
+    /// Characters of a result that the model reads, at least 400; `HOLDFAST_TOOL_RESULT_CHARS` (25,000) by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result_chars: Option<usize>,
 }
+
+/// Fewest characters of a result that a model reads.
+pub const MIN_RESULT_CHARS: usize = 400;
 
 /// A tool that the client itself executes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]

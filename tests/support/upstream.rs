@@ -26,7 +26,7 @@ impl TestUpstream {
 
     /// Starts a provider that calls a tool, and sends a word after its outcome only after `permit_words`. JSON arguments follow the
     /// tool's name after a space, if there are any. Further tools follow in lines of their own, each for a call after the outcome
-    /// before; `{file}` in their arguments is the file that the last outcome names.
+    /// before; `{file}` in their arguments is the file that the last outcome names, and `{result}` the call in its mark of a cut.
     pub async fn calling(tool: &'static str, words: &'static [&'static str]) -> Self {
         Self::serving(None, Some(tool), 0, words).await
     }
@@ -140,7 +140,12 @@ async fn serve(
         .and_then(|outcome| outcome["content"].as_str()?.rsplit_once(", file "))
         .and_then(|(_, id)| id.get(..36));
     let call = tool.and_then(|tools| tools.lines().nth(outcomes.len()));
+    let cut = outcomes
+        .last()
+        .and_then(|outcome| outcome["content"].as_str()?.split_once("read_result with {\"id\": \""))
+        .and_then(|(_, id)| Some(id.split_once('"')?.0));
     let call = call.map(|call| call.replace("{file}", file.unwrap_or_default()));
+    let call = call.map(|call| call.replace("{result}", cut.unwrap_or_default()));
     requests.lock().unwrap().push(body);
     let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
     if let Some(call) = call {

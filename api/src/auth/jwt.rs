@@ -70,6 +70,13 @@ impl TokenVerifier {
         Ok(Self { key, validation, prefixes, role_claim: config.jwt_role_claim.clone() })
     }
 
+    /// Returns the accepted issuers, in the order of their names.
+    pub fn issuers(&self) -> Vec<&str> {
+        let mut issuers: Vec<&str> = self.prefixes.keys().map(String::as_str).collect();
+        issuers.sort_unstable();
+        issuers
+    }
+
     pub fn identify(&self, token: &str) -> Result<Identity, Problem> {
         let result = jsonwebtoken::decode::<Map<String, Value>>(token, &self.key, &self.validation);
         let token = result.map_err(|error| Problem::invalid_token(&self.reason(error.kind())))?;

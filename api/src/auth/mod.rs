@@ -175,6 +175,12 @@ pub fn caller_of(request: &Request) -> Option<&Caller> {
     request.extensions().get::<AuthResult>()?.0.as_ref().ok()
 }
 
+/// Fails with `foreign_origin` if a page of another origin sends the request.
+pub fn origin_verdict(parts: &Parts) -> Result<(), Problem> {
+    let OriginVerdict(verdict) = parts.extensions.get().expect("`authenticate` wraps every route");
+    verdict.clone()
+}
+
 /// The anonymous user of the request's cookie, which a client may send beside a JWT. Fails with `foreign_origin` if a page of
 /// another origin would change something with it.
 pub struct CookieUser(pub Option<AnonymousUser>);
@@ -184,8 +190,7 @@ impl<S: Sync> FromRequestParts<S> for CookieUser {
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
         let Some(user) = AnonymousUser::of_cookie(&parts.headers) else { return Ok(Self(None)) };
-        let OriginVerdict(verdict) = parts.extensions.get().expect("`authenticate` wraps every route");
-        verdict.clone().map(|()| Self(Some(user)))
+        origin_verdict(parts).map(|()| Self(Some(user)))
     }
 }
 
@@ -244,6 +249,14 @@ impl Authenticator {
     /// Returns whether the server accepts anonymous users.
     pub const fn takes_anonymous(&self) -> bool {
         matches!(self.mode, AuthMode::Checked { takes_anonymous: true, .. })
+    }
+
+    /// Returns the issuers whose tokens the server accepts, if it checks them.
+    pub fn issuers(&self) -> Vec<&str> {
+        match &self.mode {
+            AuthMode::Checked { tokens, .. } => tokens.issuers(),
+            AuthMode::Development(_) => Vec::new(),
+        }
     }
 
     /// Returns the group of a caller of this kind and address; `None` for a caller with a name.

@@ -29,6 +29,11 @@ impl Problem {
         Self::new(StatusCode::FORBIDDEN, "foreign_origin", detail)
     }
 
+    pub fn foreign_page() -> Self {
+        let detail = "The browser sent this for a page of another origin. Let the operator list the page's origin in HOLDFAST_CORS_ORIGINS.";
+        Self::new(StatusCode::FORBIDDEN, "foreign_origin", detail)
+    }
+
     pub fn operator_needed() -> Self {
         let detail =
             "This belongs to the deployment, as agents do; only a token with the role operator may use this route.";

@@ -27,7 +27,7 @@ use crate::{auth::MAX_NAME_CHARS, problem::Problem, wire::Wire};
 struct ApiDocument;
 
 /// The tags, in the order of the document.
-const TAGS: [(&str, &str); 20] = [
+const TAGS: [(&str, &str); 21] = [
     ("conversations", "Conversations, their checkpoints and forks."),
     ("messages", "Messages of a conversation."),
     ("sessions", "Conversations that a client finds by name."),
@@ -44,6 +44,7 @@ const TAGS: [(&str, &str); 20] = [
     ("ag-ui", "The protocol AG-UI."),
     ("openai", "The protocols of OpenAI: responses and chat completions."),
     ("a2a", "The protocol A2A, by which agents call agents."),
+    ("mcp", "The workspace by the Model Context Protocol; `/mcp` itself has the protocol's own description."),
     ("langgraph", "The protocol of LangGraph's server."),
     ("wires", "Other streams of a run."),
     ("server", "The server's version, model and storage."),

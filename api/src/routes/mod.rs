@@ -84,8 +84,10 @@ pub fn router(app: Arc<App>) -> Router {
     let max_body_bytes = app.config().max_body_bytes;
     let (auth, cors, limits_app) = (Arc::clone(app.auth()), cors::layer(app.config()), Arc::clone(&app));
     let router = router
-        .route("/mcp", post(mcp::streamable))
-        .route("/mcp/rpc", post(mcp::rpc))
+        .route("/mcp", post(mcp::streamable).layer(middleware::from_fn(mcp::metadata::challenge)))
+        .route("/mcp/rpc", post(mcp::rpc).layer(middleware::from_fn(mcp::metadata::challenge)))
+        // Clients append the path of the resource.
+        .route("/.well-known/oauth-protected-resource/mcp", get(mcp::metadata::protected_resource))
         .merge(langgraph::absent_routes())
         .route("/openapi.json", get(openapi_document).layer(Extension(MadeDocument::default())))
         .layer(middleware::from_fn_with_state(Arc::clone(&app), read_limit::admit))
@@ -208,6 +210,7 @@ fn routes(max_chat_body: usize) -> DescribedRoutes {
         .routes(routes!(a2a::default_card))
         .routes(routes!(a2a::well_known_card))
         .routes(routes!(a2a::agent_card))
+        .routes(routes!(mcp::metadata::protected_resource))
         .routes(routes!(ag_ui::follow_run))
         .routes(routes!(ag_ui::follow_thread))
         .merge(openai::routes())

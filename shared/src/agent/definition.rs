@@ -11,7 +11,7 @@ use crate::{
     hidden::is_visible,
     message::Language,
     subagent::Subagent,
-    tool::{ApprovalPolicy, ToolPolicy},
+    tool::{ApprovalPolicy, MIN_RESULT_CHARS, ToolPolicy},
 };
 
 /// An agent, as the API shows it.
@@ -76,7 +76,7 @@ pub struct AgentDefinition {
     /// Tools that the model may use, as `<server>__<tool>`; all tools of the servers by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allowed_tools: Option<BTreeSet<String>>,
-    /// Effect, approval policy and time-out of a tool, by `<server>__<tool>`.
+    /// Effect, approval policy, time-out and length of results of a tool, by `<server>__<tool>`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub tools: BTreeMap<String, ToolPolicy>,
     /// Calls that a human must approve, unless the tool has a policy of its own.
@@ -249,6 +249,11 @@ impl AgentDefinition {
         }
         if let Some((tool, _)) = self.tools.iter().find(|(_, policy)| policy.timeout_ms == Some(0)) {
             return Err(InvalidDefinition::new(format!("tools.{tool}.timeout_ms"), "a time in ms above 0"));
+        }
+        let is_short = |policy: &ToolPolicy| policy.result_chars.is_some_and(|chars| chars < MIN_RESULT_CHARS);
+        if let Some((tool, _)) = self.tools.iter().find(|(_, policy)| is_short(policy)) {
+            let problem = format!("a number of characters, {MIN_RESULT_CHARS} or more");
+            return Err(InvalidDefinition::new(format!("tools.{tool}.result_chars"), problem));
         }
         Subagent::check_all(&self.subagents)?;
         if self.recursive.is_some_and(|times| !(2..=MAX_IN_CHAIN).contains(&times)) {
@@ -450,5 +455,6 @@ mod tests {
             json!([{"name": "a", "transport": "rpc", "url": "http://a", "auth": {"bearer": {"env": "DATABASE_URL"}}}]);
         refused(json!({"mcp_servers": own}), "may not use the variable DATABASE_URL");
         refused(json!({"tools": {"kb__count": {"timeout_ms": 0}}}), "tools.kb__count.timeout_ms");
+        refused(json!({"tools": {"kb__count": {"result_chars": 399}}}), "tools.kb__count.result_chars");
     }
 }

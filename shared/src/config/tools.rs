@@ -3,7 +3,7 @@
 use std::{path::PathBuf, time::Duration};
 
 use super::{bytes, count, milliseconds, retries};
-use crate::{agent::Limits, schema};
+use crate::{agent::Limits, schema, tool::MIN_RESULT_CHARS};
 
 /// Settings of agents and their tools.
 #[derive(Debug, Clone, clap::Args)]
@@ -74,8 +74,9 @@ pub struct ToolsConfig {
     #[arg(long, env = "HOLDFAST_TOOL_CONCURRENCY", default_value = "3", value_parser = count)]
     pub tool_concurrency: usize,
 
-    /// Characters of a tool's result that the model reads.
-    #[arg(long, env = "HOLDFAST_TOOL_RESULT_CHARS", default_value = "4000", value_parser = count)]
+    /// Characters of a tool's result that the model reads, at least 400 and at most a third of the run's budget of context; the
+    /// tool read_result reads the rest.
+    #[arg(long, env = "HOLDFAST_TOOL_RESULT_CHARS", default_value = "25000", value_parser = result_chars)]
     pub tool_result_chars: usize,
 
     /// Bytes of a tool's result that the trace and the events keep.
@@ -191,6 +192,13 @@ fn wait(text: &str) -> Result<Duration, String> {
     }
 }
 
+fn result_chars(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(chars) if chars >= MIN_RESULT_CHARS => Ok(chars),
+        _ => Err(format!("a number of characters, {MIN_RESULT_CHARS} or more, not {text:?}")),
+    }
+}
+
 fn calls(text: &str) -> Result<u32, String> {
     text.parse().map_err(|_| format!("a number of tool calls, 0 or more, not {text:?}"))
 }
@@ -216,5 +224,18 @@ fn tokens(text: &str) -> Result<u64, String> {
     match text.parse() {
         Ok(tokens) if tokens > 0 => Ok(tokens),
         _ => Err(format!("a number of tokens above 0, not {text:?}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_result_has_room_for_the_mark_of_its_cut() {
+        assert_eq!(result_chars("400"), Ok(400));
+        for refused in ["399", "0", "-1", "many"] {
+            assert!(result_chars(refused).unwrap_err().contains("400 or more"), "{refused}");
+        }
     }
 }

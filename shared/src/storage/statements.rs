@@ -2,7 +2,7 @@
 
 use super::{
     BackEnd, access, add_messages, agents, anonymous_data, approvals, archive, briefings, chats, checkpoints,
-    conversation_removal, conversations, delegations, deployment, erasure, file_removals, files, history,
+    conversation_removal, conversations, delegations, deployment, erasure, file_removals, files, history, kept_results,
     knowledge_rows, memories, memory_removals, memory_rows, messages, owners, pause_names, plans, position, profiles,
     quota, rows, run, runs, sessions,
     sql::{self, FencedTexts, Sql},
@@ -29,6 +29,7 @@ const FILES: &[&[Sql]] = &[
     file_removals::STATEMENTS,
     files::STATEMENTS,
     history::STATEMENTS,
+    kept_results::STATEMENTS,
     knowledge_rows::STATEMENTS,
     memories::STATEMENTS,
     memory_removals::STATEMENTS,

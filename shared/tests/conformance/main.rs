@@ -14,6 +14,7 @@ mod files;
 mod forwarded;
 mod groups;
 mod history;
+mod kept_results;
 mod memories;
 mod overrides;
 mod owners;

@@ -23,7 +23,8 @@ const NEW: Target = Target::New { agent_id: None };
 const WINDOW: Window = Window { usual: 10, standing: 10, result_chars: 10 };
 
 fn overrides() -> RunOverrides {
-    let result = EarlierResult { name: "look".into(), input: "{}".into(), output: Some("3".into()), error: None };
+    let result =
+        EarlierResult { name: "look".into(), input: "{}".into(), output: Some("3".into()), error: None, call_id: None };
     let earlier = GivenMessage { role: Role::Assistant, content: "an answer".to_owned().into(), results: vec![result] };
     RunOverrides {
         instructions: Some("Be brief.".into()),

@@ -26,8 +26,8 @@ if (scenarios) {
   const { tools } = await client.listTools();
   got({ tools: tools.map(({ name }) => name) });
   const call = async (name, input) => {
-    const { content, structuredContent, isError } = await client.callTool({ name, arguments: input });
-    got({ name, text: content[0].text, entities: structuredContent?.entitiesAccessed, isError: isError ?? false });
+    const { content, _meta, isError } = await client.callTool({ name, arguments: input });
+    got({ name, text: content[0].text, entities: _meta?.entitiesAccessed, isError: isError ?? false });
   };
   await call("create_onto_task", { project_id: project, title: "Call the harbour master" });
   await call("search_ontology", { query: "harbuor" });

@@ -20,7 +20,7 @@ use uuid::Uuid;
 use super::{
     Stop,
     attempt::{Attempt, retry_query},
-    extracted,
+    extracted, results,
 };
 use crate::{
     file_memory::FileMemoryGuard,
@@ -81,13 +81,14 @@ pub fn offer_reading(attempt: &mut Attempt<'_>) {
         return;
     }
     let worker = &attempt.shared.worker;
-    attempt.toolbox.add_file_tool(FilesOfRun {
+    let of_run = FilesOfRun {
         storage: worker.storage.clone(),
         file_store: worker.file_store.clone(),
         reader: Arc::clone(&attempt.shared.document_reader),
         run_id: attempt.claim.run_id,
-        result_chars: worker.tools.tool_result_chars,
-    });
+        room: results::room(attempt, READ_FILE),
+    };
+    attempt.toolbox.add_file_tool(of_run);
 }
 
 /// Reads the files of the conversation and of the run's tools, up to the limit of bytes. Fails if the model cannot take a file

@@ -20,7 +20,7 @@ use uuid::Uuid;
 
 use super::{
     Stop, age, announced, attachments, compress, knowledge, limits::RunLimits, memory::Memory, planning::Planner,
-    workspace::add_workspace_tools,
+    results, workspace::add_workspace_tools,
 };
 use crate::{
     WorkerState,
@@ -160,6 +160,7 @@ impl<'a> Attempt<'a> {
         attempt.gather_tools(client_tools).await?;
         knowledge::begin(&mut attempt).await?;
         compress::fit(&mut attempt).await?;
+        results::offer_reading_on(&mut attempt);
         attempt.note_input();
         Ok(attempt)
     }
@@ -296,7 +297,7 @@ impl<'a> Attempt<'a> {
             agent: self.definition.name.clone(),
             run_id: claim.run_id,
             attempt: claim.attempt,
-            result_chars: worker.tools.tool_result_chars,
+            result_chars: results::room(self, "recall").chars(),
         });
     }
 

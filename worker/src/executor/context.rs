@@ -240,6 +240,7 @@ mod tests {
             input: "{}".into(),
             output: output.map(Into::into),
             error: error.map(Into::into),
+            call_id: None,
         };
         let mut memory = memory(vec![message(Role::User, "a"), message(Role::Assistant, "b")]);
         memory.earlier[1].results =

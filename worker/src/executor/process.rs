@@ -97,6 +97,7 @@ pub async fn process(attempt: &mut Attempt<'_>) -> Result<NextNode, Stop> {
     attempt.step = attempt.spans.step(step);
     Box::pin(announced::refresh_tools(attempt)).await?;
     attachments::offer_reading(attempt);
+    results::offer_reading_on(attempt);
     let has_tools = !attempt.tool_specs().is_empty();
     let limit = if has_tools {
         attempt.limits.reached_limit(attempt.memory.next_step_in_scope(), attempt.memory.calls_made())

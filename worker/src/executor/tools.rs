@@ -12,7 +12,6 @@ use std::{
 use holdfast_shared::{
     approval::ApprovalKind,
     event::{AgentState, AgentStateChanged, ApprovalRequested, EventBody, ExecutedBy, StepCompleted, ToolCallStarted},
-    excerpt,
     finish_reason::FinishReason,
     plan::{self, PlanStatus},
     storage::{CallState, NewApproval, Progress},
@@ -34,11 +33,12 @@ use super::{
     knowledge::without_marks,
     outcome::{CallOutcome, complete, intend},
     planning::{Drafting, ask_questions, make_plan, read_questions},
+    results,
     workspace::follow_shift,
 };
 use crate::{
     lease::Signal,
-    tools::{FileKeeper, PlannerTool, Tool},
+    tools::{FileKeeper, PlannerTool, Tool, words_of_outcome},
 };
 
 /// Brings every call of the step to its outcome. Suspends the run if a human or the client must answer.
@@ -299,16 +299,11 @@ fn ask(attempt: &mut Attempt<'_>, index: usize, question: CallPlan) {
 
 /// Adds the outcomes to the trace, in the order of the model's requests.
 fn finish_step(attempt: &mut Attempt<'_>) {
-    let most = attempt.shared.worker.tools.tool_result_chars;
     let step = attempt.memory.step;
     let mut messages = Vec::new();
     for index in 0..attempt.memory.calls.len() {
         let state = attempt.memory.calls[index].state.clone();
-        let text = match (&state.output, &state.error) {
-            (Some(output), _) => output.clone(),
-            (None, Some(error)) => format!("error {}: {}", error.code, error.message),
-            (None, None) => String::new(),
-        };
+        let text = words_of_outcome(state.output.as_deref(), state.error.as_ref());
         // The marks of a child have the numbers of its own run.
         let is_of_child = state.child_run_id.is_some() && attempt.memory.has_knowledge;
         let text = if is_of_child { without_marks(&text) } else { text };
@@ -318,7 +313,10 @@ fn finish_step(attempt: &mut Attempt<'_>) {
             }
             _ => String::new(),
         };
-        let text = edit_notice + &excerpt::chars(&text, most);
+        // The texts that a reference names have a limit of their own.
+        let is_reference = attempt.tool(&state.name).is_some_and(|tool| tool.recalls() || tool.finds_passages());
+        let text = if is_reference { text } else { results::room(attempt, &state.name).cut(&text, &state.call_id) };
+        let text = edit_notice + &text;
         let message = attempt.memory.push(TraceRole::Tool, text, step);
         (message.call_id, message.is_error) = (Some(state.call_id), state.error.is_some());
         messages.push(message.clone());

@@ -17,7 +17,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::CallResult;
+use super::{CallResult, ResultRoom};
 use crate::{
     document_reader::{DocumentReader, contents_of},
     model::ToolSpec,
@@ -35,17 +35,14 @@ const PAUSE: Duration = Duration::from_millis(500);
 /// Characters that the line before a piece may have.
 const LINE_CHARS: usize = 500;
 
-/// Fewest characters of a piece, whatever the limit of results is.
-const FEWEST_CHARS: usize = 100;
-
 /// The files that a run may read.
 pub struct FilesOfRun {
     pub storage: Storage,
     pub file_store: FileStore,
     pub reader: Arc<DocumentReader>,
     pub run_id: Uuid,
-    /// Characters of a result that the model reads.
-    pub result_chars: usize,
+    /// The room of a result that the model reads.
+    pub room: ResultRoom,
 }
 
 #[derive(Deserialize)]
@@ -139,7 +136,7 @@ impl FilesOfRun {
     }
 
     fn most_chars(&self) -> usize {
-        self.result_chars.saturating_sub(LINE_CHARS).max(FEWEST_CHARS)
+        self.room.beside(LINE_CHARS).chars()
     }
 
     async fn read(&self, id: Uuid, range: Range<u64>) -> Result<CallResult, ReadFailure> {
@@ -154,7 +151,10 @@ impl FilesOfRun {
             let (output, files) = (format!("[image {named}]"), vec![ToolFile::from(&file)]);
             return Ok(CallResult { output, files, ..CallResult::default() });
         }
-        let FilePiece { text, has_more } = self.piece_of(&owner, &file, &range).await?;
+        let FilePiece { mut text, mut has_more } = self.piece_of(&owner, &file, &range).await?;
+        let fitting = self.room.beside(LINE_CHARS).beginning(&text).len();
+        has_more |= fitting < text.len();
+        text.truncate(fitting);
         let end = range.start + text.chars().count() as u64;
         let rest = if has_more {
             format!("more follows, from {{\"id\": \"{id}\", \"from\": {end}}} on")

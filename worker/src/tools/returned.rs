@@ -27,7 +27,7 @@ use sha2::{Digest, Sha256};
 use tokio::task::spawn_blocking;
 use uuid::Uuid;
 
-use super::workspace::CallResult;
+use super::{base64_text::without_base64, workspace::CallResult};
 
 /// Pause before a file is stored again, while the database is away.
 const PAUSE: Duration = Duration::from_millis(250);
@@ -144,7 +144,7 @@ impl FileKeeper {
         for (index, part) in parts.into_iter().enumerate() {
             let file = match part {
                 ResultPart::Text(text) => {
-                    lines.push(text);
+                    lines.push(without_base64(text));
                     continue;
                 }
                 ResultPart::File(file) => file,

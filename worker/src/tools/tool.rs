@@ -17,6 +17,7 @@ use tokio::sync::OnceCell;
 
 use super::{
     files::{self, FilesOfRun},
+    kept_results::KeptResultsOfRun,
     knowledge::{KnowledgeOfRun, KnowledgeTool},
     mcp::{Mcp, McpCall, Output},
     memory::{MemoryOfRun, MemoryTool},
@@ -60,6 +61,8 @@ pub(super) enum ToolExecutor {
     Knowledge(KnowledgeTool, Arc<KnowledgeOfRun>),
     /// Files of the run's owner.
     Files(Arc<FilesOfRun>),
+    /// Results of the conversation's calls.
+    KeptResults(Arc<KeptResultsOfRun>),
 }
 
 /// A tool that changes the course of its run.
@@ -206,6 +209,7 @@ impl Tool {
             },
             ToolExecutor::Knowledge(tool, of_run) => of_run.call(*tool, input).await,
             ToolExecutor::Files(of_run) => of_run.call(input).await,
+            ToolExecutor::KeptResults(of_run) => of_run.call(input).await,
             ToolExecutor::Workspace(tool, of_run) => of_run.call(tool, &key, input).await,
             ToolExecutor::Memory(tool, of_run) => of_run.call(*tool, &key, input).await,
             ToolExecutor::Subagent(_) => Err(ToolError::new("subagent", "only a child run answers this call")),

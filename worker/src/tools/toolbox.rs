@@ -11,6 +11,7 @@ use holdfast_shared::{
     agent::{AgentDefinition, McpServer},
     config::{ANONYMOUS_PREFIX, begins_with},
     event::ExecutedBy,
+    excerpt::READ_RESULT,
     plan,
     storable::{storable, storable_json},
     storage::FoundAgent,
@@ -22,6 +23,7 @@ use tokio::sync::OnceCell;
 
 use super::{
     files::{FilesOfRun, READ_FILE},
+    kept_results::KeptResultsOfRun,
     knowledge::{KnowledgeOfRun, KnowledgeTool},
     mcp::{self, LeftOutTool, Mcp, ServerListing},
     memory::{MemoryOfRun, MemoryTool},
@@ -209,6 +211,13 @@ impl Toolbox {
         }
     }
 
+    /// Adds the tool that reads on in results of earlier calls. A run without other tools gets none.
+    pub fn add_result_tool(&mut self, of_run: KeptResultsOfRun) {
+        if !self.tools.is_empty() && self.get(READ_RESULT).is_none() {
+            self.add_unasked(of_run.spec(), Effect::ReadOnly, ToolExecutor::KeptResults(Arc::new(of_run)));
+        }
+    }
+
     /// Returns the workspace that tools use.
     pub const fn workspace(&self) -> Option<&Arc<WorkspaceOfRun>> {
         self.workspace.as_ref()
@@ -275,7 +284,8 @@ impl Toolbox {
             }
             let policy = definition.tools.get(&name).or_else(|| definition.tools.get(&full));
             let policy: ToolPolicy = policy.copied().unwrap_or_default();
-            let effect = policy.effect.unwrap_or_default();
+            let usual = if mcp::is_reader(tool) { Effect::ReadOnly } else { Effect::default() };
+            let effect = policy.effect.unwrap_or(usual);
             let approval = policy.approval.or(definition.approval).unwrap_or(match policy.effect {
                 // The agent does not describe the tool's effect, and the owner is an anonymous user.
                 None if begins_with(owner, ANONYMOUS_PREFIX) => ApprovalPolicy::Always,

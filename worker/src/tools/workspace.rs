@@ -82,7 +82,7 @@ impl WorkspaceOfRun {
         };
         loop {
             match tool.call(call, input.clone()).await {
-                Ok(ToolOutput { text, entities, notice }) => {
+                Ok(ToolOutput { text, entities, notice, .. }) => {
                     return Ok(CallResult { output: text, entities, notice, ..CallResult::default() });
                 }
                 Err(ToolFailure::Refused(error)) => return Err(error),

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{
-    Call, EntityReference, ToolFailure, ToolOutput,
+    Call, EntityReference, ToolFailure, ToolOutput, data,
     declaration::{self, Category, Declaration, id_field},
     not_found, result,
 };
@@ -26,6 +26,9 @@ pub async fn call(call: Call<'_>, kind: Kind, input: &Map<String, Value>) -> Res
 
 /// Words a deletion.
 pub fn deleted(entity: &Entity) -> ToolOutput {
-    let text = format!("Deleted the {} {}. It can be restored for 30 days.", entity.kind.as_str(), entity.id);
-    ToolOutput { text, entities: vec![EntityReference::of(entity)], notice: None }
+    let note = "It can be restored for 30 days.";
+    let text = format!("Deleted the {} {}. {note}", entity.kind.as_str(), entity.id);
+    let mut data = data::of_change("Deleted", std::slice::from_ref(entity));
+    data["note"] = json!(note);
+    ToolOutput { text, entities: vec![EntityReference::of(entity)], notice: None, data: Some(data) }
 }

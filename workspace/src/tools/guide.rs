@@ -82,6 +82,7 @@ pub async fn overview(call: Call<'_>) -> Result<ToolOutput, ToolFailure> {
     let projects = call.workspace.list(call.author.owner, Kind::Project, &Filter::default(), None, size).await;
     let mut overview = text::of_list(Kind::Project, &projects?);
     overview.text = text::bounded(format!("{OVERVIEW}\n\n{}", overview.text));
+    overview.data = None;
     Ok(overview)
 }
 

@@ -1,8 +1,9 @@
 //! The tools by which agents and other programs use the workspace. Each file has the declaration and the handler of some of
-//! them; [`scope`] says which of them a context has, [`text`] words their results.
+//! them; [`scope`] says which of them a context has, [`text`] words their results, and [`data`] has them as fields.
 
 mod arguments;
 mod create;
+mod data;
 mod declaration;
 mod delete;
 mod details;
@@ -53,6 +54,8 @@ pub struct WorkspaceTool {
     pub description: String,
     /// JSON schema of the arguments.
     pub input_schema: Value,
+    /// JSON schema of [`ToolOutput::fields`].
+    pub output_schema: Value,
     /// Its category.
     pub category: Category,
     /// The effect of a call. A change is made once under its call, so it may be repeated.
@@ -128,6 +131,8 @@ pub struct ToolOutput {
     pub entities: Vec<EntityReference>,
     /// A fact for the user's front end, beside the result.
     pub notice: Option<Notice>,
+    /// The content of the text as fields; `None` if the result is only a text.
+    data: Option<Value>,
 }
 
 /// The kind, id and name of an entity.
@@ -169,6 +174,17 @@ pub enum Notice {
 }
 
 impl ToolOutput {
+    /// Returns all that the text says, in the form of the tool's `output_schema`.
+    pub fn fields(&self) -> Value {
+        self.data.clone().unwrap_or_else(|| serde_json::json!({"text": self.text}))
+    }
+
+    /// Returns a list without items, in words.
+    fn of_nothing(text: impl Into<String>) -> Self {
+        let data = data::of_items(Vec::new(), None, 0);
+        Self { data: Some(data), ..Self::of_text(text) }
+    }
+
     /// Returns a result that is about no entity.
     fn of_text(text: impl Into<String>) -> Self {
         Self { text: text::bounded(text.into()), ..Self::default() }
@@ -185,7 +201,8 @@ impl WorkspaceTool {
         let changes = category == Category::Write || operation == Operation::RequestTemplate;
         let effect = if changes { Effect::Idempotent } else { Effect::ReadOnly };
         let description = format!("{summary} {more}").trim().to_owned();
-        Self { name, summary, description, input_schema: schema, category, effect, operation }
+        let output_schema = operation.output_schema();
+        Self { name, summary, description, input_schema: schema, output_schema, category, effect, operation }
     }
 
     /// Returns whether the tool asks a provider of web searches.

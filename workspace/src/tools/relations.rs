@@ -1,5 +1,7 @@
 //! The tools about relations: those of an entity, and the documents of a task.
 
+use std::collections::BTreeMap;
+
 use holdfast_shared::page::{Page, PageSize};
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
@@ -7,8 +9,10 @@ use uuid::Uuid;
 use super::{
     Call, ToolFailure, ToolOutput,
     arguments::{self, MAX_ITEMS, optional_id},
+    data,
     declaration::{self, Category, Declaration},
-    invalid_arguments, not_found, refused, result, text,
+    invalid_arguments, not_found, refused, result,
+    text::{self, Lines},
 };
 use crate::{
     entity::Entity,
@@ -42,14 +46,17 @@ pub async fn relationships(call: Call<'_>, input: &Map<String, Value>) -> Result
         if call.workspace.references(call.author.owner, &[id]).await?.is_empty() {
             return Err(refused("not_found", format!("there is no entity {id}")));
         }
-        return Ok(ToolOutput::of_text("It has no such relations."));
+        return Ok(ToolOutput::of_nothing("It has no such relations."));
     }
     let ids: Vec<Uuid> = page.items.iter().flat_map(Entity::needs).map(|(_, id)| id).collect();
     let ends = call.workspace.references(call.author.owner, &ids).await?;
-    let names = ends.iter().map(|end| (end.id, end.name.clone())).collect();
+    let names: BTreeMap<Uuid, String> = ends.iter().map(|end| (end.id, end.name.clone())).collect();
     let lines: Vec<String> = page.items.iter().map(|edge| text::relation(edge, &names)).collect();
-    let (_, text) = text::of_lines(&lines, |last| Some(page.items[last].id.to_string()), page.next.clone());
-    Ok(ToolOutput { text, entities: ends, notice: None })
+    let Lines { shown, text, next } =
+        text::of_lines(&lines, |last| Some(page.items[last].id.to_string()), page.next.clone());
+    let item = |edge: &Entity| data::of_relation(edge, |id| names.get(&id).cloned());
+    let data = Some(data::of_items(page.items[..shown].iter().map(item).collect(), next, 0));
+    Ok(ToolOutput { text, entities: ends, notice: None, data })
 }
 
 pub fn declare_documents_of_task() -> Declaration {
@@ -70,12 +77,14 @@ pub async fn documents_of_task(call: Call<'_>, input: &Map<String, Value>) -> Re
     }
     let documents = call.workspace.references(owner, &ids).await?;
     if documents.is_empty() {
-        return Ok(ToolOutput::of_text("The task has no documents."));
+        return Ok(ToolOutput::of_nothing("The task has no documents."));
     }
     let lines: Vec<String> =
         documents.iter().map(|document| format!("- document {}: {}", document.id, document.name)).collect();
-    let (_, text) = text::of_lines(&lines, |_| None, None);
-    Ok(ToolOutput { text, entities: documents, notice: None })
+    let Lines { shown, text, .. } = text::of_lines(&lines, |_| None, None);
+    let items = documents[..shown].iter().map(data::of_reference).collect();
+    let data = Some(data::of_items(items, None, documents.len() - shown));
+    Ok(ToolOutput { text, entities: documents, notice: None, data })
 }
 
 pub fn declare_create_task_document() -> Declaration {

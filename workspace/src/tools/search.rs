@@ -3,13 +3,14 @@
 use serde_json::{Map, Value, json};
 
 use super::{
-    Call, EntityReference, ToolFailure, ToolOutput, arguments,
+    Call, EntityReference, ToolFailure, ToolOutput, arguments, data,
     declaration::{self, Category, Declaration},
-    refused, text,
+    refused,
+    text::{self, Lines},
 };
 use crate::{
     kind::{Form, Kind},
-    storage::Search,
+    storage::{Found, Search},
 };
 
 pub fn declare(kind: Kind) -> Declaration {
@@ -70,10 +71,22 @@ pub async fn call(call: Call<'_>, kinds: &[Kind], input: &Map<String, Value>) ->
     let search = Search { query, kinds, project_id, state, limit: arguments::limit(input) };
     let found = call.workspace.search(call.author.owner, search).await?;
     if found.is_empty() {
-        return Ok(ToolOutput::of_text(format!("Nothing has a name like \"{query}\".")));
+        return Ok(ToolOutput::of_nothing(format!("Nothing has a name like \"{query}\".")));
     }
     let lines: Vec<String> = found.iter().map(text::found).collect();
-    let entities = found.into_iter().map(|found| EntityReference { kind: found.kind, id: found.id, name: found.name });
-    let (shown, text) = text::of_lines(&lines, |_| None, None);
-    Ok(ToolOutput { text, entities: entities.take(shown).collect(), notice: None })
+    let Lines { shown, text, .. } = text::of_lines(&lines, |_| None, None);
+    let item = |found: &Found| {
+        let mut item = data::of_reference(&reference(found));
+        if let Some(state) = &found.state {
+            item["state"] = json!(state);
+        }
+        item
+    };
+    let items = found[..shown].iter().map(item).collect();
+    let data = Some(data::of_items(items, None, lines.len() - shown));
+    Ok(ToolOutput { text, entities: found[..shown].iter().map(reference).collect(), notice: None, data })
+}
+
+fn reference(found: &Found) -> EntityReference {
+    EntityReference { kind: found.kind, id: found.id, name: found.name.clone() }
 }

@@ -7,8 +7,10 @@ use uuid::Uuid;
 use super::{
     Call, EntityReference, Notice, ToolFailure, ToolOutput,
     arguments::{self, MAX_ITEMS, needed_text},
+    data,
     declaration::{self, Category, Declaration},
-    invalid_arguments, result, text,
+    invalid_arguments, result,
+    text::{self, Lines},
 };
 use crate::{
     entity::{Entity, folded},
@@ -49,7 +51,7 @@ pub async fn list(call: Call<'_>, input: &Map<String, Value>) -> Result<ToolOutp
     }
     listed.truncate(limit);
     if listed.is_empty() {
-        return Ok(ToolOutput::of_text(
+        return Ok(ToolOutput::of_nothing(
             "There is no such template. request_template_creation asks the operators for one.",
         ));
     }
@@ -60,8 +62,18 @@ pub async fn list(call: Call<'_>, input: &Map<String, Value>) -> Result<ToolOutp
         format!("- template_key {key}: {} ({state}). {description}", template.title())
     };
     let lines: Vec<String> = listed.iter().map(line).collect();
-    let (shown, text) = text::of_lines(&lines, |_| None, None);
-    Ok(ToolOutput { text, entities: listed[..shown].iter().map(EntityReference::of).collect(), notice: None })
+    let Lines { shown, text, .. } = text::of_lines(&lines, |_| None, None);
+    let item = |template: &Entity| {
+        let mut item = json!({"id": template.id, "name": template.title()});
+        for (name, field) in [("template_key", "key"), ("state", "state"), ("description", "description")] {
+            if let Some(value) = template.fields[field].as_str() {
+                item[name] = json!(value);
+            }
+        }
+        item
+    };
+    let data = Some(data::of_items(listed[..shown].iter().map(item).collect(), None, listed.len() - shown));
+    Ok(ToolOutput { text, entities: listed[..shown].iter().map(EntityReference::of).collect(), notice: None, data })
 }
 
 pub fn declare_request() -> Declaration {

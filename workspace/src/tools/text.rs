@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use holdfast_shared::{excerpt, page::Page};
-use serde_json::Value;
+use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::{EntityReference, ToolOutput, details::ProjectContents};
+use super::{EntityReference, ToolOutput, data, details::ProjectContents};
 use crate::{
     entity::Entity,
     kind::{Field, Kind},
@@ -34,11 +34,13 @@ pub fn bounded(text: String) -> String {
 /// Words a page of a list: as many lines as fit, and how to get the rest.
 pub fn of_list(kind: Kind, page: &Page<Entity>) -> ToolOutput {
     if page.items.is_empty() {
-        return ToolOutput { text: format!("There are no {}.", kind.plural()), ..ToolOutput::default() };
+        return ToolOutput::of_nothing(format!("There are no {}.", kind.plural()));
     }
     let lines: Vec<String> = page.items.iter().map(line).collect();
-    let (shown, text) = of_lines(&lines, |last| Some(page.items[last].id.to_string()), page.next.clone());
-    ToolOutput { text, entities: page.items[..shown].iter().map(EntityReference::of).collect(), notice: None }
+    let Lines { shown, text, next } = of_lines(&lines, |last| Some(page.items[last].id.to_string()), page.next.clone());
+    let items = &page.items[..shown];
+    let data = data::of_items(items.iter().map(data::of_entity).collect(), next, 0);
+    ToolOutput { text, entities: items.iter().map(EntityReference::of).collect(), notice: None, data: Some(data) }
 }
 
 /// Says how to get the rest of a list.
@@ -46,17 +48,28 @@ fn more(next: &str) -> String {
     format!("There are more: call again with \"cursor\": \"{next}\".")
 }
 
+/// The lines of a result that have room.
+pub struct Lines {
+    /// How many there are.
+    pub shown: usize,
+    /// The lines, and how to get the rest.
+    pub text: String,
+    /// The cursor of the rest.
+    pub next: Option<String>,
+}
+
 /// Joins as many lines as a result has room for, and says how to get the rest: by the cursor of the last one that fits, or else
 /// of the page.
-pub fn of_lines(lines: &[String], cursor: impl Fn(usize) -> Option<String>, next: Option<String>) -> (usize, String) {
+pub fn of_lines(lines: &[String], cursor: impl Fn(usize) -> Option<String>, next: Option<String>) -> Lines {
     let (shown, mut text) = fitting(lines, MAX_CHARS - NEXT_CHARS);
     let is_whole = shown == lines.len();
-    match if is_whole { next } else { cursor(shown - 1) } {
-        Some(next) => text += &format!("\n{}", more(&next)),
+    let next = if is_whole { next } else { cursor(shown - 1) };
+    match &next {
+        Some(next) => text += &format!("\n{}", more(next)),
         None if !is_whole => text += &format!("\nThere are {} more: ask for less.", lines.len() - shown),
         None => {}
     }
-    (shown, text)
+    Lines { shown, text, next }
 }
 
 /// Returns how many of the lines have at most this many characters together, and these lines; at least one.
@@ -77,7 +90,8 @@ pub fn of_details(entity: &Entity, offset: usize) -> ToolOutput {
     for (field, text) in long {
         lines.push(format!("{}: {}", field.name, from_character(text, offset, LONG_CHARS)));
     }
-    ToolOutput { text: bounded(lines.join("\n")), entities: vec![EntityReference::of(entity)], notice: None }
+    let data = Some(data::of_details(entity, offset, LONG_CHARS));
+    ToolOutput { text: bounded(lines.join("\n")), entities: vec![EntityReference::of(entity)], notice: None, data }
 }
 
 /// Words a project with a part of what is in it: how many there are of each kind, and as many lines of each as fit.
@@ -88,6 +102,8 @@ pub fn of_project(contents: &ProjectContents) -> ToolOutput {
         lines.push(format!("{}: {}", field.name, from_character(text, 0, KIND_CHARS)));
     }
     let mut entities = vec![EntityReference::of(project)];
+    let mut data = data::of_details(project, 0, KIND_CHARS);
+    let mut groups = Vec::new();
     let names: BTreeMap<Uuid, String> = contents
         .within
         .iter()
@@ -118,9 +134,20 @@ pub fn of_project(contents: &ProjectContents) -> ToolOutput {
             format!("{name} ({} of {open}, of {count} in all; {rest})", shown.len())
         };
         lines.push(if text.is_empty() { heading } else { format!("{heading}:\n{text}") });
+        let item = |entity: &Entity| match kind {
+            Kind::Edge => data::of_relation(entity, |id| names.get(&id).cloned()),
+            _ => data::of_entity(entity),
+        };
+        let items: Vec<Value> = shown.iter().map(item).collect();
+        let mut group = json!({"kind": kind, "count": count, "items": items});
+        if *kind == Kind::Task {
+            group["open"] = json!(open);
+        }
+        groups.push(group);
         entities.extend(shown.iter().filter(|one| one.kind != Kind::Edge).map(EntityReference::of));
     }
-    ToolOutput { text: bounded(lines.join("\n")), entities, notice: None }
+    data["contents"] = json!(groups);
+    ToolOutput { text: bounded(lines.join("\n")), entities, notice: None, data: Some(data) }
 }
 
 /// Returns the lines of an entity's short fields, and its long ones.
@@ -186,13 +213,13 @@ pub fn of_change(done: &str, entities: &[Entity]) -> ToolOutput {
         text: bounded(format!("{done}:\n{}", lines.join("\n"))),
         entities: named.into_iter().map(EntityReference::of).collect(),
         notice: None,
+        data: Some(data::of_change(done, entities)),
     }
 }
 
 /// Words an entity in a line: its id, its title and the fields that tell its state.
 fn line(entity: &Entity) -> String {
-    let shown = ["state", "priority", "due_at", "target_date", "end_at"];
-    let facts = shown.iter().filter_map(|name| {
+    let facts = data::STATE_FIELDS.iter().filter_map(|name| {
         let value = entity.fields.get(*name).filter(|value| !value.is_null())?;
         Some(if *name == "state" { plain(value) } else { format!("{name} {}", plain(value)) })
     });
@@ -206,7 +233,6 @@ fn plain(value: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
     use uuid::Uuid;
 
     use super::*;

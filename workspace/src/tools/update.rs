@@ -69,6 +69,10 @@ pub async fn call(call: Call<'_>, kind: Kind, mut input: Map<String, Value>) -> 
     let mut output = text::of_change("Updated", &[updated]);
     if let Some(diff) = diff {
         output.text = text::bounded(format!("{}\n{diff}", output.text));
+        output.data = output.data.map(|mut data| {
+            data["note"] = json!(diff);
+            data
+        });
     }
     Ok(output)
 }

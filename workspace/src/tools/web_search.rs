@@ -11,6 +11,7 @@ use serde_json::{Map, Value, json};
 use super::{
     Call, ToolFailure, ToolOutput,
     arguments::query,
+    data,
     declaration::{self, Category, Declaration},
     refused,
 };
@@ -113,7 +114,7 @@ pub async fn call(call: Call<'_>, input: &Map<String, Value>) -> Result<ToolOutp
         }
     }
     let Some(provider) = call.web_search else {
-        return Ok(ToolOutput::of_text(
+        return Ok(noted(
             "Nothing was searched: no provider of web searches is configured on this server, or the user has not signed in.",
         ));
     };
@@ -121,18 +122,28 @@ pub async fn call(call: Call<'_>, input: &Map<String, Value>) -> Result<ToolOutp
     let found =
         found.map_err(|problem| refused("web_search_failed", format!("the web was not searched: {problem}")))?;
     if found.results.is_empty() {
-        return Ok(ToolOutput::of_text("The web has nothing about it."));
+        return Ok(noted("The web has nothing about it."));
     }
-    let word = |result: &SearchResult| {
-        let title = excerpt::chars(&result.title, 200);
-        format!(
-            "- {title}\n  {}\n  {}",
-            excerpt::chars(&result.url, 300),
-            excerpt::chars(result.content.trim(), RESULT_CHARS)
-        )
+    let bounded = |result: &SearchResult| SearchResult {
+        title: excerpt::chars(&result.title, 200),
+        url: excerpt::chars(&result.url, 300),
+        content: excerpt::chars(result.content.trim(), RESULT_CHARS),
     };
-    let lines: Vec<String> = found.results.iter().take(most as usize).map(word).collect();
-    Ok(ToolOutput::of_text(format!("Pages of the web, unchecked:\n{}", lines.join("\n"))))
+    let results: Vec<SearchResult> = found.results.iter().take(most as usize).map(bounded).collect();
+    let word = |result: &SearchResult| format!("- {}\n  {}\n  {}", result.title, result.url, result.content);
+    let lines: Vec<String> = results.iter().map(word).collect();
+    let item = |result: &SearchResult| json!({"title": result.title, "url": result.url, "content": result.content});
+    let mut data = data::of_items(results.iter().map(item).collect(), None, 0);
+    data["note"] = json!("Pages of the web, unchecked.");
+    let output = ToolOutput::of_text(format!("Pages of the web, unchecked:\n{}", lines.join("\n")));
+    Ok(ToolOutput { data: Some(data), ..output })
+}
+
+/// Returns a result without pages, which says why.
+fn noted(text: &str) -> ToolOutput {
+    let mut data = data::of_items(Vec::new(), None, 0);
+    data["note"] = json!(text);
+    ToolOutput { data: Some(data), ..ToolOutput::of_text(text) }
 }
 
 fn domains<'a>(input: &'a Map<String, Value>, name: &str) -> Result<Option<Vec<&'a str>>, ToolFailure> {

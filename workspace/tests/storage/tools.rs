@@ -1,7 +1,10 @@
 //! The tools, called as another program calls them.
 
 use futures::{FutureExt, future::BoxFuture};
-use holdfast_shared::tool::ToolError;
+use holdfast_shared::{
+    schema::{Schema, SchemaLimits},
+    tool::ToolError,
+};
 use holdfast_workspace::{
     Author, Call, Kind, Merge, Merger, Notice, ToolFailure, ToolOutput, ToolScope, WorkspaceTool,
 };
@@ -32,8 +35,14 @@ fn call_of<'a>(test: &'a TestWorkspace, owner: &'a str) -> Call<'a> {
 }
 
 async fn call(test: &TestWorkspace, owner: &str, name: &str, input: Value) -> Result<ToolOutput, String> {
-    match tool(name).call(call_of(test, owner), input).await {
-        Ok(output) => Ok(output),
+    let tool = tool(name);
+    match tool.call(call_of(test, owner), input).await {
+        Ok(output) => {
+            let limits = SchemaLimits::default();
+            let schema = Schema::compile(tool.output_schema, &limits).unwrap();
+            schema.validate(&output.fields()).unwrap();
+            Ok(output)
+        }
         Err(ToolFailure::Refused(error)) => Err(error.message),
         Err(ToolFailure::Storage(error)) => panic!("{error}"),
     }

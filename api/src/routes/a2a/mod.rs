@@ -29,7 +29,9 @@ use crate::{
     problem::Problem,
 };
 use call::{A2aCall, refusal};
-use card::{CardWords, ServerOrigin, card};
+pub use card::ServerOrigin;
+
+use card::{CardWords, card};
 use request::{A2aMethod, RpcRequest, check_version};
 use send::Delivery;
 

@@ -251,7 +251,7 @@ fn note_call(turn: RequestTurn, calls: &mut HashMap<String, (String, String)>, f
         }
         RequestTurn::Result { call_id, output } => {
             let (name, input) = calls.remove(&call_id).unwrap_or_else(|| ("tool".into(), "{}".into()));
-            found.push(EarlierResult { name, input, output: Some(output), error: None });
+            found.push(EarlierResult { name, input, output: Some(output), error: None, call_id: None });
         }
         _ => {}
     }

@@ -12,6 +12,7 @@ use crate::storage::{
 };
 use crate::{
     approval::Approval,
+    excerpt,
     finish_reason::FinishReason,
     message::Message,
     overrides::{RunOverrides, StoredClientParts},
@@ -87,17 +88,31 @@ pub struct EarlierResult {
     pub output: Option<String>,
     /// JSON of the error of a failed call, limited as `input` is.
     pub error: Option<String>,
+    /// The call, if its result is kept; a result that the client brings is not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call_id: Option<String>,
 }
 
 impl EarlierResult {
-    /// Truncates input and result to `most` characters each, with a mark.
+    /// Truncates input and result to `most` characters each, with a mark. That of a kept result says how to read on.
     pub fn truncate(&mut self, most: usize) {
-        for text in [Some(&mut self.input), self.output.as_mut(), self.error.as_mut()].into_iter().flatten() {
-            if let Some((end, _)) = text.char_indices().nth(most) {
-                text.truncate(end);
-                text.push('…');
-            }
+        truncate(&mut self.input, most, None);
+        let kept = |offset| self.call_id.as_deref().map(|call_id| excerpt::read_on(call_id, offset));
+        if let Some(output) = &mut self.output {
+            truncate(output, most, kept(most));
         }
+        // The words of a kept error are longer than its JSON by another beginning.
+        if let Some(error) = &mut self.error {
+            truncate(error, most, kept(0));
+        }
+    }
+}
+
+fn truncate(text: &mut String, most: usize, read_on: Option<String>) {
+    if let Some((end, _)) = text.char_indices().nth(most) {
+        text.truncate(end);
+        text.push('…');
+        text.extend(read_on.map(|read_on| format!("[cut{read_on}")));
     }
 }
 
@@ -137,13 +152,14 @@ macro_rules! earlier_results {
     () => {
         "(
                 select {objects:
+                    'call_id', t.call_id,
                     'name', t.name,
                     'input', substr(cast(t.input as text), 1, cast($7 as integer) + 1),
                     'output', substr(t.output, 1, cast($7 as integer) + 1),
                     'error', substr(cast(t.error as text), 1, cast($7 as integer) + 1)
                 }
                 from (
-                    select c.name, c.input, c.output, c.error
+                    select c.call_id, c.name, c.input, c.output, c.error
                     from agent_run_tool_calls c
                     where $7 > 0
                       and c.run_id = earlier.run_id

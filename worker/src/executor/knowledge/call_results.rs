@@ -9,7 +9,7 @@ use super::{
     run_name, tell,
     told::{NumberedPassage, fitting, shown},
 };
-use crate::executor::attempt::Attempt;
+use crate::executor::{attempt::Attempt, results};
 
 /// The stored result of a call that has found passages. The model reads their texts, which no trace has, so that a deleted
 /// document reaches no later attempt.
@@ -33,7 +33,7 @@ struct PassageReference {
 
 /// Returns the result of a call that has found passages: as many as the model can read, by their numbers.
 pub fn result_of(attempt: &mut Attempt<'_>, call_id: &str, mut found: Vec<FoundPassage>) -> String {
-    let most = attempt.shared.worker.tools.tool_result_chars;
+    let most = results::room(attempt, "search_knowledge").chars();
     let fitting = fitting(&found, &run_name(attempt), most);
     if fitting == 0 {
         return "The passages that were found are longer than a result may be.".to_owned();

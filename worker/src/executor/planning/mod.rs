@@ -19,6 +19,7 @@ use holdfast_shared::{
     agent::{AgentDefinition, AgentKind, Limits, ModelRole, ModelSettings, Profiles},
     config::PlannerConfig,
     context::AgentContext,
+    excerpt::READ_RESULT,
     plan::Plan,
     storage::{Claim, NewRole, Progress, StoredRole},
 };
@@ -155,11 +156,11 @@ impl Attempt<'_> {
         synthesizer.filter(|_| is_after_plan).unwrap_or(&self.chosen_model)
     }
 
-    /// Returns a tool that the model may call now: in a step of a plan, one of the step's tools.
+    /// Returns a tool that the model may call now: in a step of a plan, one of the step's tools, or that for the rest of a result.
     pub fn tool(&self, name: &str) -> Option<&Arc<Tool>> {
         let step = self.memory.plan.as_deref().and_then(Plan::own_step);
         match step {
-            Some(step) if !step.tools.iter().any(|tool| tool == name) => None,
+            Some(step) if name != READ_RESULT && !step.tools.iter().any(|tool| tool == name) => None,
             _ => self.toolbox.get(name),
         }
     }

@@ -26,7 +26,7 @@ use super::{
     failure::CallFailure,
     intake::AnswerLimits,
     listener::{NotificationListener, ProgressWatch},
-    output, tool_list,
+    output, resources, tool_list,
 };
 use crate::memory_budget::MemoryGuard;
 
@@ -125,11 +125,15 @@ impl Connection {
         if let Some(caller) = call.caller {
             meta.insert(CALLER.to_owned(), caller.into());
         }
-        let mut params = CallToolRequestParams::new(call.tool.to_owned()).with_arguments(call.input.clone());
-        params.meta = Some(meta);
-        let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
+        let request = if self.reads_resource(call.tool) {
+            resources::request(call.input, meta)
+        } else {
+            let mut params = CallToolRequestParams::new(call.tool.to_owned()).with_arguments(call.input.clone());
+            params.meta = Some(meta);
+            ClientRequest::CallToolRequest(CallToolRequest::new(params))
+        };
         let RequestAnswer { result, memory, .. } = self.request_within(request, Some(call.owner), limit).await?;
-        Ok(Output { memory, ..output::read(result, self.limits.text_bytes)? })
+        Ok(Output { memory, ..output::read(resources::as_tool_result(result), self.limits.text_bytes)? })
     }
 
     /// Sends one request, whose answer must arrive within `limit`.
@@ -200,11 +204,24 @@ impl Connection {
         }
     }
 
+    /// Returns whether the server has declared resources, though it may have none.
+    pub fn declares_resources(&self) -> bool {
+        self.peer.peer_info().is_some_and(|server| server.capabilities.resources.is_some())
+    }
+
+    fn reads_resource(&self, tool: &str) -> bool {
+        lock(&self.tools).listing.tools.iter().any(|listed| listed.name == tool && resources::is_reader(listed))
+    }
+
     async fn list(&self, limit: Duration) -> Result<Arc<ServerListing>, CallFailure> {
         // Order matters: a change that is announced while the list is read makes the list stale.
         let changes = self.listener.changes();
         let instructions = self.peer.peer_info().and_then(|info| info.instructions.clone());
-        let read = Arc::new(ServerListing { instructions, ..tool_list::read(self, limit).await? });
+        let mut read = ServerListing { instructions, ..tool_list::read(self, limit).await? };
+        if resources::are_on(self, limit).await {
+            resources::add_reader(&mut read.tools);
+        }
+        let read = Arc::new(read);
         let mut listing = lock(&self.tools);
         if listing.changes <= changes {
             *listing = ToolListing { changes, listing: Arc::clone(&read) };

@@ -2,7 +2,7 @@
 //!
 //! The modules, in the order in which a call passes them: `target` (a server with its secrets looked up), `pool`
 //! (shared connections), `connect` (handshake and list of tools). Then `connection` (requests and their cancellation),
-//! `output` and `failure` (the results). Three transports: `stdio` with `output_reader`, `lines` and `children`, `http` with
+//! `output` and `failure` (the results), and `resources` (a tool of the client's own). Three transports: `stdio` with `output_reader`, `lines` and `children`, `http` with
 //! `events` and `event_bytes`, `rpc`; the latter two use `post`. `intake` takes in each message, and `exchange` carries its
 //! memory to the caller. `tool_entry`, `content` and `characters` read leniently, and `hidden` keeps secrets out of texts.
 //! By `answer` and `transport_failure` a transport reports an unusable answer.
@@ -29,6 +29,7 @@ mod output;
 mod output_reader;
 mod pool;
 mod post;
+mod resources;
 mod rpc;
 mod stdio;
 mod target;
@@ -48,6 +49,7 @@ use serde_json::{Map, Value};
 
 pub use children::{Children, guard};
 pub use error::Error;
+pub use resources::is_reader;
 
 use connect::Terms;
 use connection::TimeLimit;

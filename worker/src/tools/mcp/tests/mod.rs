@@ -8,6 +8,7 @@ mod lifecycle;
 mod offered;
 mod others;
 mod repairs;
+mod resources;
 mod secrets;
 mod stdio_faults;
 

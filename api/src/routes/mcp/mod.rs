@@ -1,17 +1,21 @@
 //! `/mcp` and `/mcp/rpc`: the tools of the workspace for other programs, by the Model Context Protocol.
 //!
 //! Both have no sessions: each request has its caller, so any process answers it. `/mcp/rpc` takes a plain JSON-RPC request
-//! without the other headers of the protocol.
+//! without the other headers of the protocol. `batch` has the batches of an older revision, and `metadata` tells where tokens come
+//! from.
+
+mod batch;
+pub mod metadata;
 
 use std::sync::{Arc, LazyLock};
 
 use axum::{
-    Json,
     body::Body,
-    extract::{Request, State},
-    http::{HeaderValue, StatusCode, header, request::Parts},
-    response::{IntoResponse, Response},
+    extract::{FromRequestParts, Request, State},
+    http::{HeaderValue, header, request::Parts},
+    response::Response,
 };
+use bytes::Bytes;
 use holdfast_shared::tool::{Effect, ToolError};
 use holdfast_workspace::{ToolOutput, ToolScope, WorkspaceTool};
 use rmcp::{
@@ -28,10 +32,13 @@ use rmcp::{
 };
 use serde_json::{Map, Value, error::Category, json};
 
+use batch::BatchAnswers;
+
 use crate::{
     anonymous_limits::AdmittedWriter,
     app::App,
-    auth::Caller,
+    auth::{Caller, origin_verdict},
+    cors,
     extract::{is_json, read_body},
     problem::Problem,
 };
@@ -46,15 +53,17 @@ const INSTRUCTIONS: &str = "The workspace of the caller: projects, tasks, plans,
 /// `POST /mcp`: the protocol's streamable HTTP. There is no stream to `GET` and no session to `DELETE`.
 pub async fn streamable(
     State(app): State<Arc<App>>,
+    _: OwnPage,
     AdmittedWriter(caller): AdmittedWriter,
     request: Request,
 ) -> Result<Response, Problem> {
     answer(&app, caller, request).await
 }
 
-/// `POST /mcp/rpc`: one JSON-RPC request, or a notification, as `application/json`. `initialize` is optional.
+/// `POST /mcp/rpc`: one JSON-RPC request, a notification or a batch, as `application/json`. `initialize` is optional.
 pub async fn rpc(
     State(app): State<Arc<App>>,
+    _: OwnPage,
     AdmittedWriter(caller): AdmittedWriter,
     mut request: Request,
 ) -> Result<Response, Problem> {
@@ -66,15 +75,52 @@ pub async fn rpc(
     answer(&app, caller, request).await
 }
 
-async fn answer(app: &Arc<App>, caller: Caller, request: Request) -> Result<Response, Problem> {
-    let mut parts = Request::new(());
-    (*parts.method_mut(), *parts.uri_mut()) = (request.method().clone(), request.uri().clone());
-    *parts.headers_mut() = request.headers().clone();
-    parts.extensions_mut().insert(caller);
-    let body = read_body(request, app).await?;
-    if let Err(error) = serde_json::from_slice::<ClientJsonRpcMessage>(&body) {
-        return Ok(no_message(&error));
+/// Extracts nothing; fails for a page of an origin that the operator has not listed. A token does not excuse it, because a name that
+/// leads to this server may be another's.
+pub struct OwnPage;
+
+impl FromRequestParts<Arc<App>> for OwnPage {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
+        let listed = cors::origins(app.config());
+        let mut origins = parts.headers.get_all(header::ORIGIN).iter().peekable();
+        if origins.peek().is_some() && origins.all(|origin| listed.contains(origin)) {
+            return Ok(Self);
+        }
+        origin_verdict(parts).map(|()| Self).map_err(|_| Problem::foreign_page())
     }
+}
+
+async fn answer(app: &Arc<App>, caller: Caller, request: Request) -> Result<Response, Problem> {
+    let mut head = Request::new(());
+    (*head.method_mut(), *head.uri_mut()) = (request.method().clone(), request.uri().clone());
+    *head.headers_mut() = request.headers().clone();
+    head.extensions_mut().insert(caller);
+    let body = read_body(request, app).await?;
+    if !batch::is_batch(&body) {
+        return Ok(answer_message(app, head, body).await);
+    }
+    let messages = match batch::messages(head.headers(), &body) {
+        Ok(messages) => messages,
+        Err(refused) => return Ok(*refused),
+    };
+    let mut answers = BatchAnswers::default();
+    for message in messages {
+        let answer = answer_message(app, head.clone(), message.to_string().into()).await;
+        if let Some(refused) = answers.add(answer).await {
+            return Ok(refused);
+        }
+    }
+    Ok(answers.into_response())
+}
+
+/// Answers one message with the head of its request.
+async fn answer_message(app: &Arc<App>, mut head: Request<()>, message: Bytes) -> Response {
+    if let Err(error) = serde_json::from_slice::<ClientJsonRpcMessage>(&message) {
+        return no_message(&error);
+    }
+    head.headers_mut().remove(header::CONTENT_LENGTH);
     let server = WorkspaceServer { app: Arc::clone(app) };
     let config = StreamableHttpServerConfig::default()
         .with_legacy_session_mode(false)
@@ -84,17 +130,15 @@ async fn answer(app: &Arc<App>, caller: Caller, request: Request) -> Result<Resp
         .disable_allowed_hosts();
     let sessions = Arc::new(NeverSessionManager::default());
     let service = StreamableHttpService::new(move || Ok(server.clone()), sessions, config);
-    Ok(service.handle(parts.map(|()| Body::from(body))).await.map(Body::new))
+    service.handle(head.map(|()| Body::from(message))).await.map(Body::new)
 }
 
 /// Returns the answer to a body that is no message of the protocol.
 fn no_message(error: &serde_json::Error) -> Response {
-    let (code, message) = match error.classify() {
-        Category::Data => (ErrorCode::INVALID_REQUEST, "the body is not one request or notification"),
-        _ => (ErrorCode::PARSE_ERROR, "the body is not valid JSON"),
-    };
-    let error = json!({"code": code, "message": message});
-    (StatusCode::BAD_REQUEST, Json(json!({"jsonrpc": "2.0", "id": null, "error": error}))).into_response()
+    match error.classify() {
+        Category::Data => batch::refused(ErrorCode::INVALID_REQUEST, "the body is not one request or notification"),
+        _ => batch::refused(ErrorCode::PARSE_ERROR, "the body is not valid JSON"),
+    }
 }
 
 /// The server of the protocol.
@@ -139,6 +183,7 @@ impl ServerHandler for WorkspaceServer {
 fn declaration(tool: &WorkspaceTool) -> Tool {
     let schema = tool.input_schema.as_object().cloned().unwrap_or_default();
     let mut declared = Tool::new(tool.name.clone(), tool.description.clone(), Arc::new(schema));
+    declared.output_schema = tool.output_schema.as_object().cloned().map(Arc::new);
     let reads = tool.effect == Effect::ReadOnly;
     declared.annotations = Some(
         ToolAnnotations::new()
@@ -155,14 +200,17 @@ fn declaration(tool: &WorkspaceTool) -> Tool {
     declared
 }
 
+/// Returns a result: the text for models, all that it says as fields for programs, and beside them the entities.
 fn result(output: ToolOutput) -> CallToolResult {
     let entities: Vec<Value> = output
         .entities
         .iter()
         .map(|entity| json!({"kind": entity.kind, "id": entity.id, "name": entity.name}))
         .collect();
+    let fields = output.fields();
     let mut result = CallToolResult::success(vec![ContentBlock::text(output.text)]);
-    result.structured_content = Some(json!({"entitiesAccessed": entities}));
+    result.structured_content = Some(fields);
+    result.meta = Some(MetaObject(Map::from_iter([("entitiesAccessed".to_owned(), json!(entities))])));
     result
 }
 
