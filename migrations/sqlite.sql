@@ -56,7 +56,7 @@ CREATE TABLE agent_runs (
     finished_at text,
     -- When the events were removed; reading them is answered 410 since then.
     events_removed_at text
-, agent_version integer, stream boolean not null default true, client_tools text, metadata text, waiting_since text, waited_ms integer not null default 0, superseded_at text, max_duration_ms integer, traceparent text, queue_round bigint not null default 0, finish_reason text, probation integer, version_of blob, superseded_in blob, branch blob, parts text, parent_run_id blob, parent_call_id text, subagent_role text, top_run_id blob, depth integer not null default 0, children_usage text, awaits text, needs integer not null default 0, claimed_with integer, steers boolean not null default false, knowledge text, not_before text, caller_group text);
+, agent_version integer, stream boolean not null default true, client_tools text, metadata text, waiting_since text, waited_ms integer not null default 0, superseded_at text, max_duration_ms integer, traceparent text, queue_round bigint not null default 0, finish_reason text, probation integer, version_of blob, superseded_in blob, branch blob, parts text, parent_run_id blob, parent_call_id text, subagent_role text, top_run_id blob, depth integer not null default 0, children_usage text, awaits text, needs integer not null default 0, claimed_with integer, steers boolean not null default false, knowledge text, not_before text, caller_group text, time_zone text, dated_at text);
 CREATE UNIQUE INDEX agent_runs_by_idempotency_key on agent_runs (owner_id, idempotency_key) where idempotency_key is not null;
 CREATE UNIQUE INDEX agent_runs_one_live_per_conversation on agent_runs (conversation_id) where status in ('running', 'waiting');
 CREATE INDEX agent_runs_unfinished on agent_runs (conversation_id, position) where status in ('queued', 'running', 'waiting');
@@ -273,7 +273,7 @@ CREATE TABLE user_profiles (
     owner_id text primary key,
     profile text not null,
     updated_at text not null
-);
+, time_zone text);
 CREATE TABLE agent_plan_edits (
     plan_id blob not null references agent_plans (id) on delete cascade,
     number integer not null,

@@ -26,6 +26,7 @@ mod conversations;
 mod copilotkit;
 mod cors;
 mod cuts;
+mod dates;
 mod deploy;
 mod doctor;
 mod drain;

@@ -88,7 +88,7 @@ async fn a_planner_reads_the_users_profile(deployment: Deployment) {
     let client = deployment.client();
     let path = "/v1/users/me/profile";
     let put = async |profile: Value| answer(client.request(Method::PUT, path).json(&json!({"profile": profile}))).await;
-    assert_eq!(client.get(path).await.unwrap(), json!({"profile": null}));
+    assert_eq!(client.get(path).await.unwrap(), json!({"profile": null, "time_zone": null}));
     assert_eq!(put(json!("x".repeat(4097))).await.unwrap_err().code, "invalid_profile");
     put(json!("y".repeat(4096))).await.unwrap();
     put(json!("I keep bees.")).await.unwrap();
@@ -96,10 +96,10 @@ async fn a_planner_reads_the_users_profile(deployment: Deployment) {
     stream_of(&client, &agent_id, "hi").await.rest().await;
     assert!(instructions(&upstream)[0].contains("I keep bees."));
     put(Value::Null).await.unwrap();
-    assert_eq!(client.get(path).await.unwrap(), json!({"profile": null}));
+    assert_eq!(client.get(path).await.unwrap(), json!({"profile": null, "time_zone": null}));
     put(json!("I keep ants.")).await.unwrap();
     client.delete("/v1/users/me").await.unwrap();
-    assert_eq!(client.get(path).await.unwrap(), json!({"profile": null}));
+    assert_eq!(client.get(path).await.unwrap(), json!({"profile": null, "time_zone": null}));
 }
 
 async fn an_edit_runs_a_step_again_and_those_that_need_it(mut deployment: Deployment) {

@@ -15,7 +15,7 @@ const MAX_AGE: Duration = Duration::from_secs(2 * 60 * 60);
 const METHODS: [Method; 6] = [Method::GET, Method::HEAD, Method::POST, Method::PUT, Method::PATCH, Method::DELETE];
 
 /// Headers that a page may send: those that routes read, and those that clients of the wires add.
-const SENT: [HeaderName; 16] = [
+const SENT: [HeaderName; 17] = [
     header::ACCEPT,
     header::AUTHORIZATION,
     header::CACHE_CONTROL,
@@ -28,6 +28,7 @@ const SENT: [HeaderName; 16] = [
     header::USER_AGENT,
     HeaderName::from_static("idempotency-key"),
     HeaderName::from_static("last-event-id"),
+    HeaderName::from_static("time-zone"),
     HeaderName::from_static("traceparent"),
     HeaderName::from_static("x-api-key"),
     HeaderName::from_static("x-session-id"),

@@ -2,7 +2,7 @@
 //!
 //! Reading order:
 //! - The domain has no async, no SQL and no clock: `event_id`, `event`, `transcript`, `parts`, `snapshot`, `run`, `ending`,
-//!   `message`, `briefing`, `conversation`, `context`, `plan`, `memory`, `piece`.
+//!   `message`, `briefing`, `conversation`, `context`, `plan`, `memory`, `piece`, `time_zone`.
 //! - API and workers meet in `storage` (the truth), `run_log` (hot events of each run) and `queue` (wake-ups, cancel
 //!   signals, claims).
 //! - `file_store` has the contents of files.
@@ -58,6 +58,7 @@ pub mod storage;
 pub mod subagent;
 pub mod telemetry;
 mod text_enum;
+pub mod time_zone;
 pub mod timestamp;
 pub mod tokens;
 pub mod tool;

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
+use holdfast_shared::time_zone::without_line;
 use serde_json::{Value, json};
 use tokio::{
     io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
@@ -72,10 +73,33 @@ impl TestUpstream {
         Self { base_url, requests, words: word_permits, away }
     }
 
-    /// Returns the bodies of the requests so far.
+    /// Returns the bodies of the requests so far, without the lines that tell the date.
     pub fn requests(&self) -> Vec<Value> {
+        self.dated_requests().into_iter().map(undated).collect()
+    }
+
+    /// Returns the bodies of the requests so far.
+    pub fn dated_requests(&self) -> Vec<Value> {
         self.requests.lock().unwrap().clone()
     }
+}
+
+fn undated(mut body: Value) -> Value {
+    let messages = body.get_mut("messages").and_then(Value::as_array_mut).into_iter().flatten();
+    for message in messages.filter(|message| message["role"] == "user") {
+        match &mut message["content"] {
+            Value::String(text) => *text = without_line(text).to_owned(),
+            Value::Array(parts) => {
+                if let Some(Value::String(text)) = parts.first_mut().and_then(|part| part.get_mut("text")) {
+                    *text = without_line(text).to_owned();
+                }
+                // The line alone is the first part of a message of files.
+                parts.retain(|part| part["text"] != "");
+            }
+            _ => {}
+        }
+    }
+    body
 }
 
 async fn serve(

@@ -64,7 +64,7 @@ impl App {
             media_type: file.media_type.clone(),
             bytes: file.bytes,
         };
-        let run = posting.ingesting(&file, title).into_run(caller, self.config());
+        let run = posting.ingesting(&file, title).into_run(caller, self.config())?;
         let (app, user, refused) = (Arc::clone(self), caller.owner.clone(), Refused::of(&run));
         let submitted = self.to_completion(async move {
             let limits = (&app.quotas, app.knowledge_limits.named.documents);
@@ -85,7 +85,7 @@ impl App {
         let file = self.storage.file(&caller.owner, file_id).await?.ok_or_else(|| Problem::file_not_found(file_id))?;
         self.anonymous_limits.admit(caller).await?;
         let posting = Posting::new(Target::Existing(conversation), MessageInput::New(UserContent::default()));
-        let run = posting.ingesting(&file, title).into_run(caller, self.config());
+        let run = posting.ingesting(&file, title).into_run(caller, self.config())?;
         let (app, user, refused) = (Arc::clone(self), caller.owner.clone(), Refused::of(&run));
         let submitted = self.to_completion(async move {
             let outcome = app.storage.retry_document(&user, &app.quotas, id, &run).await?;

@@ -8,6 +8,7 @@ use holdfast_shared::{
     idempotency::IdempotencyKey,
     run::{Run, SubmitMode},
     storage::{MessageInput, NewRun, RunOptions, Target},
+    time_zone::RunZone,
 };
 use uuid::Uuid;
 
@@ -43,22 +44,24 @@ impl Posting {
         }
     }
 
-    /// Returns the run of the message, with an id, the deployment's limits, and the span of the request.
-    pub(super) fn into_run(self, caller: &Caller, config: &ApiConfig) -> NewRun {
+    /// Returns the run of the message, with an id, the deployment's limits, and the zone and the span of the request. Fails if
+    /// there is no such zone.
+    pub(super) fn into_run(self, caller: &Caller, config: &ApiConfig) -> Result<NewRun, Problem> {
         let Self { target, input, client_message_id, mode, options, key } = self;
-        NewRun {
+        let zone = RunZone { named: caller.time_zone()?, otherwise: config.time_zone.clone() };
+        Ok(NewRun {
             run_id: Uuid::now_v7(),
             target,
             input,
             client_message_id,
             mode,
-            options,
+            options: RunOptions { zone, ..options },
             max_metadata: config.max_metadata_bytes,
             key,
             max_unfinished: config.max_queued,
             caller_group: caller.group.clone(),
             traceparent: spans::of_request(),
-        }
+        })
     }
 }
 
@@ -66,7 +69,7 @@ impl App {
     /// Commits a message with its run and wakes a worker. Fails if a limit, a quota or the request's content forbids
     /// it.
     pub async fn post(self: &Arc<Self>, caller: &Caller, posting: Posting) -> Result<PostedMessage, Problem> {
-        let (committed, _) = self.submit(caller, posting.into_run(caller, self.config())).await?;
+        let (committed, _) = self.submit(caller, posting.into_run(caller, self.config())?).await?;
         Ok(committed)
     }
 
@@ -78,7 +81,7 @@ impl App {
         posting: Posting,
         cursor: EventId,
     ) -> Result<(PostedMessage, Option<Subscriber>), Problem> {
-        let new = posting.into_run(caller, self.config());
+        let new = posting.into_run(caller, self.config())?;
         // Order matters: the limit on streams refuses the request before the commit.
         let stream = self.streams.open(caller)?;
         // The relay subscribes concurrently, because the stream must not miss any event of the run.

@@ -32,6 +32,7 @@ use holdfast_shared::{
     agent::CallerRights,
     config::{self, ApiConfig, UsersConfig},
     hidden::is_visible,
+    time_zone::TimeZone,
 };
 use ipnet::IpNet;
 use serde::Serialize;
@@ -70,6 +71,8 @@ pub struct Caller {
     pub expires_at: Option<Instant>,
     /// `X-Session-ID`.
     session: Option<String>,
+    /// `Time-Zone`, as the client has sent it.
+    time_zone: Option<HeaderValue>,
 }
 
 /// Whether a limit has counted the request; shared by all clones of its caller.
@@ -110,6 +113,13 @@ impl Caller {
         self.session.as_deref()
     }
 
+    /// Returns the time zone that the request names, if any. Fails if there is no such zone.
+    pub fn time_zone(&self) -> Result<Option<TimeZone>, Problem> {
+        let Some(value) = &self.time_zone else { return Ok(None) };
+        let zone = value.to_str().ok().and_then(|name| name.trim().parse().ok());
+        zone.map(Some).ok_or_else(Problem::unknown_time_zone)
+    }
+
     /// Returns the caller as the access rules of agents see it.
     pub fn standing(&self) -> CallerRights<'_> {
         let (is_anonymous, is_operator) = (self.kind == CallerKind::Anonymous, self.is_operator);
@@ -141,6 +151,7 @@ impl Caller {
             admission: Admission::default(),
             expires_at: None,
             session: None,
+            time_zone: None,
         }
     }
 }
@@ -311,7 +322,20 @@ pub async fn authenticate(State(auth): State<Arc<Authenticator>>, mut request: R
         new_user = secret;
         let session = session(request.headers())?;
         let (group, admission) = (auth.group(kind, address), Admission::default());
-        Ok(Caller { owner, kind, is_operator, is_unnamed, is_new_user, address, group, admission, expires_at, session })
+        let time_zone = request.headers().get("time-zone").cloned();
+        Ok(Caller {
+            owner,
+            kind,
+            is_operator,
+            is_unnamed,
+            is_new_user,
+            address,
+            group,
+            admission,
+            expires_at,
+            session,
+            time_zone,
+        })
     });
     // A page sends many reads at once, and they would overwrite each other's cookie. A request from another site's page
     // lacks the cookie that the browser has for this site, and must not replace it.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use axum::http::StatusCode;
-use holdfast_shared::rate_limit::Rate;
+use holdfast_shared::{rate_limit::Rate, time_zone::UnknownTimeZone};
 
 use crate::problem::{Problem, counted};
 
@@ -45,6 +45,11 @@ impl Problem {
             "A session's name has 1 to {max_chars} characters, one of them visible, and no control characters."
         );
         Self::new(StatusCode::BAD_REQUEST, "invalid_session", detail)
+    }
+
+    pub fn unknown_time_zone() -> Self {
+        let detail = format!("There is no time zone of this name. Send {UnknownTimeZone}.");
+        Self::new(StatusCode::BAD_REQUEST, "unknown_time_zone", detail)
     }
 
     pub fn no_anonymous_users(reason: &str) -> Self {

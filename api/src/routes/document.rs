@@ -53,7 +53,7 @@ const TAGS: [(&str, &str); 21] = [
 
 /// Refusals that every route may return, beside its own.
 const COMMON_RESPONSES: [(&str, &str); 7] = [
-    ("400", "invalid_session, invalid_user, invalid_host, invalid_query"),
+    ("400", "invalid_session, invalid_user, invalid_host, invalid_query; unknown_time_zone: where a run starts"),
     ("401", "unauthenticated, invalid_token, development_identity"),
     ("403", "operator_needed; foreign_origin; in development mode: foreign_peer"),
     ("421", "foreign_host: in development mode"),

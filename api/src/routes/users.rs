@@ -8,7 +8,8 @@ use axum::{
     http::{StatusCode, header},
     response::{IntoResponse, Response},
 };
-use serde::{Deserialize, Serialize};
+use holdfast_shared::storage;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::{
     anonymous_limits::AdmittedWriter,
@@ -74,38 +75,67 @@ pub async fn me(
     Ok(Json(Me { user: caller.owner, kind: caller.kind, operator: caller.is_operator, default_session, claimable }))
 }
 
-/// The text about a user that planners read.
-#[derive(Serialize, Deserialize, utoipa::ToSchema)]
-#[serde(deny_unknown_fields)]
+/// The text about a user that planners read, and the user's time zone.
+#[derive(Serialize, utoipa::ToSchema)]
 pub struct UserProfile {
     /// Free text; null if there is none.
-    #[serde(deserialize_with = "Option::deserialize")]
-    #[schema(required = true)]
     profile: Option<String>,
+    /// The zone of requests without the header `Time-Zone`, as a name of the IANA database; null if there is none.
+    time_zone: Option<String>,
 }
 
-/// Read the text about the caller that planners read.
+impl From<storage::StoredUserProfile> for UserProfile {
+    fn from(stored: storage::StoredUserProfile) -> Self {
+        Self { profile: stored.text, time_zone: stored.time_zone.map(|zone| zone.name().to_owned()) }
+    }
+}
+
+/// A change of a profile: an absent field stays as it is, and null removes it.
+#[derive(Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewUserProfile {
+    /// Free text.
+    #[serde(default, deserialize_with = "present")]
+    profile: Option<Option<String>>,
+    /// A name of the IANA database, such as `Europe/Copenhagen`.
+    #[serde(default, deserialize_with = "present")]
+    time_zone: Option<Option<String>>,
+}
+
+/// Distinguishes null from an absent field.
+fn present<'de, D: Deserializer<'de>>(field: D) -> Result<Option<Option<String>>, D::Error> {
+    Option::deserialize(field).map(Some)
+}
+
+/// Read the text about the caller that planners read, and the caller's time zone.
 #[utoipa::path(get, path = "/v1/users/me/profile", operation_id = "read_profile", tag = "users", responses((status = 200, body = UserProfile)))]
 pub async fn read_profile(State(app): State<Arc<App>>, caller: Caller) -> Result<Json<UserProfile>, Problem> {
-    Ok(Json(UserProfile { profile: app.storage().user_profile(&caller.owner).await? }))
+    Ok(Json(app.storage().user_profile(&caller.owner).await?.into()))
 }
 
-/// Replace the text about the caller that planners read; null removes it.
-#[utoipa::path(put, path = "/v1/users/me/profile", operation_id = "replace_profile", tag = "users", request_body = UserProfile, responses(
-    (status = 200, body = UserProfile), (status = 400, body = Problem, description = "invalid_profile")
+/// Replace the text about the caller that planners read, or the caller's time zone; null removes it.
+#[utoipa::path(put, path = "/v1/users/me/profile", operation_id = "replace_profile", tag = "users", request_body = NewUserProfile, responses(
+    (status = 200, body = UserProfile), (status = 400, body = Problem, description = "invalid_profile, unknown_time_zone")
 ))]
 pub async fn replace_profile(
     State(app): State<Arc<App>>,
     AdmittedWriter(caller): AdmittedWriter,
-    JsonBody(body): JsonBody<UserProfile>,
+    JsonBody(body): JsonBody<NewUserProfile>,
 ) -> Result<Json<UserProfile>, Problem> {
-    let profile = body.profile.unwrap_or_default();
-    let most = app.config().max_profile_bytes;
-    if profile.len() > most || profile.contains('\0') {
-        return Err(Problem::invalid_profile(most));
+    let mut profile = app.storage().user_profile(&caller.owner).await?;
+    if let Some(text) = body.profile {
+        let most = app.config().max_profile_bytes;
+        if text.as_ref().is_some_and(|text| text.len() > most || text.contains('\0')) {
+            return Err(Problem::invalid_profile(most));
+        }
+        profile.text = text.filter(|text| !text.is_empty());
+    }
+    if let Some(zone) = body.time_zone {
+        let zone = zone.map(|name| name.parse().map_err(|_| Problem::unknown_time_zone()));
+        profile.time_zone = zone.transpose()?;
     }
     app.storage().put_user_profile(&caller.owner, &profile).await?;
-    Ok(Json(UserProfile { profile: Some(profile).filter(|profile| !profile.is_empty()) }))
+    Ok(Json(profile.into()))
 }
 
 /// Take over all data of an anonymous user: conversations, runs, briefings and memories. Live runs and open streams continue.

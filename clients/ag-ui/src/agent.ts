@@ -69,7 +69,7 @@ export class ResumableHttpAgent extends HttpAgent {
     return this.follow({
       request: (cursor, signal) => {
         const init = this.requestInit(input);
-        return this.fetch(this.url, { ...init, headers: { ...init.headers, ...cursorOf(cursor) }, signal });
+        return this.fetch(this.url, { ...init, headers: { ...zone(), ...init.headers, ...cursorOf(cursor) }, signal });
       },
       events: (event) => open.pass(event),
     });
@@ -214,6 +214,12 @@ function isStream(response: Response): boolean {
 
 function isLast(event: BaseEvent): boolean {
   return event.type === EventType.RUN_FINISHED || event.type === EventType.RUN_ERROR;
+}
+
+/** Returns the header by which a model knows the date where the reader is. A machine in UTC may hide its reader's zone. */
+function zone(): Record<string, string> {
+  const name = Intl.DateTimeFormat().resolvedOptions().timeZone ?? "";
+  return /^(UTC$|Etc\/|$)/.test(name) ? {} : { "time-zone": name };
 }
 
 function cursorOf(cursor: string | undefined): Record<string, string> {

@@ -33,6 +33,7 @@ pub struct Client {
     http: reqwest::Client,
     base: Arc<str>,
     token: Option<Arc<str>>,
+    time_zone: Option<Arc<str>>,
     patience: Duration,
 }
 
@@ -62,6 +63,12 @@ struct SnapshotPage {
     last_event_id: EventId,
 }
 
+/// Returns the machine's zone. UTC is none: most servers have it, and it says nothing about their users.
+fn own_zone() -> Option<Arc<str>> {
+    let zone = iana_time_zone::get_timezone().ok()?;
+    (zone.contains('/') && !zone.starts_with("Etc/")).then(|| zone.into())
+}
+
 impl Client {
     /// Returns a client of the server at this address.
     pub fn new(base_url: &str) -> Self {
@@ -70,13 +77,25 @@ impl Client {
 
     /// Returns a client with the connections, the proxy and the headers of `http`, which needs no time-out.
     pub fn with_http(http: reqwest::Client, base_url: &str) -> Self {
-        Self { http, base: base_url.trim_end_matches('/').into(), token: None, patience: PATIENCE }
+        Self {
+            http,
+            base: base_url.trim_end_matches('/').into(),
+            token: None,
+            time_zone: own_zone(),
+            patience: PATIENCE,
+        }
     }
 
     /// Sends this bearer token with every request.
     #[must_use]
     pub fn with_token(self, token: &str) -> Self {
         Self { token: Some(token.into()), ..self }
+    }
+
+    /// Sets the time zone of the user, an IANA name; by default it is that of the machine. An empty name sends none.
+    #[must_use]
+    pub fn with_time_zone(self, name: &str) -> Self {
+        Self { time_zone: (!name.is_empty()).then(|| name.into()), ..self }
     }
 
     /// Sets how long the client waits for a server that is away; 120 s by default.
@@ -92,14 +111,14 @@ impl Client {
 
     /// Posts a message with an idempotency key of the caller: a program that starts again makes no second run.
     pub async fn start_run_once(&self, body: &NewRunBody, key: &str) -> Result<AcceptedRun, Error> {
-        self.json(|| self.request(Method::POST, "/v1/runs").header("idempotency-key", key).json(body)).await
+        self.json(|| self.message("/v1/runs", key).json(body)).await
     }
 
     /// Posts a message to a conversation. `replace_from` names the message that it replaces.
     pub async fn post_message(&self, conversation_id: &str, body: &NewMessageBody) -> Result<AcceptedMessage, Error> {
         let path = format!("/v1/conversations/{}/messages", escaped(conversation_id));
         let key = Uuid::now_v7().to_string();
-        self.json(|| self.request(Method::POST, &path).header("idempotency-key", &key).json(body)).await
+        self.json(|| self.message(&path, &key).json(body)).await
     }
 
     /// Posts a message that joins the live run before its next model call.
@@ -238,6 +257,15 @@ impl Client {
 
     pub(crate) fn patience(&self) -> Duration {
         self.patience
+    }
+
+    /// Returns a request with a message, whose model reads the date where the user is.
+    fn message(&self, path: &str, key: &str) -> RequestBuilder {
+        let request = self.request(Method::POST, path).header("idempotency-key", key);
+        match &self.time_zone {
+            Some(zone) => request.header("time-zone", &**zone),
+            None => request,
+        }
     }
 
     pub(crate) fn request(&self, method: Method, path: &str) -> RequestBuilder {

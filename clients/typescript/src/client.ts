@@ -1,5 +1,5 @@
 /** The client of one server, as one user. */
-import { type Server, path, urlOf } from "./address.js";
+import { type Server, path, urlOf, zoneOf } from "./address.js";
 import { newId } from "./id.js";
 import { Pauses } from "./pauses.js";
 import { Problem, reached } from "./problem.js";
@@ -43,12 +43,12 @@ export class HoldfastClient {
 
   /** Posts a message; without `conversation_id`, in a new conversation. */
   startRun({ key = newId(), signal, ...body }: NewRun): Promise<wire.AcceptedRun> {
-    return this.#json("/v1/runs", { method: "POST", body, headers: { "idempotency-key": key }, signal });
+    return this.#json("/v1/runs", { method: "POST", body, headers: this.#asked(key), signal });
   }
 
   /** Posts a message to a conversation. `replace_from` names the message that it replaces. */
   postMessage(conversationId: string, { key = newId(), signal, ...body }: NewMessage): Promise<wire.AcceptedMessage> {
-    const headers = { "idempotency-key": key };
+    const headers = this.#asked(key);
     return this.#json(path`/v1/conversations/${conversationId}/messages`, { method: "POST", body, headers, signal });
   }
 
@@ -157,6 +157,11 @@ export class HoldfastClient {
       if (typeof page.next !== "string") return;
       cursor = page.next;
     }
+  }
+
+  /** Returns the headers of a message. */
+  #asked(key: string): Record<string, string> {
+    return { ...zoneOf(this.options), "idempotency-key": key };
   }
 
   /** Makes a call until the server has answered it completely. */

@@ -101,6 +101,9 @@ pub struct AgentDefinition {
     /// Whether the agent has the tools `remember`, `recall` and `forget`, with which it remembers users beyond a conversation.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub memory: bool,
+    /// Whether the model reads today's date and the user's time zone; true by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock: Option<bool>,
     /// Limits of each run; the deployment's where absent.
     #[serde(default)]
     pub limits: Limits,
@@ -301,6 +304,11 @@ impl AgentDefinition {
         self
     }
 
+    /// Returns whether the model reads the date and the user's time zone.
+    pub fn tells_date(&self) -> bool {
+        self.clock.unwrap_or(true)
+    }
+
     /// Returns whether the definition starts a process on the worker's host.
     pub fn runs_commands(&self) -> bool {
         self.mcp_servers.iter().any(McpServer::is_command)
@@ -408,6 +416,8 @@ mod tests {
     fn only_the_name_is_needed_and_the_rest_is_checked() {
         assert!(read(json!({"name": "a"})).is_ok());
         assert!(read(json!({"name": "a", "memory": true})).unwrap().memory);
+        assert!(read(json!({"name": "a"})).unwrap().tells_date() && AgentDefinition::default().tells_date());
+        assert!(!read(json!({"name": "a", "clock": false})).unwrap().tells_date());
         let refused = |change: Value, part: &str| {
             let mut definition = example();
             definition.as_object_mut().unwrap().extend(change.as_object().unwrap().clone());

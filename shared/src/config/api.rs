@@ -3,6 +3,7 @@
 use std::{net::SocketAddr, time::Duration};
 
 use super::{Error, bytes, count, delay, milliseconds};
+use crate::time_zone::TimeZone;
 
 /// Settings of the API process.
 #[derive(Debug, Clone, clap::Args)]
@@ -23,6 +24,10 @@ pub struct ApiConfig {
     /// The agent that answers the agent stream, by name or id; none for the plain model.
     #[arg(long, env = "HOLDFAST_STREAM_AGENT", default_value = "planner")]
     pub stream_agent: String,
+
+    /// Time zone of users whose requests and profiles name none: a name of the IANA database, such as Europe/Copenhagen.
+    #[arg(long, env = "HOLDFAST_TIME_ZONE", default_value = "UTC")]
+    pub time_zone: TimeZone,
 
     /// Whether the chat page locks its message field while an answer is being made.
     #[arg(long, env = "HOLDFAST_PAGE_COMPOSER", default_value = "open", value_enum)]

@@ -88,6 +88,7 @@ pub use run::{
 pub use runs::{Backlog, RunFilter, StreamDefaults};
 pub use sql::{Connections, Error, Pgvector};
 pub use statements::statement_texts;
+pub use user_profiles::StoredUserProfile;
 pub use versions::RestoreOutcome;
 
 use sql::Database;

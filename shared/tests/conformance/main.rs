@@ -7,6 +7,7 @@ mod backends;
 mod blocked;
 mod briefings;
 mod conversations;
+mod dates;
 mod delayed;
 mod dropped_requests;
 mod erasure;

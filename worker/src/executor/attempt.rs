@@ -131,7 +131,8 @@ impl<'a> Attempt<'a> {
         let of_planner = planner.as_ref().map(|_| Planner::limits(&worker.planner)).unwrap_or_default();
         let limits = RunLimits::of(definition.limits.or(claim.limits).or(of_planner).or(worker.tools.limits()));
         let deadline = Box::pin(tokio::time::sleep(limits.duration.saturating_sub(claim.worked)));
-        let memory = Memory::of(*start, overrides);
+        let mut memory = Memory::of(*start, overrides);
+        memory.set_date(definition.tells_date().then(|| claim.date.clone()));
         recorder.continue_from(Answer {
             text: memory.text(),
             usage: memory.usage,

@@ -19,7 +19,7 @@ use super::{
     Stop,
     attachments::LoadedFiles,
     attempt::{Attempt, retry_query},
-    context::{RESULTS, line_of_result, turn_of_message, turn_of_summary},
+    context::{RESULTS, line_of_result, turn_of_earlier, turn_of_summary},
     side_call::ask_aside,
 };
 use crate::model::{ChosenModel, Request, Turn};
@@ -150,7 +150,7 @@ fn request(attempt: &Attempt<'_>, left_out: &[EarlierMessage], tokens: u32) -> R
     let language = attempt.definition.language;
     let before = attempt.memory.summary.as_ref().map(turn_of_summary);
     let (files, mut sent) = (LoadedFiles::default(), BTreeSet::new());
-    let messages = left_out.iter().filter_map(|earlier| turn_of_message(&earlier.message, language, &files, &mut sent));
+    let messages = left_out.iter().filter_map(|earlier| turn_of_earlier(earlier, language, &files, &mut sent));
     let words = tokens * 3 / 4;
     let task = format!(
         "Summarise our conversation so far. Your summary will stand in place of the messages above, so keep everything that the conversation needs to continue: \

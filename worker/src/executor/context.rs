@@ -13,7 +13,7 @@ use crate::model::{Request, ToolRequest, ToolSpec, Turn, UserPart};
 use holdfast_shared::{
     agent::AgentDefinition,
     message::{Language, Message, Role},
-    storage::{EarlierResult, NewTraceMessage, Summary},
+    storage::{EarlierMessage, EarlierResult, NewTraceMessage, Summary},
     trace::{RequestedCall, TraceRole},
 };
 
@@ -41,10 +41,11 @@ fn conversation(memory: &Memory, language: Language, passages: Option<String>, s
     let mut turns: Vec<Turn> = memory.summary.as_ref().map(turn_of_summary).into_iter().collect();
     for earlier in &memory.earlier {
         turns.extend(turn_of_results(&earlier.results));
-        turns.extend(turn_of_message(&earlier.message, language, &memory.files, sent));
+        turns.extend(turn_of_earlier(earlier, language, &memory.files, sent));
     }
     turns.extend(passages.map(Turn::user));
-    turns.extend(turn_of_message(&memory.input, language, &memory.files, sent));
+    let input = turn_of_message(&memory.input, language, &memory.files, sent);
+    turns.extend(input.map(|turn| turn.dated(memory.date.as_ref())));
     turns.extend(turn_of_results(&memory.given_results));
     turns
 }
@@ -73,9 +74,20 @@ pub fn turn_of_summary(summary: &Summary) -> Turn {
     Turn::user(format!("[Summary of the conversation so far]\n{}", summary.content))
 }
 
+/// Returns the turn of an earlier message, with the date that a model read with it.
+pub fn turn_of_earlier(
+    earlier: &EarlierMessage,
+    language: Language,
+    files: &LoadedFiles,
+    sent: &mut BTreeSet<Uuid>,
+) -> Option<Turn> {
+    let turn = turn_of_message(&earlier.message, language, files, sent);
+    turn.map(|turn| turn.dated(earlier.date.as_ref()))
+}
+
 /// Returns the turn of a message with its files, except those that were `sent` before, or `None` if it is empty. Providers take no system messages in the middle of a
 /// conversation, so a message of the system becomes a user's turn.
-pub fn turn_of_message(
+fn turn_of_message(
     message: &Message,
     language: Language,
     files: &LoadedFiles,
@@ -153,7 +165,8 @@ mod tests {
         file::ToolFile,
         message::{Content, MessageStatus},
         overrides::RunOverrides,
-        storage::{CallState, EarlierMessage, History, Start},
+        storage::{CallState, History, Start},
+        time_zone::RunDate,
     };
     use serde_json::json;
     use uuid::Uuid;
@@ -185,7 +198,7 @@ mod tests {
                 summary: None,
                 earlier: earlier
                     .into_iter()
-                    .map(|message| EarlierMessage { turn: 1, message, results: Vec::new() })
+                    .map(|message| EarlierMessage { turn: 1, message, results: Vec::new(), date: None })
                     .collect(),
                 input: message(Role::User, "c"),
             },
@@ -231,6 +244,28 @@ mod tests {
         ];
         assert_eq!(request.turns, expected);
         assert_eq!(request.system, None);
+    }
+
+    fn date(day: &str, zone: &str) -> Option<RunDate> {
+        Some(RunDate { at: format!("2026-11-{day}T12:00:00Z").parse().unwrap(), zone: zone.parse().unwrap() })
+    }
+
+    #[test]
+    fn each_turn_of_the_user_keeps_the_date_with_which_it_was_asked() {
+        let earlier = vec![message(Role::User, "a"), message(Role::Assistant, "b"), message(Role::User, "no run")];
+        let mut memory = memory(earlier);
+        memory.earlier[0].date = date("28", "Asia/Tokyo");
+        memory.set_date(date("29", "Europe/Copenhagen"));
+        let definition = AgentDefinition { system_prompt: Some("Be brief.".into()), ..AgentDefinition::default() };
+        let ask = |memory: &Memory| request(&definition, memory, Some("p".into()), Vec::new(), Vec::new(), None);
+        let saturday = "[Today is Saturday, 28 November 2026; the user's time zone is Asia/Tokyo.]\n\na";
+        let sunday = "[Today is Sunday, 29 November 2026; the user's time zone is Europe/Copenhagen.]\n\nc";
+        let told = [saturday, "no run", "p", sunday].map(Turn::user);
+        let [first, bare, passages, newest] = told;
+        assert_eq!(ask(&memory).turns, [first, assistant("b"), bare, passages, newest]);
+        assert_eq!(ask(&memory).system.as_deref(), Some("Be brief."), "the instructions stay the same every day");
+        memory.set_date(None);
+        assert!(!format!("{:?}", ask(&memory)).contains("Today"), "an agent without a clock reads no earlier date");
     }
 
     #[test]

@@ -11,6 +11,7 @@ use holdfast_shared::{
     overrides::{GivenHistory, GivenMessage, JsonFormat, RunOverrides},
     plan::{self, Plan, PlanStatus},
     storage::{CallState, EarlierMessage, EarlierResult, NewTraceMessage, Start, Summary},
+    time_zone::RunDate,
     tool::{ToolCall, ToolCallStatus},
     trace::{RequestedCall, TraceMessage, TraceRole},
     usage::Usage,
@@ -34,6 +35,8 @@ pub struct Memory {
     /// Messages before the run's own input, oldest first.
     pub earlier: Vec<EarlierMessage>,
     pub input: Message,
+    /// The date that the model reads with the input; `None` if its agent has no clock.
+    pub date: Option<RunDate>,
     pub trace: Vec<NewTraceMessage>,
     /// The calls of the newest step, in the order of the model's requests.
     pub calls: Vec<StepCall>,
@@ -113,7 +116,7 @@ fn earlier_of(given: Vec<GivenMessage>, input: &Message) -> Vec<EarlierMessage> 
             attachments,
             ..input.clone()
         };
-        EarlierMessage { turn, message, results }
+        EarlierMessage { turn, message, results, date: None }
     });
     messages.collect()
 }
@@ -147,6 +150,7 @@ impl Memory {
             summary,
             earlier,
             input: history.input,
+            date: None,
             calls: calls.collect(),
             plan: plan.map(Box::new),
             plan_calls: of_plans.into_iter().enumerate().map(|(position, call)| state_of(call, position)).collect(),
@@ -170,6 +174,14 @@ impl Memory {
             left_out,
             inherited,
         }
+    }
+
+    /// Puts the date before the input, if the agent has a clock; else the model reads no date at all.
+    pub fn set_date(&mut self, date: Option<RunDate>) {
+        if date.is_none() {
+            self.earlier.iter_mut().for_each(|earlier| earlier.date = None);
+        }
+        self.date = date;
     }
 
     /// Adds the usage of a model call whose answer the user does not see. The next message of the trace gets it, because a later

@@ -9,12 +9,13 @@ use crate::{
     spans,
 };
 
-/// Asks a model within a span of its own. Returns the complete text and the usage.
+/// Asks a model within a span of its own. The newest turn of the user gets the date of the run. Returns the complete text and the usage.
 pub async fn ask_aside(
     attempt: &mut Attempt<'_>,
     model: &ChosenModel,
-    request: Request,
+    mut request: Request,
 ) -> Result<Result<(String, Usage), model::Error>, Stop> {
+    request.date_newest(attempt.memory.date.as_ref());
     let mut span = attempt.spans.chat(model);
     let result = read_text(attempt, model, request).await;
     match &result {

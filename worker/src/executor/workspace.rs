@@ -74,6 +74,7 @@ fn add_tools(attempt: &mut Attempt<'_>, scope: ToolScope, project: Option<Uuid>)
         // A search costs the operator money, so the user must have a name.
         web_search: attempt.shared.web_search.clone().filter(|_| !begins_with(&claim.owner_id, ANONYMOUS_PREFIX)),
         model: attempt.chosen_model.clone(),
+        date: attempt.memory.date.clone(),
         max_answer_bytes: worker.config.max_answer_bytes,
         usage: Mutex::default(),
     };

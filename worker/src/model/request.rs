@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use holdfast_shared::{agent::ModelOptions, config::ModelChoice, file::PICTURES, overrides::JsonFormat, tokens};
+use holdfast_shared::{
+    agent::ModelOptions, config::ModelChoice, file::PICTURES, overrides::JsonFormat, time_zone::RunDate, tokens,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -94,6 +96,13 @@ impl Request {
         turns.chain(tools).fold(system, u32::saturating_add)
     }
 
+    /// Puts a date before the newest turn of the user.
+    pub fn date_newest(&mut self, date: Option<&RunDate>) {
+        if let Some(turn) = self.turns.iter_mut().rfind(|turn| matches!(turn, Turn::User(_))) {
+            *turn = turn.clone().dated(date);
+        }
+    }
+
     /// Returns the first file that a model must take and does not.
     pub(super) fn untaken_file(&self, takes: impl Fn(&ModelFile) -> bool) -> Option<&ModelFile> {
         self.turns.iter().flat_map(Turn::files).find(|file| file.instead.is_none() && !takes(file))
@@ -167,6 +176,20 @@ impl Turn {
         }
     }
 
+    /// Returns a turn of the user with a date before its text; any other turn as it is.
+    pub fn dated(self, date: Option<&RunDate>) -> Self {
+        match (self, date) {
+            (Self::User(mut parts), Some(date)) => {
+                match parts.first_mut() {
+                    Some(UserPart::Text(text)) => *text = date.before(text),
+                    _ => parts.insert(0, UserPart::Text(date.line())),
+                }
+                Self::User(parts)
+            }
+            (turn, _) => turn,
+        }
+    }
+
     /// Returns a turn of the user with a text alone.
     pub fn user(text: impl Into<String>) -> Self {
         Self::User(vec![UserPart::Text(text.into())])
@@ -210,5 +233,35 @@ impl ToolRequest {
             Value::Object(_) => self.input.clone(),
             _ => Value::Object(Map::new()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn date() -> RunDate {
+        RunDate::of_row("2026-11-29T12:00:00Z".parse().unwrap(), Some("Europe/Copenhagen"))
+    }
+
+    #[test]
+    fn the_newest_turn_of_the_user_has_the_date_before_its_text() {
+        let assistant = Turn::Assistant { text: "b".into(), calls: Vec::new() };
+        let turns = vec![Turn::user("a"), Turn::user("c"), assistant.clone()];
+        let mut request = Request { turns, ..Request::default() };
+        request.date_newest(None);
+        assert_eq!(request.turns[1], Turn::user("c"));
+        request.date_newest(Some(&date()));
+        assert_eq!(request.turns, [Turn::user("a"), Turn::user(date().before("c")), assistant]);
+    }
+
+    #[test]
+    fn a_turn_of_files_alone_begins_with_the_date() {
+        let file = ModelFile { name: "a".into(), media_type: "image/png".into(), data: "".into(), instead: None };
+        let file = UserPart::File(Arc::new(file));
+        let turn = Turn::User(vec![file.clone()]).dated(Some(&date()));
+        assert_eq!(turn, Turn::User(vec![UserPart::Text(date().line()), file.clone()]));
+        let of_tool = Turn::Files(vec![file]);
+        assert_eq!(of_tool.clone().dated(Some(&date())), of_tool, "no user has written it");
     }
 }

@@ -5,11 +5,11 @@
 //! `[clienttool]` call tools, one a step, or all at once with `[parallel]`. `[fail=2]` fails half-way through the
 //! second step. `[delegate=NAME task]` gives a task, with directives of its own, to a subagent.
 //! `[cite]` quotes the first passage of a document that it has, and `[cite=2]` cites the second. A planner obeys `[plan={json}]` and
-//! `[questions=a|b]`, and a reviewer `[review=approve]` or `[review=changes]`. Other text in brackets is ignored. The model needs no
-//! retry policy.
+//! `[questions=a|b]`, and a reviewer `[review=approve]` or `[review=changes]`. Other text in brackets is ignored, and
+//! the line with the date is as if it were not there. The model needs no retry policy.
 
 use futures::{FutureExt, Stream, StreamExt, future::BoxFuture, stream};
-use holdfast_shared::usage::Usage;
+use holdfast_shared::{time_zone::without_line, usage::Usage};
 use tokio::{task::yield_now, time::sleep};
 
 use super::{AnswerDelta, AnswerForm, AnswerStream, Error, Model, Request, Turn, UserPart};
@@ -123,7 +123,7 @@ fn words_of(turn: &Turn) -> u64 {
 /// Returns the texts of a turn. A file counts as its name and its type.
 fn text_of(parts: &[UserPart]) -> String {
     let texts = parts.iter().map(|part| match part {
-        UserPart::Text(text) => text.clone(),
+        UserPart::Text(text) => without_line(text).to_owned(),
         UserPart::File(file) => format!("({} {})", file.name, file.media_type),
     });
     texts.collect::<Vec<_>>().join("\n\n")

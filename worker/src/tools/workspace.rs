@@ -9,7 +9,9 @@ use std::{
 
 use futures::{FutureExt, StreamExt, future::BoxFuture};
 use holdfast_knowledge::FoundPassage;
-use holdfast_shared::{config::Provider, file::ToolFile, memory::MemoryReference, tool::ToolError, usage::Usage};
+use holdfast_shared::{
+    config::Provider, file::ToolFile, memory::MemoryReference, time_zone::RunDate, tool::ToolError, usage::Usage,
+};
 use holdfast_workspace::{
     Author, AuthorCall, Call, EntityReference, Merge, Merger, Notice, ToolFailure, ToolOutput, WebSearch, Workspace,
     WorkspaceTool,
@@ -37,6 +39,8 @@ pub struct WorkspaceOfRun {
     pub web_search: Option<WebSearch>,
     /// The model that merges texts.
     pub model: ChosenModel,
+    /// The date that the model reads.
+    pub date: Option<RunDate>,
     /// Longest merged text, in bytes.
     pub max_answer_bytes: usize,
     /// Tokens of merges that the run does not count yet, also of failed ones.
@@ -149,8 +153,8 @@ impl Merger for ModelMerger<'_> {
                 "Field: {}{wishes}\n\n<stored>\n{}\n</stored>\n\n<new>\n{}\n</new>",
                 merge.field, merge.stored, merge.new
             );
-            let request =
-                Request { system: Some(MERGE.to_owned()), turns: vec![Turn::user(task)], ..Request::default() };
+            let turns = vec![Turn::user(task).dated(self.of_run.date.as_ref())];
+            let request = Request { system: Some(MERGE.to_owned()), turns, ..Request::default() };
             let text = self.answer(request).await.map_err(|problem| {
                 ToolError::new(
                     "merge_failed",

@@ -1,4 +1,5 @@
 // This file makes one call to the server and returns its JSON.
+import { zoneOf } from "holdfast-client/address";
 import { follow } from "holdfast-client/processor";
 
 import { authorization } from "./token";
@@ -25,7 +26,7 @@ const CALL_TIMEOUT_MS = 30_000;
 export async function call<T>(path: string, { method = "GET", body, keepalive, asAnonymous, as, key, signal }: Calling = {}): Promise<T> {
   const headers: Record<string, string> = as ? { authorization: `Bearer ${as}` } : asAnonymous ? {} : authorization();
   if (body !== undefined) headers["content-type"] = "application/json";
-  if (key !== undefined) headers["idempotency-key"] = key;
+  if (key !== undefined) Object.assign(headers, zoneOf({}), { "idempotency-key": key });
   const init: RequestInit = { method, headers, keepalive, body: body === undefined ? undefined : JSON.stringify(body) };
   const answer = await follow(path, init, { timeout: CALL_TIMEOUT_MS, signal });
   // The routes return what `docs/api.md` says, and a page trusts its own server.

@@ -20,6 +20,7 @@ class AsyncClient:
 
     Methods repeat a request while the server is away, for `patience` seconds, if a repetition has no second effect.
     They raise `Problem` if the server refuses, `ConnectionLost` after `patience`, and otherwise errors of httpx.
+    `time_zone` is the zone of the user, an IANA name; by default that of the machine, and none if it is empty.
     """
 
     def __init__(
@@ -28,12 +29,14 @@ class AsyncClient:
         *,
         token: Token | None = None,
         user: str | None = None,
+        time_zone: str | None = None,
         patience: float = 120,
         http: httpx.AsyncClient | None = None,
     ) -> None:
         self._base = base_url.rstrip("/")
         self._token = token
         self._user = user
+        self._zone = _calls.zone_headers(time_zone)
         self._patience = patience
         self._http = http or httpx.AsyncClient()
 
@@ -73,7 +76,7 @@ class AsyncClient:
             client_tools=client_tools,
             metadata=metadata,
         )
-        headers = {"idempotency-key": key or _calls.new_key()}
+        headers = {**self._zone, "idempotency-key": key or _calls.new_key()}
         return cast(wire.AcceptedRun, await self._json(Call("POST", path_of("runs"), body, headers=headers)))
 
     async def post_message(
@@ -91,7 +94,7 @@ class AsyncClient:
         body = without_none(
             content=content, replace_from=replace_from, mode=mode, client_tools=client_tools, metadata=metadata
         )
-        headers = {"idempotency-key": key or _calls.new_key()}
+        headers = {**self._zone, "idempotency-key": key or _calls.new_key()}
         path = path_of("conversations", conversation_id, "messages")
         return cast(wire.AcceptedMessage, await self._json(Call("POST", path, body, headers=headers)))
 

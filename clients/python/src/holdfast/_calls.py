@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -58,6 +59,20 @@ def authorization(token: Token | None, user: str | None) -> dict[str, str]:
     if token is not None:
         return {"authorization": f"Bearer {token if isinstance(token, str) else token()}"}
     return {} if user is None else {"x-user": user}
+
+
+def zone_headers(time_zone: str | None) -> dict[str, str]:
+    """Returns the header by which a model knows the date where the reader is: the machine's zone by default.
+
+    UTC is no zone of a machine: most servers have it, and it says nothing about their users.
+    """
+    zone = own_zone() if time_zone is None else time_zone
+    return {"time-zone": zone} if zone else {}
+
+
+def own_zone() -> str:
+    name = os.environ.get("TZ", "").removeprefix(":") or os.path.realpath("/etc/localtime").partition("/zoneinfo/")[2]
+    return name if re.fullmatch(r"(?!Etc/)[A-Za-z_]+(/[A-Za-z0-9_+-]+)+", name) else ""
 
 
 def was_not_sent(error: httpx.TransportError) -> bool:

@@ -76,12 +76,12 @@ const rest: Handler = ({ headers }, response) => {
 };
 
 it("the transport posts only the newest message, with its own idempotency key", async () => {
-  const { send } = await transport([whole], { headers: () => ({ authorization: "Bearer t" }), body: () => ({ agentId: "a" }) });
+  const { send } = await transport([whole], { headers: () => ({ authorization: "Bearer t" }), timeZone: "Asia/Tokyo", body: () => ({ agentId: "a" }) });
   expect(await all(await send())).toEqual(SAME);
   await all(await send({ "idempotency-key": "given" }));
   const [first, second] = server.requests;
   expect(JSON.parse(first!.body)).toEqual({ id: "chat", message: question, trigger: "submit-message", agentId: "a" });
-  expect(first!.headers).toMatchObject({ authorization: "Bearer t", "content-type": "application/json" });
+  expect(first!.headers).toMatchObject({ authorization: "Bearer t", "content-type": "application/json", "time-zone": "Asia/Tokyo" });
   expect(first!.headers["idempotency-key"]).toMatch(/^[0-9a-f-]{36}$/);
   expect(second!.headers["idempotency-key"]).toBe("given");
 });

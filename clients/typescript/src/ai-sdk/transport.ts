@@ -2,7 +2,7 @@
 // outlives its connection. The run's fate does not depend on this page.
 import type { ChatTransport, UIMessage, UIMessageChunk } from "ai";
 
-import { type Server, path, urlOf } from "../address.js";
+import { type Server, path, urlOf, zoneOf } from "../address.js";
 import { newId } from "../id.js";
 import { patiently } from "../patience.js";
 import { CUT_OFF, Problem } from "../problem.js";
@@ -94,6 +94,7 @@ export class HoldfastTransport<M extends UIMessage> implements ChatTransport<M> 
     // All tries share one key. The server therefore does not take a question twice if only its response was lost.
     if (!given.has("idempotency-key")) given.set("idempotency-key", newId());
     given.set("content-type", "application/json");
+    for (const [name, value] of Object.entries(zoneOf(this.options))) if (!given.has(name)) given.set(name, value);
     const message = messages.at(-1);
     const isNew = trigger === "submit-message" && message?.role === "user";
     const request = { id: this.#nameOf(chatId), message: isNew ? message : withoutFiles(message), trigger, messageId };
@@ -129,6 +130,7 @@ export class HoldfastTransport<M extends UIMessage> implements ChatTransport<M> 
     const headers = this.#headers(given);
     headers.delete("idempotency-key");
     headers.delete("content-type");
+    headers.delete("time-zone");
     return { url, init: { headers } };
   }
 

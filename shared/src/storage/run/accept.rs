@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use super::{
     ArchiveChunk, MessageInput, NewRun, blocked::priority_behind, chunk::writes_of, delayed::if_delayed, needs::needs,
-    round::next_round,
+    round::next_round, zone::zone_of,
 };
 use crate::storage::sql::{FencedWrites, Sql, Statement, args, statements};
 use crate::{
@@ -68,7 +68,7 @@ macro_rules! insert_run {
             output_message_id, archived_to, checkpoint, idempotency_key, idempotency_fingerprint,
             created_at, stream, client_tools, metadata, max_duration_ms, traceparent, version_of,
             branch, not_before, priority, agent_version, needs, steers, knowledge, queue_round,
-            caller_group
+            caller_group, time_zone
         )
         select $1, $2, $3, $4, $5, 'queued', $6, $7, $8, $8, $9, $10, ",
             $created_at,
@@ -94,7 +94,9 @@ macro_rules! insert_run {
             $knowledge,
             ", ",
             if_delayed!("$20", "0", next_round!("$2", "$21")),
-            ", $21",
+            ", $21,
+            ",
+            zone_of!("$2", "$22", "$23"),
             $from
         )
     };
@@ -230,7 +232,9 @@ impl<'a> Acceptance<'a> {
                 && matches!(&new.input, MessageInput::New(content) if content.attachments.is_empty()),
             self.least_ability(),
             options.delay.map(|delay| delay.as_millis() as i64),
-            new.caller_group.clone()
+            new.caller_group.clone(),
+            options.zone.named.as_ref().map(|zone| zone.name().to_owned()),
+            options.zone.otherwise.name()
         ];
         Statement::new(sql, args)
     }

@@ -1,5 +1,6 @@
 //! BEGIN: the start of an attempt's work reads the state that the run resumes from. CLAIM has marked the run as executing.
 
+use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sqlx::{FromRow, types::Json};
@@ -17,6 +18,7 @@ use crate::{
     message::Message,
     overrides::{RunOverrides, StoredClientParts},
     plan::Plan,
+    time_zone::RunDate,
     tool::{ClientTool, ToolCall},
     trace::TraceMessage,
 };
@@ -75,6 +77,8 @@ pub struct EarlierMessage {
     pub message: Message,
     /// Results of the tools that the message's run called, newest first.
     pub results: Vec<EarlierResult>,
+    /// The date that the model read with the message; `None` if no run began with it.
+    pub date: Option<RunDate>,
 }
 
 /// The beginning of a tool's input and output.
@@ -144,6 +148,8 @@ struct HistoryRow {
     inherited: Option<Json<Value>>,
     run_finish_reason: Option<String>,
     results: Option<Json<Vec<EarlierResult>>>,
+    dated_at: Option<DateTime<Utc>>,
+    time_zone: Option<String>,
 }
 
 /// Results of the tools of the run that wrote the message `earlier`. A copied answer of a fork has the results up to
@@ -186,6 +192,35 @@ macro_rules! earlier_results {
     };
 }
 
+/// Joins the run whose model read the message `earlier` as its input: the newest before this run, or the one that started with a
+/// message that a fork has copied. A message and its own run have one time, so a message that joined another run has none.
+macro_rules! join_dated {
+    () => {
+        "
+        left join agent_runs started on started.id {is:earlier.run_id}
+            and started.created_at = earlier.created_at
+            and earlier.role = 'user'
+        left join agent_runs dated on dated.id {is:
+            coalesce(
+                case
+                    when earlier.role = 'user'
+                    then (
+                        select answering.id
+                        from agent_runs answering
+                        where answering.conversation_id = $2
+                          and answering.position >= earlier.turn
+                          and answering.position < $3
+                          and answering.input_message_id = earlier.id
+                        order by answering.position desc
+                        limit 1
+                    )
+                end,
+                started.id
+            )
+        }"
+    };
+}
+
 statements! {
     /// Reads the run's own input first, then the earlier messages and their runs' tool results, newest first. It
     /// includes messages that were superseded after the run's submission.
@@ -214,7 +249,8 @@ statements! {
                     order by c.id desc
                     limit 1
                 ) as inherited,
-                r.finish_reason as run_finish_reason, cast(null as jsonb) as results
+                r.finish_reason as run_finish_reason, cast(null as jsonb) as results, r.dated_at,
+                r.time_zone
             from (
                 select *
                 from agent_runs
@@ -226,7 +262,7 @@ statements! {
             left join summary s on true
         ) said
         union all
-        select earlier.*, ", earlier_results!(), " as results
+        select earlier.*, ", earlier_results!(), " as results, dated.dated_at, dated.time_zone
         from (
             select false as own, m.turn, ", message_columns!(), ", cast(null as bigint) as up_to,
                 cast(null as text) as summary, cast(null as jsonb) as client_tools,
@@ -247,7 +283,7 @@ statements! {
                 from chat_conversations c
                 where c.id = $2
             )
-        ) earlier
+        ) earlier", join_dated!(), "
         order by own desc, turn desc, position desc
     "),
 }
@@ -278,6 +314,7 @@ impl Storage {
                 turn: row.turn,
                 message: row.message.into(),
                 results: row.results.map(|results| results.0).unwrap_or_default(),
+                date: row.dated_at.map(|at| RunDate::of_row(at, row.time_zone.as_deref())),
             })
             .collect();
         earlier.reverse();

@@ -27,6 +27,7 @@ use crate::{
     ingestion_places::IngestionPlace,
     message::{Content, Message, MessageStatus, Role},
     telemetry::Traceparent,
+    time_zone::RunDate,
 };
 
 /// The right to write one attempt of one run. Only storage creates claims, so no other code can write a run.
@@ -67,6 +68,8 @@ pub struct Claim {
     pub reason: AttemptReason,
     /// Time since the first attempt, without the time of waiting for people.
     pub worked: Duration,
+    /// The date that the run's model reads.
+    pub date: RunDate,
     /// The span of the run's submission, if it was recorded.
     pub traceparent: Option<Traceparent>,
     /// Time of the request for the claim, by this host's clock.
@@ -121,6 +124,8 @@ struct ClaimRow {
     stream: bool,
     max_duration_ms: Option<i64>,
     traceparent: Option<String>,
+    time_zone: Option<String>,
+    dated_at: DateTime<Utc>,
     worked_ms: i64,
     claimed_at: DateTime<Utc>,
     metadata: Option<Json<Value>>,
@@ -204,6 +209,7 @@ impl ClaimRow {
             checkpoint: self.checkpoint,
             reason,
             worked: Duration::from_millis(self.worked_ms.max(0) as u64),
+            date: RunDate::of_row(self.dated_at, self.time_zone.as_deref()),
             traceparent: traceparent(self.traceparent),
             asked_at,
             clock,
@@ -263,6 +269,10 @@ macro_rules! take {
             lease_until = {after:$2},
             executing = true,
             started_at = coalesce(started_at, {now}),
+            dated_at = case
+                when waiting_since is null then coalesce(dated_at, {now})
+                else {now}
+            end,
             attempt_reason = case
                 when status = 'running' then 'lease_expired'
                 else attempt_reason
@@ -274,7 +284,7 @@ macro_rules! take {
         returning agent_runs.id, owner_id, conversation_id, attempt, output_message_id, position,
             created_at, coalesce(not_before, created_at) as due_at, checkpoint, crashes,
             attempt_reason, parent_run_id, depth, agent_definition_id, agent_version, stream,
-            max_duration_ms, traceparent,
+            max_duration_ms, traceparent, time_zone, dated_at,
             {ms since:started_at} - waited_ms as worked_ms,
             {now} as claimed_at, input_message_id,
             case

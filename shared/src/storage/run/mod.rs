@@ -1,7 +1,7 @@
 //! The protocol of a run: a file per step, and the parts that several steps share. ARCHITECTURE.md describes it in "the
 //! life of a run", and `tests/model` is its model.
 //!
-//! - SUBMIT: `submit`, `locked_conversation`, `accept`, `opening`, `supersede`; `ingestion` for documents. CLAIM: `claim`,
+//! - SUBMIT: `submit`, `locked_conversation`, `accept`, `opening`, `zone`, `supersede`; `ingestion` for documents. CLAIM: `claim`,
 //!   `attempt_start`, `queued`, `suspects`; `blocked` and `delayed` runs are no candidates.
 //!   BEGIN: `begin`, `summary`. RENEW: `lease`.
 //! - The holder's writes: FLUSH in `flush` and `plain_flush`, FINISH in `finish` and `completion`, LEAVE in `release`.
@@ -63,6 +63,7 @@ mod sweep;
 mod take_back;
 mod tree;
 mod unfinished;
+mod zone;
 
 pub use self::{
     ancestor::AnsweredRun,

@@ -16,6 +16,7 @@ use crate::{
     overrides::{RunOverrides, StoredClientParts},
     run::{Run, SubmitMode},
     telemetry::Traceparent,
+    time_zone::RunZone,
     tool::ClientTool,
 };
 
@@ -75,6 +76,8 @@ pub struct RunOptions {
     pub ingests: bool,
     /// Time from the submission before which no worker begins the run. Later runs of the conversation wait for it.
     pub delay: Option<Duration>,
+    /// The zone of the dates that the run's model reads.
+    pub zone: RunZone,
 }
 
 impl Default for RunOptions {
@@ -88,6 +91,7 @@ impl Default for RunOptions {
             max_duration: None,
             ingests: false,
             delay: None,
+            zone: RunZone::default(),
         }
     }
 }

@@ -18,6 +18,7 @@ use super::{
     locked_conversation::{LockedConversation, LockedConversationRow},
     needs::needs,
     round::next_round,
+    zone::zone_of,
 };
 use crate::conversation::Conversation;
 use crate::storage::{
@@ -47,6 +48,9 @@ pub struct Opening {
     max_duration_ms: Option<i64>,
     traceparent: Option<String>,
     caller_group: Option<String>,
+    /// The zone of the request, and that of a run without another.
+    named_zone: Option<String>,
+    other_zone: String,
     /// The id of the run's first event, packed.
     queued_id: i64,
     /// The line of that event.
@@ -84,6 +88,8 @@ impl Opening {
             max_duration_ms: options.max_duration.map(|limit| limit.as_millis() as i64),
             traceparent: new.traceparent.map(|parent| parent.to_string()),
             caller_group: new.caller_group.clone(),
+            named_zone: options.zone.named.as_ref().map(|zone| zone.name().to_owned()),
+            other_zone: options.zone.otherwise.name().to_owned(),
             queued_id: acceptance.queued.id.packed(),
             queued: format!("{}\n", str::from_utf8(acceptance.queued.line()).expect("an event is a line of text")),
         })
@@ -109,7 +115,8 @@ statements! {
                 max_runs bigint, max_bytes bigint, run_id uuid, message_id uuid,
                 output_message_id uuid, client_id text, content text, stream boolean,
                 client_tools jsonb, metadata jsonb, max_duration_ms bigint, traceparent text,
-                caller_group text, queued_id bigint, queued text
+                caller_group text, named_zone text, other_zone text, queued_id bigint,
+                queued text
             )
             window of_owner as (partition by o.owner_id order by o.n)
         ",
@@ -174,14 +181,15 @@ statements! {
                 id, owner_id, conversation_id, agent_definition_id, position, status,
                 input_message_id, output_message_id, archived_to, checkpoint, created_at, stream,
                 client_tools, metadata, max_duration_ms, traceparent, agent_version, needs,
-                queue_round, caller_group
+                queue_round, caller_group, time_zone
             )
             select o.run_id, o.owner_id, f.id, o.agent_id, 1, 'queued', o.message_id,
                 o.output_message_id, o.queued_id, o.queued_id, f.created_at, o.stream,
                 o.client_tools, o.metadata, o.max_duration_ms, o.traceparent,
                 (select a.version from agent_definitions a where a.id = o.agent_id),
                 ", needs!("o.agent_id"), ",
-                o.turns_before + w.round, o.caller_group
+                o.turns_before + w.round, o.caller_group,
+                ", zone_of!("o.owner_id", "o.named_zone", "o.other_zone"), "
             from opening o
             join fence f on f.id = o.conversation_id
             join owner w on w.owner_id = o.owner_id

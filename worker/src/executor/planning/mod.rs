@@ -76,7 +76,7 @@ impl Planner {
         let profile = if claim.is_child {
             None
         } else {
-            retry_query(lease, recorder, || storage.user_profile(&claim.owner_id)).await?
+            retry_query(lease, recorder, || storage.user_profile(&claim.owner_id)).await?.text
         };
         let StoredRole { role, tools } = stored.unwrap_or(StoredRole { role: ModelRole::Planner, tools: None });
         Ok(Some(Box::new(Self { role, tools, newest_plan, project: None, profile, synthesizer: None })))
