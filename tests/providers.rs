@@ -9,8 +9,8 @@ use crate::{
     support::{
         Client, Embedded, EventStream, agent, of_kind,
         providers::{
-            AZURE, DEEPSEEK, Fake, MISTRAL, OPENAI, OPENROUTER, Part, ProviderRefusal, RuledProvider, ScriptedReply,
-            VLLM_STRICT,
+            ANTHROPIC, AZURE, DEEPSEEK, Fake, GEMINI, MISTRAL, OLLAMA, OPENAI, OPENROUTER, Part, ProviderRefusal,
+            RuledProvider, ScriptedReply, VLLM_STRICT,
         },
         stream_of,
         tools::ToolServer,
@@ -35,6 +35,9 @@ on_each_provider!(
     mistral_takes_the_conversation: MISTRAL, 1;
     deepseek_takes_the_conversation: DEEPSEEK, 0;
     openrouter_takes_the_conversation: OPENROUTER, 0;
+    anthropic_takes_the_conversation: ANTHROPIC, 0;
+    gemini_takes_the_conversation: GEMINI, 0;
+    ollama_takes_the_conversation: OLLAMA, 0;
     vllm_with_a_strict_template_takes_the_conversation: VLLM_STRICT, 0;
 );
 
@@ -69,7 +72,9 @@ impl ProviderTalk {
 
     /// Returns the messages of the newest request that the provider took.
     fn newest_messages(&self) -> Vec<Value> {
-        self.provider.taken().pop().unwrap().body["messages"].as_array().unwrap().clone()
+        let body = self.provider.taken().pop().unwrap().body;
+        let messages = body.get("messages").or(body.get("contents"));
+        messages.unwrap().as_array().unwrap().clone()
     }
 }
 
@@ -100,7 +105,7 @@ async fn converse(fake: Fake, refused: usize) {
         let file = upload(&conversation.client, "pixel.png", PIXEL).await;
         let content = json!([{"type": "text", "text": "What is it?"}, {"type": "file", "file_id": file["id"]}]);
         conversation.expect_answer(content, "A pixel.").await;
-        assert!(json!(conversation.newest_messages()).to_string().contains("data:image/png;base64,"));
+        assert!(json!(conversation.newest_messages()).to_string().contains("iVBORw0KGgo"), "the PNG in base64");
     }
     stop(&conversation).await;
     fail(&conversation).await;
@@ -126,7 +131,8 @@ async fn expect_two_calls(conversation: &ProviderTalk, tools: &mut ToolServer, s
     assert_eq!(reasoning.trim(), if shows_reasoning { "I must count." } else { "" });
     let run = conversation.client.run(&run_id).await;
     assert_eq!(run["output_message"]["content"], "There are two.", "{run}");
-    assert_eq!(run["model"], format!("openai/{}", fake.model));
+    let provider = (fake.settings)("").into_iter().find(|(name, _)| *name == "CHAT_MODEL_PROVIDER").unwrap().1;
+    assert_eq!(run["model"], format!("{provider}/{}", fake.model));
 }
 
 async fn steer(conversation: &ProviderTalk, tools: &mut ToolServer) {
@@ -141,7 +147,8 @@ async fn steer(conversation: &ProviderTalk, tools: &mut ToolServer) {
     assert_eq!(run["output_message"]["content"], "Two.", "{run}");
     let messages = conversation.newest_messages();
     let newest = messages.last().unwrap();
-    assert_eq!((newest["role"].as_str(), newest["content"].as_str()), (Some("user"), Some("Shorter, please")));
+    assert_eq!(newest["role"], "user");
+    assert!(newest.to_string().contains("Shorter, please"), "{newest}");
 }
 
 async fn stop(conversation: &ProviderTalk) {

@@ -19,17 +19,25 @@ use futures::{StreamExt, stream};
 use serde_json::{Value, json};
 use tokio::{net::TcpListener, sync::Semaphore};
 
+mod anthropic;
 mod azure;
 mod chat_stream;
+mod claude_rules;
 mod deepseek;
+mod gemini;
+mod gemini_rules;
 mod mistral;
+mod ollama;
 mod openai;
 mod openrouter;
 mod vllm_strict;
 
+pub use anthropic::ANTHROPIC;
 pub use azure::AZURE;
 pub use deepseek::DEEPSEEK;
+pub use gemini::GEMINI;
 pub use mistral::MISTRAL;
+pub use ollama::OLLAMA;
 pub use openai::OPENAI;
 pub use openrouter::OPENROUTER;
 pub use vllm_strict::VLLM_STRICT;
