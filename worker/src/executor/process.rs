@@ -20,7 +20,7 @@ use super::{
     knowledge::{self, CitedText},
     planning,
     recovery::{Recovery, stop_for},
-    steering, step_request, tree,
+    results, steering, step_request, tree,
 };
 use crate::{
     model::{self, AnswerDelta, CallDelta, ModelAnswer},
