@@ -15,6 +15,7 @@ mod extracted;
 mod ingestion;
 mod knowledge;
 mod limits;
+mod mcp_servers;
 mod memory;
 mod outcome;
 mod planning;

@@ -19,7 +19,7 @@ use super::{
     attempt::Attempt,
     context,
     knowledge::{self, CitedText},
-    planning, results, steering, tree,
+    mcp_servers, planning, results, steering, tree,
 };
 use crate::{
     model::{self, AnswerDelta, CallDelta, ModelAnswer},
@@ -78,6 +78,7 @@ pub async fn process(attempt: &mut Attempt<'_>) -> Result<NextNode, Stop> {
     attempt.memory.step += 1;
     let step = attempt.memory.step;
     attempt.step = attempt.spans.step(step);
+    Box::pin(mcp_servers::join_started(attempt)).await?;
     attachments::offer_reading(attempt);
     let mut tools = attempt.tool_specs();
     let limit = if tools.is_empty() {

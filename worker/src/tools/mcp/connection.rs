@@ -5,7 +5,7 @@ use std::{
         Arc, Mutex, MutexGuard,
         atomic::{AtomicBool, AtomicU32, Ordering},
     },
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use holdfast_shared::json_size::JsonSize;
@@ -47,7 +47,6 @@ pub struct Connection {
     broken: AtomicBool,
     /// Requests without an answer in time since the last answer.
     unanswered: AtomicU32,
-    activity: Mutex<Activity>,
 }
 
 /// The answer to a request.
@@ -63,12 +62,6 @@ pub struct RequestAnswer {
 struct ToolListing {
     changes: u64,
     tools: Arc<[ServerTool]>,
-}
-
-struct Activity {
-    requests: usize,
-    /// When the last request started or ended.
-    last: Instant,
 }
 
 impl Connection {
@@ -87,7 +80,6 @@ impl Connection {
             tools: Mutex::default(),
             broken: AtomicBool::new(false),
             unanswered: AtomicU32::new(0),
-            activity: Mutex::new(Activity { requests: 0, last: Instant::now() }),
         };
         connection.list(limit).await?;
         Ok(connection)
@@ -118,7 +110,7 @@ impl Connection {
         let mut params = CallToolRequestParams::new(call.tool.to_owned()).with_arguments(call.input.clone());
         params.meta = Some(meta);
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
-        let RequestAnswer { result, memory, .. } = self.request(request, Some(call.owner), limit).await?;
+        let RequestAnswer { result, memory, .. } = self.request(request, Some(&call.user.owner), limit).await?;
         Ok(Output { memory, ..output::read(result, self.limits.text_bytes)? })
     }
 
@@ -132,7 +124,6 @@ impl Connection {
     ) -> Result<RequestAnswer, CallFailure> {
         let exchange = McpExchange::new(owner);
         request.extensions_mut().insert(exchange.clone());
-        let _active = ActiveRequest::new(&self.activity);
         let exchange = async {
             let handle = self.peer.send_cancellable_request(request, PeerRequestOptions::no_options()).await;
             let handle = handle.map_err(|_| CallFailure::undelivered("the connection has been closed"))?;
@@ -162,12 +153,6 @@ impl Connection {
         outcome
     }
 
-    /// Returns when the connection will have been unused for `idle`, or `None` while a request is in flight.
-    pub fn unused_until(&self, idle: Duration) -> Option<Instant> {
-        let activity = lock(&self.activity);
-        (activity.requests == 0).then(|| activity.last + idle)
-    }
-
     /// Ends the connection. Requests in flight fail as lost.
     pub async fn close(&self) {
         self.broken.store(true, Ordering::Release);
@@ -186,24 +171,6 @@ impl Connection {
             *listing = ToolListing { changes, tools: Arc::clone(&tools) };
         }
         Ok(tools)
-    }
-}
-
-/// Counts a request as in flight until it is dropped.
-struct ActiveRequest<'a>(&'a Mutex<Activity>);
-
-impl<'a> ActiveRequest<'a> {
-    fn new(activity: &'a Mutex<Activity>) -> Self {
-        lock(activity).requests += 1;
-        Self(activity)
-    }
-}
-
-impl Drop for ActiveRequest<'_> {
-    fn drop(&mut self) {
-        let mut activity = lock(self.0);
-        activity.requests -= 1;
-        activity.last = Instant::now();
     }
 }
 

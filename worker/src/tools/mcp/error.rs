@@ -39,6 +39,10 @@ pub enum ServerProblem {
     NewerProtocol(String),
     #[error("it failed while {doing}: {detail}; check its address, and see its log")]
     Failed { doing: &'static str, detail: String },
+    #[error(
+        "all connections that it may have are in use; HOLDFAST_MCP_OWNER_CONNECTIONS, HOLDFAST_MCP_PROCESSES and HOLDFAST_MCP_CONNECTIONS limit them"
+    )]
+    Busy,
     #[error("this worker is stopping")]
     Stopping,
 }
@@ -51,7 +55,10 @@ impl Error {
     pub fn may_pass(&self) -> bool {
         matches!(
             self.problem,
-            ServerProblem::Unreachable(_) | ServerProblem::Slow { .. } | ServerProblem::Failed { .. }
+            ServerProblem::Unreachable(_)
+                | ServerProblem::Slow { .. }
+                | ServerProblem::Failed { .. }
+                | ServerProblem::Busy
         )
     }
 
@@ -76,6 +83,7 @@ impl Error {
                 "it speaks a protocol that is not supported"
             }
             ServerProblem::Failed { .. } => "it failed",
+            ServerProblem::Busy => "too many servers are in use",
             ServerProblem::Stopping => "this worker is stopping",
         }
     }

@@ -1,8 +1,8 @@
 //! The worker's client of MCP servers.
 //!
-//! The modules, in the order in which a call passes them: `target` (a server with its secrets looked up), `pool`
-//! (shared connections), `connect` (handshake and list of tools). Then `connection` (requests and their cancellation),
-//! `output` and `failure` (the results). Three transports: `stdio` with `output_reader`, `lines` and `children`, `http` with
+//! The modules, in the order in which a call passes them: `target` (a server with its secrets looked up, for a run), `pool`
+//! with `slots` and `uses` (the connections of each scope), `connect` (handshake and list of tools) with `starts`. Then
+//! `connection` (requests and their cancellation), `output` and `failure` (the results). Three transports: `stdio` with `output_reader`, `lines` and `children`, `http` with
 //! `events` and `event_bytes`, `rpc`; the latter two use `post`. `intake` takes in each message, and `exchange` carries its
 //! memory to the caller. By `answer` and `transport_failure` a transport reports an unusable answer.
 
@@ -25,12 +25,15 @@ mod output_reader;
 mod pool;
 mod post;
 mod rpc;
+mod slots;
+mod starts;
 mod stdio;
 mod target;
 #[cfg(test)]
 mod tests;
 mod tool_list;
 mod transport_failure;
+mod uses;
 
 use std::{
     sync::Arc,
@@ -42,10 +45,13 @@ use serde_json::{Map, Value};
 
 pub use children::{Children, guard};
 pub use error::Error;
+pub use target::ServerUser;
+pub use uses::ConnectionHold;
 
 use connect::Terms;
 use failure::CallFailure;
 use pool::ConnectionPool;
+use starts::StartTurns;
 use target::ServerTarget;
 
 use super::returned::ResultPart;
@@ -54,19 +60,10 @@ use crate::memory_budget::{MemoryBudget, MemoryGuard};
 /// Key of a call's idempotency key in the `_meta` of its request; `rpc` sends it also as the header `Idempotency-Key`.
 const IDEMPOTENCY_KEY: &str = "holdfast/idempotency-key";
 
-/// Connections of this process to MCP servers. All runs whose agents describe a server alike share one.
+/// Connections of this process to MCP servers. Runs whose agents describe a server alike share one within its scope.
 pub struct Mcp {
     pool: ConnectionPool,
-    config: Config,
-}
-
-struct Config {
-    connect: Duration,
-    timeout: Duration,
-    retries: u32,
-    retry_delay: Duration,
-    /// Variables of the worker that agents may use.
-    variables: Vec<String>,
+    config: ToolsConfig,
 }
 
 /// Key of the run's owner in a call's `_meta`, for servers whose definition requires it.
@@ -89,8 +86,8 @@ pub struct McpCall<'a> {
     pub key: &'a str,
     /// Longest time of one try; without it the server's time-out applies, or else the configured one.
     pub limit: Option<Duration>,
-    /// The owner of the run, whose share of memory the answer takes.
-    pub owner: &'a str,
+    /// The run, whose connection is used, and whose owner's share of memory the answer takes.
+    pub user: &'a ServerUser,
     /// The owner of the run, for a server that receives it.
     pub caller: Option<&'a str>,
     /// Whether a try that may have reached the tool can be repeated, as with `read_only` and `idempotent` tools.
@@ -109,24 +106,46 @@ pub struct Output {
 
 impl Mcp {
     pub fn new(config: &ToolsConfig, children: Arc<Children>) -> Arc<Self> {
-        let terms = Terms { config: config.clone(), memory: MemoryBudget::new(config.foreign_answers_bytes), children };
-        Arc::new(Self {
-            pool: ConnectionPool::new(terms, config.mcp_idle),
-            config: Config {
-                connect: config.mcp_connect,
-                timeout: config.mcp_timeout,
-                retries: config.tool_retries,
-                retry_delay: config.tool_retry,
-                variables: config.agent_secrets.clone(),
-            },
-        })
+        let terms = Terms {
+            config: config.clone(),
+            memory: MemoryBudget::new(config.foreign_answers_bytes),
+            children,
+            starts: Arc::new(StartTurns::new(config.mcp_starts())),
+            client: Arc::default(),
+        };
+        Arc::new(Self { pool: ConnectionPool::new(terms), config: config.clone() })
+    }
+
+    /// Starts the server for a run if it is not connected, and keeps its connection for the run until the hold is dropped.
+    /// Does not wait for the start. Fails if too many connections are in use.
+    pub async fn hold(&self, server: &McpServer, user: &ServerUser) -> Result<ConnectionHold, Error> {
+        self.pool.hold(&self.target(server, user)?).await
+    }
+
+    /// Returns how the start of a server that a run holds has ended; `None` while it starts.
+    pub fn start_of(&self, server: &McpServer, user: &ServerUser) -> Option<Result<(), Error>> {
+        self.target(server, user).map_or_else(|error| Some(Err(error)), |target| self.pool.outcome(&target))
+    }
+
+    /// Connects to a server of scope `worker` before the first run needs it.
+    pub async fn start_for_all(&self, server: &McpServer) {
+        let target = ServerTarget::of_worker(server, &self.config.agent_secrets);
+        if let Ok(target) = target {
+            // The pool logs the outcome.
+            let _ = self.pool.acquire(&target, None).await;
+        }
+    }
+
+    /// Returns the longest time of a server's start.
+    pub fn start_limit(&self, server: &McpServer) -> Duration {
+        if server.is_command() { self.config.mcp_connect } else { self.config.mcp_http_connect }
     }
 
     /// Returns the server's current tools, and connects first if there is no connection. Fails if the server cannot be
     /// used now.
-    pub async fn tools(self: &Arc<Self>, server: &McpServer) -> Result<Arc<[ServerTool]>, Error> {
-        let target = ServerTarget::new(server, &self.config.variables)?;
-        let limit = self.config.connect;
+    pub async fn tools(&self, server: &McpServer, user: &ServerUser) -> Result<Arc<[ServerTool]>, Error> {
+        let target = self.target(server, user)?;
+        let limit = target.connect_limit(&self.config);
         let listing = |failure| target.error(connect::listing(failure));
         match self.pool.acquire(&target, None).await?.tools(limit).await {
             // The connection was stale; a new one starts by reading the list.
@@ -140,9 +159,9 @@ impl Mcp {
     /// Makes one call, with time-out and retries. Returns a `ToolError` for every failure;
     /// `CallFailure::may_be_tried_again` decides about retries. Dropping the future cancels the request at the server.
     pub async fn call(self: &Arc<Self>, server: &McpServer, call: &McpCall<'_>) -> Result<Output, ToolError> {
-        let limit = call.limit.or(server.timeout_ms.map(Duration::from_millis)).unwrap_or(self.config.timeout);
-        let retries = server.retries.unwrap_or(self.config.retries);
-        let pause = server.retry_delay_ms.map_or(self.config.retry_delay, Duration::from_millis);
+        let limit = call.limit.or(server.timeout_ms.map(Duration::from_millis)).unwrap_or(self.config.mcp_timeout);
+        let retries = server.retries.unwrap_or(self.config.tool_retries);
+        let pause = server.retry_delay_ms.map_or(self.config.tool_retry, Duration::from_millis);
         let started = Instant::now();
         let mut tries = 1;
         // The first try relies on a recent failure to connect; a further try connects itself.
@@ -192,6 +211,10 @@ impl Mcp {
         self.pool.close().await;
     }
 
+    fn target(&self, server: &McpServer, user: &ServerUser) -> Result<ServerTarget, Error> {
+        ServerTarget::new(server, user, &self.config.agent_secrets)
+    }
+
     async fn try_call(
         &self,
         server: &McpServer,
@@ -199,7 +222,7 @@ impl Mcp {
         limit: Duration,
         since: Option<Instant>,
     ) -> Result<Output, CallFailure> {
-        let target = ServerTarget::new(server, &self.config.variables).map_err(CallFailure::Unavailable)?;
+        let target = self.target(server, call.user).map_err(CallFailure::Unavailable)?;
         let connection = self.pool.acquire(&target, since).await.map_err(CallFailure::Unavailable)?;
         match connection.call(call, limit).await {
             // The connection was stale, as when the server was restarted: the call is not at fault.

@@ -66,8 +66,15 @@ async fn a_dropped_call_is_cancelled_at_the_server() {
     let (mcp, server) = (mcp(&[]), fake_stdio(&[]));
     tool_names(&mcp, &server).await;
     let input = Map::new();
-    let hanging =
-        McpCall { tool: "hang", input: &input, key: "k", limit: None, owner: "ann", caller: None, repeatable: false };
+    let hanging = McpCall {
+        tool: "hang",
+        input: &input,
+        key: "k",
+        limit: None,
+        user: &user("ann"),
+        caller: None,
+        repeatable: false,
+    };
     tokio::select! {
         _ = mcp.call(&server, &hanging) => panic!("it hangs"),
         // The hanging call was sent before this call is answered.
@@ -90,7 +97,7 @@ async fn a_dead_child_is_replaced_at_the_next_use() {
 #[tokio::test]
 async fn connecting_to_a_silent_child_times_out() {
     let (mcp, server) = (mcp(&["--mcp-connect-ms=300"]), fake_stdio(&["silent"]));
-    let error = mcp.tools(&server).await.unwrap_err();
+    let error = mcp.tools(&server, &user("ann")).await.unwrap_err();
     assert!(error.to_string().contains("did not answer within 300 ms while connecting"), "{error}");
     assert_eq!(error.code(), "server_unavailable");
 }
@@ -105,13 +112,13 @@ async fn a_child_that_always_exits_is_not_restarted_for_ever() {
 #[tokio::test]
 async fn a_missing_command_is_named() {
     let server = stdio(&["/nowhere/at-all".into()]);
-    let error = mcp(&[]).tools(&server).await.unwrap_err().to_string();
+    let error = mcp(&[]).tools(&server, &user("ann")).await.unwrap_err().to_string();
     assert!(error.contains("/nowhere/at-all") && error.contains("could not be started"), "{error}");
 }
 
 #[tokio::test]
 async fn an_unknown_protocol_version_is_refused() {
-    let error = mcp(&[]).tools(&fake_stdio(&["old"])).await.unwrap_err().to_string();
+    let error = mcp(&[]).tools(&fake_stdio(&["old"]), &user("ann")).await.unwrap_err().to_string();
     assert!(error.contains("protocol version 1999-01-01"), "{error}");
 }
 
@@ -134,7 +141,7 @@ async fn closing_kills_the_child_and_its_children() {
     assert!(pids.iter().all(|pid| runs(*pid)));
     mcp.close().await;
     until(async || !pids.iter().any(|pid| runs(*pid))).await;
-    let error = mcp.tools(&server).await.unwrap_err().to_string();
+    let error = mcp.tools(&server, &user("ann")).await.unwrap_err().to_string();
     assert!(error.contains("this worker is stopping"), "{error}");
 }
 
