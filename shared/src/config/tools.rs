@@ -26,6 +26,11 @@ pub struct ToolsConfig {
     #[arg(long, env = "HOLDFAST_MCP_USER")]
     pub mcp_user: Option<String>,
 
+    /// Home folder of stdio servers that run as another user than the worker, where that user has none; it is kept between
+    /// restarts, for the caches of npx and uvx.
+    #[arg(long, env = "HOLDFAST_MCP_HOME", default_value = "/var/lib/holdfast-mcp")]
+    pub mcp_home: PathBuf,
+
     /// Time-out of starting a stdio server and reading its list of tools, in ms.
     #[arg(long = "mcp-connect-ms", env = "HOLDFAST_MCP_CONNECT_MS", default_value = "60000", value_parser = milliseconds)]
     pub mcp_connect: Duration,

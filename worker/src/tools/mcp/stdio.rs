@@ -109,10 +109,7 @@ impl Stdio {
         let ServerProgram { server, command, args, env, cwd } = *program;
         let mut child = Command::new(command);
         child.args(args);
-        children.prepare(&mut child);
-        if let Some(cwd) = cwd {
-            child.current_dir(cwd);
-        }
+        children.prepare(&mut child, cwd);
         child.envs(env.iter().map(|(name, value)| (name, value.expose_secret())));
         child.stdin(Pipe::piped()).stdout(Pipe::piped()).stderr(Pipe::piped());
         let mut child = child.process_group(0).kill_on_drop(true).spawn()?;
