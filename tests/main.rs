@@ -89,6 +89,7 @@ mod subscribers;
 mod takeover;
 mod tls;
 mod tool_files;
+mod tool_servers;
 mod tools;
 mod traces;
 mod trees;

@@ -1,8 +1,9 @@
 //! Tools: the functions that a model can call.
 //!
-//! `Toolbox` has the tools of one run under the names that the model knows (`server_tool_name`). They are the tools of MCP servers (`mcp`),
-//! the client's tools, those of the memory (`memory`, whose results `ranking` orders), of documents (`knowledge`, with `question_vectors`), of files (`files`) and of the
-//! workspace, and the scripted model's own (`scripted`, `drawing`). `returned` stores the files that tools return.
+//! `Toolbox` has the tools of one run under the names that the model knows (`server_tool_name`). They are the tools of MCP
+//! servers (`mcp`, as a run uses them: `run_servers`), the client's tools, those of the memory (`memory`, whose results
+//! `ranking` orders), of documents (`knowledge`, with `question_vectors`), of files (`files`) and of the workspace, and the
+//! scripted model's own (`scripted`, `drawing`). `returned` stores the files that tools return.
 
 mod drawing;
 mod files;
@@ -12,6 +13,7 @@ mod memory;
 mod question_vectors;
 mod ranking;
 mod returned;
+mod run_servers;
 mod scripted;
 mod server_tool_name;
 mod tool;
@@ -20,9 +22,11 @@ mod workspace;
 
 pub use files::{FilesOfRun, READ_FILE};
 pub use knowledge::KnowledgeOfRun;
+pub use mcp::ServerUser;
 pub use memory::{MemoryOfRun, RecallResult};
 pub use question_vectors::question_vectors;
 pub use returned::{FileKeeper, names_file};
+pub use run_servers::{RunServers, ServerState};
 pub use tool::{PlannerTool, Tool};
-pub use toolbox::{Toolbox, UnavailableServer};
+pub use toolbox::Toolbox;
 pub use workspace::{CallResult, WorkspaceOfRun};
