@@ -31,7 +31,7 @@ fn rule(request: &ProviderRequest) -> Result<(), ProviderRefusal> {
     if messages.iter().skip(1).any(|message| message["role"] == "system") {
         return Err(invalid("System message must be at the beginning."));
     }
-    if messages.iter().any(|message| is_blank(message)) {
+    if messages.iter().any(is_blank) {
         return Err(invalid("'content' of a message must not be empty."));
     }
     // Calls and their results stand within the turn of the assistant.
