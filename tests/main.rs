@@ -91,6 +91,7 @@ mod takeover;
 mod tls;
 mod tool_files;
 mod tool_results;
+mod tool_servers;
 mod tools;
 mod traces;
 mod trees;

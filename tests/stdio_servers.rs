@@ -2,12 +2,16 @@
 
 use std::{
     fs,
-    os::unix::{fs::chown, process::CommandExt},
+    os::unix::{
+        fs::{PermissionsExt, chown},
+        process::CommandExt,
+    },
     path::Path,
     process::Command,
 };
 
 use serde_json::{Value, json};
+use tempfile::TempDir;
 
 use crate::support::{Client, Embedded, Holdfast, agent, frames_of, of_kind, own_user, until};
 
@@ -36,7 +40,8 @@ fn names(environment: &Value) -> Vec<&str> {
 #[tokio::test]
 async fn a_stdio_server_of_a_root_worker_runs_as_user_nobody_and_sees_nothing_of_it() {
     let embedded = embedded();
-    let mut holdfast = Holdfast::start(embedded.command().env_remove("HOLDFAST_MCP_USER"));
+    let (homes, mut command) = (folder_for_all(), embedded.command());
+    let mut holdfast = Holdfast::start(command.env_remove("HOLDFAST_MCP_USER").env("HOLDFAST_MCP_HOME", homes.path()));
     let view = peek(&holdfast.client(), &embedded.data_dir()).await;
     let expected = if own_user() == 0 { json!([]) } else { json!(["data folder", "database"]) };
     assert_eq!(view["seen"], expected, "{view}");
@@ -60,6 +65,41 @@ async fn a_stdio_server_of_an_ordinary_worker_sees_neither_its_environment_nor_i
     let view = peek(&holdfast.client(), &embedded.data_dir()).await;
     // The server runs as the worker's user, so it can read the worker's files, as docs/agents.md says.
     assert_eq!(view["seen"], json!(["data folder", "database"]), "{view}");
+}
+
+#[tokio::test]
+async fn a_stdio_server_of_another_user_starts_in_a_home_that_stays() {
+    if own_user() != 0 {
+        // Only root can start servers as another user.
+        return;
+    }
+    let homes = folder_for_all();
+    let keep = async |text: &str| {
+        let embedded = embedded().with("HOLDFAST_MCP_HOME", homes.path().display());
+        let mut command = embedded.command();
+        // The user of the servers cannot read this folder.
+        command.env_remove("HOLDFAST_MCP_USER").current_dir(embedded.folder.path());
+        let mut holdfast = Holdfast::start(&mut command);
+        let client = holdfast.client();
+        let args = ["-c", include_str!("tool_servers/notes.py")];
+        let server = json!({"name": "notes", "transport": "stdio", "command": "python3", "args": args});
+        let agent_id = agent(&client, json!([server]), json!({})).await;
+        let call = format!("[tokens=1] [call=notes__keep {{\"text\":\"{text}\"}}]");
+        let frames = frames_of(&client, &agent_id, &call).await;
+        let output = of_kind(&frames, "tool_call.completed")[0]["output"].as_str();
+        serde_json::from_str::<Value>(output.unwrap_or_else(|| panic!("{frames:#?}"))).unwrap()
+    };
+    let first = keep("one").await;
+    let home = Path::new(first["home"].as_str().unwrap());
+    assert_eq!((home.parent(), &first["cwd"]), (Some(homes.path()), &first["home"]));
+    assert_eq!(keep("two").await["lines"], json!(["one", "two"]));
+}
+
+/// Returns a folder that each user can enter.
+fn folder_for_all() -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    folder
 }
 
 #[tokio::test]

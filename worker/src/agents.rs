@@ -8,7 +8,7 @@ use std::{
 
 use futures::{StreamExt, stream};
 use holdfast_shared::{
-    agent::AgentDefinition,
+    agent::{AgentDefinition, ServerScope},
     storage::{Error, Storage},
 };
 use uuid::Uuid;
@@ -24,8 +24,8 @@ const CONCURRENCY: usize = 8;
 /// Versions that the cache holds; a full cache is cleared.
 const MAX_CACHED: usize = 1000;
 
-/// Connects to the servers of the newest agents, so that first runs need not wait and the log names servers that are
-/// down.
+/// Connects to those servers of the newest agents that all runs share, so that first runs need not wait and the log names
+/// servers that are down. Servers of an owner or a conversation start with their first run.
 pub async fn warm_up(storage: &Storage, mcp: &Arc<Mcp>) {
     let agents = match storage.agents(WARM_UP_AGENTS, None).await {
         Ok(Some(page)) => page.items,
@@ -38,7 +38,8 @@ pub async fn warm_up(storage: &Storage, mcp: &Arc<Mcp>) {
         }
     };
     let servers = agents.into_iter().flat_map(|agent| agent.definition.mcp_servers);
-    stream::iter(servers).for_each_concurrent(CONCURRENCY, async |server| drop(mcp.tools(&server).await)).await;
+    let shared = servers.filter(|server| server.scope == ServerScope::Worker);
+    stream::iter(shared).for_each_concurrent(CONCURRENCY, async |server| mcp.start_for_all(&server).await).await;
 }
 
 /// Cache of the definitions that this process has read.

@@ -357,6 +357,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::agent::ServerScope;
 
     fn read(value: Value) -> Result<AgentDefinition, String> {
         let definition: AgentDefinition = serde_json::from_value(value).map_err(|error| error.to_string())?;
@@ -404,6 +405,31 @@ mod tests {
     }
 
     #[test]
+    fn a_server_in_another_folder_gets_no_secrets_of_the_stored_one() {
+        let stored = read(example()).unwrap();
+        let mut elsewhere = json!(stored.redacted());
+        elsewhere["mcp_servers"][0]["cwd"] = json!("/elsewhere");
+        let elsewhere: AgentDefinition = serde_json::from_value(elsewhere).unwrap();
+        let problem = elsewhere.with_secrets_of(&stored).check(&["KB_TOKEN".to_owned()]).unwrap_err();
+        assert_eq!(problem.field, "mcp_servers.files.auth");
+    }
+
+    #[test]
+    fn a_server_belongs_to_one_owner_unless_its_definition_says_otherwise() {
+        let scope_of = |scope: Value| {
+            let mut server = json!({"name": "a", "transport": "rpc", "url": "http://a"});
+            server.as_object_mut().unwrap().extend(scope.as_object().unwrap().clone());
+            let definition = read(json!({"name": "a", "mcp_servers": [server]})).unwrap();
+            assert_eq!(read(json!(definition)).unwrap(), definition);
+            definition.mcp_servers[0].scope
+        };
+        assert_eq!(scope_of(json!({})), ServerScope::Owner);
+        assert_eq!(scope_of(json!({"scope": "owner"})), ServerScope::Owner);
+        assert_eq!(scope_of(json!({"scope": "conversation"})), ServerScope::Conversation);
+        assert_eq!(scope_of(json!({"scope": "worker"})), ServerScope::Worker);
+    }
+
+    #[test]
     fn an_error_does_not_quote_the_text_in_a_secrets_field() {
         let server = json!([{"name": "a", "transport": "rpc", "url": "http://a", "auth": "hunter2"}]);
         let error = serde_json::from_value::<AgentDefinition>(json!({"name": "a", "mcp_servers": server})).unwrap_err();
@@ -446,6 +472,10 @@ mod tests {
             "mcp_servers.a.url",
         );
         refused(json!({"mcp_servers": [{"name": "a", "transport": "rpc", "command": "a"}]}), "url");
+        refused(json!({"mcp_servers": [{"name": "a", "transport": "rpc", "url": "http://a", "cwd": "/"}]}), "url");
+        refused(json!({"mcp_servers": [{"name": "a", "transport": "rpc", "url": "http://a", "scope": "run"}]}), "run");
+        let relative = json!([{"name": "a", "transport": "stdio", "command": "a", "cwd": "tools"}]);
+        refused(json!({"mcp_servers": relative}), "mcp_servers.a.cwd");
         refused(
             json!({"mcp_servers": [{"name": "a", "transport": "rpc", "url": "http://a", "retries": 101}]}),
             "retries",

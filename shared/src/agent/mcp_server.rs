@@ -15,6 +15,9 @@ pub struct McpServer {
     /// The transport with its address; its fields stand beside the others.
     #[serde(flatten)]
     pub transport: Transport,
+    /// The runs that share a connection, and a process with it; those of one owner by default.
+    #[serde(default, skip_serializing_if = "ServerScope::is_default")]
+    pub scope: ServerScope,
     /// Time-out of one call, in ms; `HOLDFAST_MCP_TIMEOUT_MS` (10 s) by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
@@ -43,6 +46,25 @@ const fn is_yes(value: &bool) -> bool {
     *value
 }
 
+/// The runs that share one connection to a server, and so what earlier calls have set up in it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ServerScope {
+    /// The runs of one conversation.
+    Conversation,
+    /// The runs of one owner.
+    #[default]
+    Owner,
+    /// All runs of a worker, because the server keeps no state between calls.
+    Worker,
+}
+
+impl ServerScope {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 /// The protocol and the address of a server.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "transport", rename_all = "snake_case")]
@@ -55,6 +77,9 @@ pub enum Transport {
         args: Vec<String>,
         /// Environment variables of the process.
         env: BTreeMap<String, Secret>,
+        /// Absolute path of the folder in which the process starts.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        cwd: Option<String>,
     },
     /// MCP's streamable HTTP.
     Http {
@@ -89,9 +114,12 @@ struct McpServerInput {
     command: Option<String>,
     args: Option<Vec<String>>,
     env: Option<BTreeMap<String, Secret>>,
+    cwd: Option<String>,
     url: Option<String>,
     auth: Option<McpAuth>,
     headers: Option<BTreeMap<String, Secret>>,
+    #[serde(default)]
+    scope: ServerScope,
     timeout_ms: Option<u64>,
     retries: Option<u32>,
     retry_delay_ms: Option<u64>,
@@ -114,24 +142,26 @@ impl TryFrom<McpServerInput> for McpServer {
     type Error = String;
 
     fn try_from(input: McpServerInput) -> Result<Self, String> {
-        let McpServerInput { name, transport, command, args, env, url, auth, caller, caller_header, .. } = input;
-        let McpServerInput { headers, timeout_ms, retries, retry_delay_ms, instructions, .. } = input;
-        let is_command = command.is_some() || args.is_some() || env.is_some();
+        let McpServerInput { name, transport, command, args, env, cwd, url, auth, caller, caller_header, .. } = input;
+        let McpServerInput { headers, scope, timeout_ms, retries, retry_delay_ms, instructions, .. } = input;
+        let is_command = command.is_some() || args.is_some() || env.is_some() || cwd.is_some();
         let is_address = url.is_some() || auth.is_some() || headers.is_some() || caller_header.is_some();
         let headers = headers.unwrap_or_default();
         let transport = match (transport, command, url) {
             (TransportKind::Stdio, Some(command), None) if !is_address => {
-                Transport::Stdio { command, args: args.unwrap_or_default(), env: env.unwrap_or_default() }
+                Transport::Stdio { command, args: args.unwrap_or_default(), env: env.unwrap_or_default(), cwd }
             }
             (TransportKind::Http, None, Some(url)) if !is_command => Transport::Http { url, auth, headers },
             (TransportKind::Rpc, None, Some(url)) if !is_command => Transport::Rpc { url, auth, headers },
-            (TransportKind::Stdio, ..) => return Err(format!("mcp server {name}: stdio has command, args and env")),
+            (TransportKind::Stdio, ..) => {
+                return Err(format!("mcp server {name}: stdio has command, args, env and cwd"));
+            }
             (TransportKind::Http | TransportKind::Rpc, ..) => {
                 return Err(format!("mcp server {name}: http and rpc have url, auth, headers and caller_header"));
             }
         };
         let caller = caller || caller_header.is_some();
-        Ok(Self { name, transport, timeout_ms, retries, retry_delay_ms, caller, caller_header, instructions })
+        Ok(Self { name, transport, scope, timeout_ms, retries, retry_delay_ms, caller, caller_header, instructions })
     }
 }
 
@@ -210,6 +240,9 @@ impl McpServer {
             Transport::Stdio { command, .. } if command.trim().is_empty() => {
                 return Err(InvalidDefinition::new(at("command"), "a command is needed"));
             }
+            Transport::Stdio { cwd: Some(cwd), .. } if !is_folder(cwd) => {
+                return Err(InvalidDefinition::new(at("cwd"), "expected the absolute path of a folder"));
+            }
             Transport::Http { url, .. } | Transport::Rpc { url, .. } if !is_http(url) => {
                 return Err(InvalidDefinition::new(at("url"), "expected a URL that begins with http:// or https://"));
             }
@@ -257,9 +290,9 @@ impl McpServer {
     fn reaches_the_same_as(&self, other: &Self) -> bool {
         match (&self.transport, &other.transport) {
             (
-                Transport::Stdio { command, args, .. },
-                Transport::Stdio { command: other_command, args: other_args, .. },
-            ) => (command, args) == (other_command, other_args),
+                Transport::Stdio { command, args, cwd, .. },
+                Transport::Stdio { command: other_command, args: other_args, cwd: other_cwd, .. },
+            ) => (command, args, cwd) == (other_command, other_args, other_cwd),
             (Transport::Http { url, .. }, Transport::Http { url: other, .. })
             | (Transport::Rpc { url, .. }, Transport::Rpc { url: other, .. }) => url == other,
             _ => false,
@@ -317,6 +350,11 @@ fn is_header_name(name: &str) -> bool {
 fn is_own_header(name: &str) -> bool {
     let fits = name.chars().all(|char| char.is_ascii_alphanumeric() || char == '-');
     fits && name.len() <= 64 && name.get(..2).is_some_and(|start| start.eq_ignore_ascii_case("x-")) && name.len() > 2
+}
+
+/// Returns whether a text can be the path of a folder, wherever the worker itself runs.
+fn is_folder(path: &str) -> bool {
+    path.starts_with('/') && !path.contains('\0')
 }
 
 fn is_http(url: &str) -> bool {

@@ -21,7 +21,7 @@ pub use definition::{
 };
 pub use delegation::{DelegationCycle, Delegations, Delegator};
 pub use limits::Limits;
-pub use mcp_server::{McpAuth, McpServer, Transport};
+pub use mcp_server::{McpAuth, McpServer, ServerScope, Transport};
 pub use model_options::{ModelDialect, ModelOptions, ReasoningPlace};
 pub use profile::{Fallback, FallbackModel, ModelRole, Profile, ProfileModel, Profiles};
 pub use secret::{Secret, SecretUnavailable};

@@ -1,6 +1,6 @@
 //! Tools and limits of a run, where an agent sets none.
 
-use std::{path::PathBuf, time::Duration};
+use std::{num::NonZero, path::PathBuf, thread::available_parallelism, time::Duration};
 
 use super::{bytes, count, milliseconds, retries};
 use crate::{agent::Limits, schema, tool::MIN_RESULT_CHARS};
@@ -26,9 +26,39 @@ pub struct ToolsConfig {
     #[arg(long, env = "HOLDFAST_MCP_USER")]
     pub mcp_user: Option<String>,
 
-    /// Time-out of connecting to an MCP server and reading its list of tools, in ms.
-    #[arg(long = "mcp-connect-ms", env = "HOLDFAST_MCP_CONNECT_MS", default_value = "10000", value_parser = milliseconds)]
+    /// Home folder of stdio servers that run as another user than the worker, where that user has none; it is kept between
+    /// restarts, for the caches of npx and uvx.
+    #[arg(long, env = "HOLDFAST_MCP_HOME", default_value = "/var/lib/holdfast-mcp")]
+    pub mcp_home: PathBuf,
+
+    /// Time-out of starting a stdio server and reading its list of tools, in ms.
+    #[arg(long = "mcp-connect-ms", env = "HOLDFAST_MCP_CONNECT_MS", default_value = "60000", value_parser = milliseconds)]
     pub mcp_connect: Duration,
+
+    /// Time-out of connecting to an http or rpc server and reading its list of tools, in ms.
+    #[arg(long = "mcp-http-connect-ms", env = "HOLDFAST_MCP_HTTP_CONNECT_MS", default_value = "10000", value_parser = milliseconds)]
+    pub mcp_http_connect: Duration,
+
+    /// Time that the first model call of a run waits for MCP servers that are still starting, in ms; and the time that a run
+    /// waits for a free connection.
+    #[arg(long = "mcp-wait-ms", env = "HOLDFAST_MCP_WAIT_MS", default_value = "2000", value_parser = milliseconds)]
+    pub mcp_wait: Duration,
+
+    /// Stdio servers that start at the same time in one worker; by default twice as many as the machine has cores.
+    #[arg(long, env = "HOLDFAST_MCP_STARTS", value_parser = count)]
+    pub mcp_starts: Option<usize>,
+
+    /// Connections to MCP servers that one owner has in one worker; anonymous users of one address are one owner.
+    #[arg(long, env = "HOLDFAST_MCP_OWNER_CONNECTIONS", default_value = "32", value_parser = count)]
+    pub mcp_owner_connections: usize,
+
+    /// Connections to MCP servers of one worker.
+    #[arg(long, env = "HOLDFAST_MCP_CONNECTIONS", default_value = "1024", value_parser = count)]
+    pub mcp_connections: usize,
+
+    /// Stdio servers of one worker, which are connections too.
+    #[arg(long, env = "HOLDFAST_MCP_PROCESSES", default_value = "64", value_parser = count)]
+    pub mcp_processes: usize,
 
     /// Time-out of one call of an MCP tool, in ms, from its last sign of life on.
     #[arg(long = "mcp-timeout-ms", env = "HOLDFAST_MCP_TIMEOUT_MS", default_value = "10000", value_parser = milliseconds)]
@@ -160,6 +190,11 @@ impl ToolsConfig {
         }
     }
 
+    /// Returns the number of stdio servers that start at the same time.
+    pub fn mcp_starts(&self) -> usize {
+        self.mcp_starts.unwrap_or_else(|| 2 * available_parallelism().map_or(1, NonZero::get))
+    }
+
     /// Returns the limits of a run whose agent sets none.
     pub fn limits(&self) -> Limits {
         Limits {
@@ -229,7 +264,28 @@ fn tokens(text: &str) -> Result<u64, String> {
 
 #[cfg(test)]
 mod tests {
+    use clap::Parser;
+
     use super::*;
+
+    #[derive(Parser)]
+    struct ToolsFlags {
+        #[command(flatten)]
+        tools: ToolsConfig,
+    }
+
+    #[test]
+    fn at_least_one_server_starts_and_is_connected_at_a_time() {
+        let limits =
+            ["--mcp-starts", "--mcp-owner-connections", "--mcp-connections", "--mcp-processes", "--mcp-wait-ms"];
+        for limit in limits {
+            assert!(ToolsFlags::try_parse_from(["holdfast", limit, "1"]).is_ok(), "{limit}");
+            assert!(ToolsFlags::try_parse_from(["holdfast", limit, "0"]).is_err(), "{limit}");
+        }
+        let starts = |args: &[&str]| ToolsFlags::parse_from([&["holdfast"], args].concat()).tools.mcp_starts();
+        assert_eq!(starts(&["--mcp-starts", "1"]), 1);
+        assert_eq!(starts(&[]), 2 * available_parallelism().unwrap().get());
+    }
 
     #[test]
     fn a_result_has_room_for_the_mark_of_its_cut() {

@@ -188,6 +188,7 @@ async fn a_run_keeps_its_group_until_its_end(backends: TestBackends) {
     queue_in_group(&backends, "anonymous_1", "home").await;
     queue_in_group(&backends, "anonymous_2", "home").await;
     let claims = backends.claim(1).await;
+    assert_eq!(claims[0].caller_group.as_deref(), Some("home"));
     let grouped = "select count(*) from agent_runs where caller_group = 'home'";
     assert_eq!(raw.number(grouped).await, 2);
     finish(&backends, &claims[0]).await;

@@ -19,7 +19,7 @@ use tokio::time::Sleep;
 use uuid::Uuid;
 
 use super::{
-    Stop, age, announced, attachments, compress, knowledge, limits::RunLimits, memory::Memory, planning::Planner,
+    Stop, age, attachments, compress, knowledge, limits::RunLimits, mcp_servers, memory::Memory, planning::Planner,
     results, workspace::add_workspace_tools,
 };
 use crate::{
@@ -28,7 +28,7 @@ use crate::{
     model::ChosenModel,
     recorder::Recorder,
     spans::Spans,
-    tools::{MemoryOfRun, Toolbox, UnavailableServer},
+    tools::{MemoryOfRun, Toolbox},
 };
 
 /// Pause after a query that failed.
@@ -255,18 +255,7 @@ impl<'a> Attempt<'a> {
     }
 
     async fn gather_tools(&mut self, client_tools: Vec<ClientTool>) -> Result<(), Stop> {
-        if !self.definition.mcp_servers.is_empty() {
-            let (mcp, definition, claim) = (Arc::clone(&self.shared.mcp), Arc::clone(&self.definition), self.claim);
-            let gather = Toolbox::of_servers(&mcp, &definition, &claim.owner_id);
-            let (toolbox, unavailable) = self.alongside(gather).await?;
-            self.toolbox = toolbox;
-            for UnavailableServer { server, problem } in unavailable {
-                tracing::warn!(mcp.server = server, %problem, "failed to list the tools of a server; the run continues without them");
-                let reason = problem.reason();
-                self.warn("mcp_server_unavailable", format!("The tools of {server} cannot be used now: {reason}."));
-            }
-            announced::warn_of_missing_tools(self);
-        }
+        mcp_servers::gather(self).await?;
         self.gather_subagents().await?;
         if self.chosen_model.choice().provider == Provider::Scripted {
             self.toolbox.add_scripted(self.shared.worker.tools.tool_timeout);

@@ -4,7 +4,6 @@
 //! attempt continues after the newest checkpoint of its run. The nodes share `attempt`; `memory` has the state of the
 //! run. An execution that ends early returns a `Stop`, which decides what follows.
 
-mod announced;
 mod attachments;
 mod attempt;
 mod call_plan;
@@ -16,6 +15,7 @@ mod extracted;
 mod ingestion;
 mod knowledge;
 mod limits;
+mod mcp_servers;
 mod memory;
 mod outcome;
 mod planning;

@@ -15,10 +15,10 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::{
-    NextNode, Stop, announced, attachments,
+    NextNode, Stop, attachments,
     attempt::Attempt,
     knowledge::{self, CitedText},
-    planning,
+    mcp_servers, planning,
     recovery::{Recovery, stop_for},
     results, steering, step_request, tree,
 };
@@ -95,7 +95,7 @@ pub async fn process(attempt: &mut Attempt<'_>) -> Result<NextNode, Stop> {
     attempt.memory.step += 1;
     let step = attempt.memory.step;
     attempt.step = attempt.spans.step(step);
-    Box::pin(announced::refresh_tools(attempt)).await?;
+    Box::pin(mcp_servers::refresh(attempt)).await?;
     attachments::offer_reading(attempt);
     results::offer_reading_on(attempt);
     let has_tools = !attempt.tool_specs().is_empty();

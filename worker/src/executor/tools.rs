@@ -31,6 +31,7 @@ use super::{
     call_plan::{CallFacts, CallPlan, ToolFacts, plan as plan_call},
     delegate::delegate,
     knowledge::without_marks,
+    mcp_servers::await_named,
     outcome::{CallOutcome, complete, intend},
     planning::{Drafting, ask_questions, make_plan, read_questions},
     results,
@@ -43,6 +44,7 @@ use crate::{
 
 /// Brings every call of the step to its outcome. Suspends the run if a human or the client must answer.
 pub async fn call_tools(attempt: &mut Attempt<'_>) -> Result<NextNode, Stop> {
+    await_named(attempt).await?;
     let mut invalid = check_arguments(attempt).await?;
     let plans: Vec<CallPlan> =
         (0..attempt.memory.calls.len()).map(|index| plan_of(attempt, index, invalid.remove(&index))).collect();
@@ -338,6 +340,12 @@ fn answer_of_step(attempt: &Attempt<'_>) -> (Usage, Option<String>) {
 
 /// Returns the error of a call whose tool was available when the model requested it.
 fn no_such_tool(attempt: &Attempt<'_>, name: &str) -> ToolError {
+    if attempt.toolbox.server_starting_with(name).is_some() {
+        return ToolError::new(
+            "tool_unavailable",
+            format!("this call was not made: the server of {name} is still starting; try again later"),
+        );
+    }
     if attempt.toolbox.is_unavailable(name) {
         return ToolError::new(
             "tool_unavailable",

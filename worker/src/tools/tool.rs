@@ -19,7 +19,7 @@ use super::{
     files::{self, FilesOfRun},
     kept_results::KeptResultsOfRun,
     knowledge::{KnowledgeOfRun, KnowledgeTool},
-    mcp::{Mcp, McpCall, Output},
+    mcp::{Mcp, McpCall, Output, ServerUser},
     memory::{MemoryOfRun, MemoryTool},
     returned::FileKeeper,
     scripted::ScriptedTool,
@@ -45,7 +45,7 @@ pub(super) enum ToolExecutor {
         server: Arc<McpServer>,
         name: String,
         limit: Option<Duration>,
-        owner: Arc<str>,
+        user: Arc<ServerUser>,
     },
     Scripted(ScriptedTool, Duration),
     Client,
@@ -183,7 +183,7 @@ impl Tool {
     ) -> (Result<CallResult, ToolError>, Duration) {
         let started = Instant::now();
         let outcome = match &self.executor {
-            ToolExecutor::Server { mcp, server, name, limit, owner } => {
+            ToolExecutor::Server { mcp, server, name, limit, user } => {
                 let Value::Object(input) = input else {
                     return (
                         Err(ToolError::new("invalid_arguments", "the arguments are no JSON object")),
@@ -191,8 +191,8 @@ impl Tool {
                     );
                 };
                 let repeatable = self.effect != Effect::Once;
-                let caller = server.caller.then_some(owner.as_ref());
-                let call = McpCall { tool: name, input: &input, key: &key, limit: *limit, owner, caller, repeatable };
+                let caller = server.caller.then_some(user.owner.as_ref());
+                let call = McpCall { tool: name, input: &input, key: &key, limit: *limit, user, caller, repeatable };
                 match mcp.call(server, &call).await {
                     Ok(Output { parts, memory }) => {
                         let kept = keeper.keep(name, &key, parts).await;

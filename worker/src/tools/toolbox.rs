@@ -6,7 +6,6 @@ use std::{
     time::Duration,
 };
 
-use futures::future::join_all;
 use holdfast_shared::{
     agent::{AgentDefinition, McpServer},
     config::{ANONYMOUS_PREFIX, begins_with},
@@ -25,8 +24,9 @@ use super::{
     files::{FilesOfRun, READ_FILE},
     kept_results::KeptResultsOfRun,
     knowledge::{KnowledgeOfRun, KnowledgeTool},
-    mcp::{self, LeftOutTool, Mcp, ServerListing},
+    mcp::{ConnectionHold, LeftOutTool, ServerListing},
     memory::{MemoryOfRun, MemoryTool},
+    run_servers::{RunServers, ServerState},
     scripted,
     scripted::ScriptedTool,
     server_tool_name::{full_name, server_tool_name},
@@ -45,63 +45,72 @@ const INSTRUCTION_CHARS: usize = 4_000;
 #[derive(Default)]
 pub struct Toolbox {
     tools: BTreeMap<String, Arc<Tool>>,
+    /// The connections to the agent's servers.
+    servers: Option<RunServers>,
+    /// Keeps them connected between the calls of the run.
+    holds: Vec<ConnectionHold>,
     /// Servers whose tools cannot be used now.
     unavailable: Vec<String>,
+    /// Servers that are still starting.
+    starting: Vec<Arc<McpServer>>,
     /// The lists of servers, as the run has last read them.
     listings: BTreeMap<String, Arc<ServerListing>>,
     /// Sentences about tools that the run lacks, until a warning has carried them.
     notices: Vec<String>,
-    /// The only tools of the run, if it has no others.
+    /// The only tools that the run may have, if its planner has chosen them.
     only: Option<Vec<String>>,
     /// The workspace that tools use.
     workspace: Option<Arc<WorkspaceOfRun>>,
 }
 
-/// A server whose tools cannot be used now.
-pub struct UnavailableServer {
-    pub server: String,
-    pub problem: mcp::Error,
-}
-
 impl Toolbox {
-    /// Collects the tools of the agent's servers for a run of this owner. Returns also the servers that cannot be
-    /// reached.
-    pub async fn of_servers(
-        mcp: &Arc<Mcp>,
-        definition: &AgentDefinition,
-        owner: &str,
-    ) -> (Self, Vec<UnavailableServer>) {
-        let owner = Arc::from(owner);
-        let (mut toolbox, mut unavailable) = (Self::default(), Vec::new());
-        let lists = definition.mcp_servers.iter().map(|server| async move { (server, mcp.tools(server).await) });
-        for (server, list) in join_all(lists).await {
-            match list {
-                Ok(listing) => toolbox.add_server(mcp, server, &listing, definition, &owner),
-                Err(error) => {
-                    toolbox.unavailable.push(server.name.clone());
-                    unavailable.push(UnavailableServer { server: server.name.clone(), problem: error });
-                }
-            }
-        }
-        (toolbox, unavailable)
+    pub fn use_servers(&mut self, servers: RunServers) {
+        self.servers = Some(servers);
     }
 
-    /// Returns the lists of servers, as the run has last read them.
-    pub fn listings(&self) -> BTreeMap<String, Arc<ServerListing>> {
-        self.listings.clone()
+    /// Keeps a server's connection until the toolbox is dropped.
+    pub fn hold(&mut self, hold: Option<ConnectionHold>) {
+        self.holds.extend(hold);
+    }
+
+    /// Adds the tools of a server that is ready, or notes why it has none now.
+    pub fn take_server(&mut self, server: &McpServer, state: ServerState, definition: &AgentDefinition) {
+        let was_starting = self.starting.iter().position(|starting| starting.name == server.name);
+        let server = was_starting.map_or_else(|| Arc::new(server.clone()), |at| self.starting.remove(at));
+        match (state, self.servers.clone()) {
+            (ServerState::Ready(listing), Some(servers)) => self.add_server(&servers, &server, &listing, definition),
+            (ServerState::Starting, Some(_)) => self.starting.push(server),
+            _ => self.unavailable.push(server.name.clone()),
+        }
+    }
+
+    /// Returns the servers that are still starting.
+    pub fn starting(&self) -> &[Arc<McpServer>] {
+        &self.starting
+    }
+
+    /// Returns those of them with such a name, and the connections to them; `None` if there is none.
+    pub fn starting_servers(&self, is_named: impl Fn(&str) -> bool) -> Option<(RunServers, Vec<Arc<McpServer>>)> {
+        let starting: Vec<_> = self.starting.iter().filter(|server| is_named(&server.name)).cloned().collect();
+        if starting.is_empty() { None } else { Some((self.servers.clone()?, starting)) }
+    }
+
+    /// Returns the name of the server that is still starting and may have a tool of this name.
+    pub fn server_starting_with(&self, tool: &str) -> Option<&str> {
+        let (server, _) = tool.split_once("__").filter(|_| self.get(tool).is_none())?;
+        self.starting.iter().map(|starting| starting.name.as_str()).find(|starting| *starting == server)
+    }
+
+    /// Returns the connections to the agent's servers, and their lists as the run has last read them.
+    pub fn listings(&self) -> Option<(RunServers, BTreeMap<String, Arc<ServerListing>>)> {
+        Some((self.servers.clone()?, self.listings.clone()))
     }
 
     /// Replaces the tools of a server by those of a newer list.
-    pub fn replace_server(
-        &mut self,
-        mcp: &Arc<Mcp>,
-        server: &McpServer,
-        listing: &Arc<ServerListing>,
-        definition: &AgentDefinition,
-        owner: &str,
-    ) {
+    pub fn replace_server(&mut self, server: &McpServer, listing: &Arc<ServerListing>, definition: &AgentDefinition) {
+        let Some(servers) = self.servers.clone() else { return };
         self.tools.retain(|_, tool| tool.server() != Some(server.name.as_str()));
-        self.add_server(mcp, server, listing, definition, &Arc::from(owner));
+        self.add_server(&servers, &Arc::new(server.clone()), listing, definition);
     }
 
     /// Returns the sentences about tools that the run lacks, once.
@@ -223,7 +232,7 @@ impl Toolbox {
         self.workspace.as_ref()
     }
 
-    /// Removes all tools but these, and takes no others of lists that servers announce later.
+    /// Removes all tools but these, and takes no others of servers that start or announce a list later.
     pub fn keep_only(&mut self, names: &[String]) {
         self.tools.retain(|name, _| names.contains(name));
         self.only = Some(names.to_vec());
@@ -243,9 +252,11 @@ impl Toolbox {
         self.tools.get(name)
     }
 
-    /// Returns the party that executes the calls of a tool; `None` if there is no such tool.
+    /// Returns the party that executes the calls of a tool; `None` if there is no such tool. A call of a server that is still
+    /// starting waits for it.
     pub fn executed_by(&self, name: &str) -> Option<ExecutedBy> {
-        self.get(name).map(|tool| if tool.is_client_tool() { ExecutedBy::Client } else { ExecutedBy::Worker })
+        let of_tool = |tool: &Arc<Tool>| if tool.is_client_tool() { ExecutedBy::Client } else { ExecutedBy::Worker };
+        self.get(name).map(of_tool).or_else(|| self.server_starting_with(name).map(|_| ExecutedBy::Worker))
     }
 
     /// Returns whether a tool of this name may be on a server that cannot be reached.
@@ -261,13 +272,11 @@ impl Toolbox {
 
     fn add_server(
         &mut self,
-        mcp: &Arc<Mcp>,
-        server: &McpServer,
+        servers: &RunServers,
+        server: &Arc<McpServer>,
         listing: &Arc<ServerListing>,
         definition: &AgentDefinition,
-        owner: &Arc<str>,
     ) {
-        let server = Arc::new(server.clone());
         let mut left_out = listing.left_out.clone();
         for tool in &listing.tools {
             let (name, full) = (server_tool_name(&server.name, &tool.name), full_name(&server.name, &tool.name));
@@ -277,6 +286,7 @@ impl Toolbox {
             {
                 continue;
             }
+            // A server that starts or announces a list later takes no name that the run has given away.
             if self.tools.contains_key(&name) {
                 let reason = "another tool of the run has its name".to_owned();
                 left_out.push(LeftOutTool { name: full, reason });
@@ -288,7 +298,7 @@ impl Toolbox {
             let effect = policy.effect.unwrap_or(usual);
             let approval = policy.approval.or(definition.approval).unwrap_or(match policy.effect {
                 // The agent does not describe the tool's effect, and the owner is an anonymous user.
-                None if begins_with(owner, ANONYMOUS_PREFIX) => ApprovalPolicy::Always,
+                None if begins_with(&servers.user.owner, ANONYMOUS_PREFIX) => ApprovalPolicy::Always,
                 _ => ApprovalPolicy::default(),
             });
             self.add(Tool {
@@ -300,11 +310,11 @@ impl Toolbox {
                 effect,
                 needs_approval: approval.applies_to(effect),
                 executor: ToolExecutor::Server {
-                    mcp: Arc::clone(mcp),
-                    server: Arc::clone(&server),
+                    mcp: Arc::clone(&servers.mcp),
+                    server: Arc::clone(server),
                     name: tool.name.clone(),
                     limit: policy.timeout_ms.map(Duration::from_millis),
-                    owner: Arc::clone(owner),
+                    user: Arc::clone(&servers.user),
                 },
                 schema: OnceCell::new(),
             });

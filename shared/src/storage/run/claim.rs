@@ -38,6 +38,8 @@ pub struct Claim {
     pub run_id: Uuid,
     /// Owner id of the run.
     pub owner_id: String,
+    /// The group of an anonymous caller's address, under which limits count the run.
+    pub caller_group: Option<String>,
     /// The run's conversation.
     pub conversation_id: Uuid,
     /// The fence, which each write carries.
@@ -106,6 +108,7 @@ impl Claim {
 struct ClaimRow {
     id: Uuid,
     owner_id: String,
+    caller_group: Option<String>,
     conversation_id: Uuid,
     attempt: i64,
     output_message_id: Uuid,
@@ -194,6 +197,7 @@ impl ClaimRow {
         Claim {
             run_id: self.id,
             owner_id: self.owner_id,
+            caller_group: self.caller_group,
             conversation_id: self.conversation_id,
             attempt,
             output_message_id: self.output_message_id,
@@ -281,10 +285,10 @@ macro_rules! take {
             waiting_since = null
         from candidates
         where agent_runs.id {is:candidates.candidate_id}
-        returning agent_runs.id, owner_id, conversation_id, attempt, output_message_id, position,
-            created_at, coalesce(not_before, created_at) as due_at, checkpoint, crashes,
-            attempt_reason, parent_run_id, depth, agent_definition_id, agent_version, stream,
-            max_duration_ms, traceparent, time_zone, dated_at,
+        returning agent_runs.id, owner_id, caller_group, conversation_id, attempt,
+            output_message_id, position, created_at, coalesce(not_before, created_at) as due_at,
+            checkpoint, crashes, attempt_reason, parent_run_id, depth, agent_definition_id,
+            agent_version, stream, max_duration_ms, traceparent, time_zone, dated_at,
             {ms since:started_at} - waited_ms as worked_ms,
             {now} as claimed_at, input_message_id,
             case

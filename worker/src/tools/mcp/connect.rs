@@ -1,6 +1,10 @@
 //! Makes a connection: transport, handshake, protocol version and list of tools, within one time limit.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
 use holdfast_shared::config::ToolsConfig;
 use reqwest::{Client, header};
@@ -21,6 +25,7 @@ use super::{
     listener::NotificationListener,
     post,
     rpc::Rpc,
+    starts::{StartTurn, StartTurns},
     stdio::{ServerProgram, Stdio},
     target::{ServerTarget, TargetTransport},
     transport_failure::{TransportFailure, TransportFailureKind},
@@ -34,6 +39,9 @@ pub struct Terms {
     /// The memory for the answers of all servers.
     pub memory: MemoryBudget,
     pub children: Arc<Children>,
+    pub starts: Arc<StartTurns>,
+    /// The HTTP client of all servers without headers of their own, made for the first one.
+    pub client: Arc<OnceLock<Client>>,
 }
 
 /// Time for testing whether a URL belongs to the old HTTP+SSE transport.
@@ -42,11 +50,19 @@ const OLD_TRANSPORT_PROBE: Duration = Duration::from_secs(2);
 const HANDSHAKE: &str = "connecting";
 const LISTING: &str = "reading its tools";
 
-/// Connects, and logs the outcome.
+/// Connects, and logs the outcome. A process waits for its turn first, which the time limit does not count.
 pub async fn connect(target: &ServerTarget, terms: &Terms) -> Result<Arc<Connection>, Error> {
+    let turn = match &target.transport {
+        TargetTransport::Stdio { command, args, .. } => Some(terms.starts.begin(command, args).await),
+        _ => None,
+    };
     let started = std::time::Instant::now();
-    let slow = |_| Err(ServerProblem::Slow { doing: HANDSHAKE, limit: terms.config.mcp_connect });
-    let outcome = tokio::time::timeout(terms.config.mcp_connect, open(target, terms)).await.unwrap_or_else(slow);
+    let limit = target.connect_limit(&terms.config);
+    let slow = |_| Err(ServerProblem::Slow { doing: HANDSHAKE, limit });
+    let outcome = tokio::time::timeout(limit, open(target, terms, limit)).await.unwrap_or_else(slow);
+    if outcome.is_ok() {
+        turn.iter().for_each(StartTurn::succeed);
+    }
     let (server, transport, duration_ms) =
         (&target.name, target.transport_name(), started.elapsed().as_millis() as u64);
     match outcome {
@@ -68,17 +84,16 @@ pub async fn connect(target: &ServerTarget, terms: &Terms) -> Result<Arc<Connect
     }
 }
 
-async fn open(target: &ServerTarget, terms: &Terms) -> Result<(Connection, usize), ServerProblem> {
+async fn open(target: &ServerTarget, terms: &Terms, limit: Duration) -> Result<(Connection, usize), ServerProblem> {
     let listener = Arc::new(NotificationListener::default());
     let service = serve(target, Arc::clone(&listener), terms).await?;
     let version = service.peer().peer_info().map(|info| info.protocol_version.to_string()).unwrap_or_default();
     if !SUPPORTED_VERSIONS.split(", ").any(|supported| supported == version) {
         return Err(unsupported_version(version));
     }
-    let connection = Connection::new(service, listener, AnswerLimits::new(&terms.config), terms.config.mcp_connect)
-        .await
-        .map_err(listing)?;
-    let tools = connection.tools(terms.config.mcp_connect).await.map_err(listing)?.tools.len();
+    let connection = Connection::new(service, listener, AnswerLimits::new(&terms.config), limit).await;
+    let connection = connection.map_err(listing)?;
+    let tools = connection.tools(limit).await.map_err(listing)?.tools.len();
     Ok((connection, tools))
 }
 
@@ -89,8 +104,8 @@ async fn serve(
 ) -> Result<RunningService<RoleClient, Arc<NotificationListener>>, ServerProblem> {
     let intake = Intake::new(&terms.config, terms.memory.clone(), &target.key().in_words());
     match &target.transport {
-        TargetTransport::Stdio { command, args, env } => {
-            let program = ServerProgram { server: &target.name, command, args, env };
+        TargetTransport::Stdio { command, args, env, cwd } => {
+            let program = ServerProgram { server: &target.name, command, args, env, cwd: cwd.as_deref() };
             let stdio = Stdio::start(&program, &terms.children, intake);
             let user = terms.children.user_name().map(str::to_owned);
             let stdio = stdio.map_err(|error| ServerProblem::Command { user, error: error.to_string() })?;
@@ -128,11 +143,16 @@ fn unsupported_version(version: String) -> ServerProblem {
     }
 }
 
+/// Returns the client of all servers, or for a server with headers one that sends them.
 fn client(terms: &Terms, headers: &BTreeMap<String, SecretString>) -> Result<Client, ServerProblem> {
-    let headers = post::headers(headers)
+    if let Some(client) = terms.client.get().filter(|_| headers.is_empty()) {
+        return Ok(client.clone());
+    }
+    let sent = post::headers(headers)
         .map_err(|name| ServerProblem::Client(format!("HTTP cannot carry the value of the header {name}")))?;
-    post::client(terms.config.mcp_connect, headers)
-        .map_err(|error| ServerProblem::Client(error.without_url().to_string()))
+    let client = post::client(terms.config.mcp_http_connect, sent)
+        .map_err(|error| ServerProblem::Client(error.without_url().to_string()))?;
+    Ok(if headers.is_empty() { terms.client.get_or_init(|| client).clone() } else { client })
 }
 
 /// Returns whether a GET opens a stream of events, in which the old transport names the address for POSTs.

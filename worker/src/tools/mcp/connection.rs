@@ -48,7 +48,6 @@ pub struct Connection {
     broken: AtomicBool,
     /// Requests without an answer in time since the last answer.
     unanswered: AtomicU32,
-    activity: Mutex<Activity>,
 }
 
 /// The times that one request may take.
@@ -75,12 +74,6 @@ struct ToolListing {
     listing: Arc<ServerListing>,
 }
 
-struct Activity {
-    requests: usize,
-    /// When the last request started or ended.
-    last: Instant,
-}
-
 impl Connection {
     /// Returns a connection whose list of tools has been read. Fails if the server has no list.
     pub async fn new(
@@ -97,7 +90,6 @@ impl Connection {
             tools: Mutex::default(),
             broken: AtomicBool::new(false),
             unanswered: AtomicU32::new(0),
-            activity: Mutex::new(Activity { requests: 0, last: Instant::now() }),
         };
         connection.list(limit).await?;
         Ok(connection)
@@ -132,7 +124,8 @@ impl Connection {
             params.meta = Some(meta);
             ClientRequest::CallToolRequest(CallToolRequest::new(params))
         };
-        let RequestAnswer { result, memory, .. } = self.request_within(request, Some(call.owner), limit).await?;
+        let limited = self.request_within(request, Some(&call.user.owner), limit);
+        let RequestAnswer { result, memory, .. } = limited.await?;
         Ok(Output { memory, ..output::read(resources::as_tool_result(result), self.limits.text_bytes)? })
     }
 
@@ -156,7 +149,6 @@ impl Connection {
     ) -> Result<RequestAnswer, CallFailure> {
         let exchange = McpExchange::new(owner);
         request.extensions_mut().insert(exchange.clone());
-        let _active = ActiveRequest::new(&self.activity);
         let started = Instant::now();
         let exchange = async {
             let sent = self.peer.send_cancellable_request(request, PeerRequestOptions::no_options());
@@ -187,12 +179,6 @@ impl Connection {
             self.broken.store(true, Ordering::Release);
         }
         outcome
-    }
-
-    /// Returns when the connection will have been unused for `idle`, or `None` while a request is in flight.
-    pub fn unused_until(&self, idle: Duration) -> Option<Instant> {
-        let activity = lock(&self.activity);
-        (activity.requests == 0).then(|| activity.last + idle)
     }
 
     /// Ends the connection. Requests in flight fail as lost.
@@ -253,24 +239,6 @@ async fn answer_within<T>(
         } else {
             CallFailure::TotalTimeout(limit.total)
         });
-    }
-}
-
-/// Counts a request as in flight until it is dropped.
-struct ActiveRequest<'a>(&'a Mutex<Activity>);
-
-impl<'a> ActiveRequest<'a> {
-    fn new(activity: &'a Mutex<Activity>) -> Self {
-        lock(activity).requests += 1;
-        Self(activity)
-    }
-}
-
-impl Drop for ActiveRequest<'_> {
-    fn drop(&mut self) {
-        let mut activity = lock(self.0);
-        activity.requests -= 1;
-        activity.last = Instant::now();
     }
 }
 

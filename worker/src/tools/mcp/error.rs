@@ -41,6 +41,10 @@ pub enum ServerProblem {
     NewerProtocol(String),
     #[error("it failed while {doing}: {detail}; see its log")]
     Failed { doing: &'static str, detail: String },
+    #[error(
+        "all connections that it may have are in use; HOLDFAST_MCP_OWNER_CONNECTIONS, HOLDFAST_MCP_PROCESSES and HOLDFAST_MCP_CONNECTIONS limit them"
+    )]
+    Busy,
     #[error("this worker is stopping")]
     Stopping,
 }
@@ -57,6 +61,7 @@ impl Error {
                 | ServerProblem::Slow { .. }
                 | ServerProblem::Failed { .. }
                 | ServerProblem::Exited { .. }
+                | ServerProblem::Busy
         )
     }
 
@@ -83,6 +88,7 @@ impl Error {
                 "it speaks a protocol that is not supported"
             }
             ServerProblem::Failed { .. } => "it failed",
+            ServerProblem::Busy => "too many servers are in use",
             ServerProblem::Stopping => "this worker is stopping",
         })
     }

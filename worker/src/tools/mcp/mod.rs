@@ -1,11 +1,13 @@
 //! The worker's client of MCP servers.
 //!
-//! The modules, in the order in which a call passes them: `target` (a server with its secrets looked up), `pool`
-//! (shared connections), `connect` (handshake and list of tools). Then `connection` (requests and their cancellation),
-//! `output` and `failure` (the results), and `resources` (a tool of the client's own). Three transports: `stdio` with `output_reader`, `lines` and `children`, `http` with
-//! `events` and `event_bytes`, `rpc`; the latter two use `post`. `intake` takes in each message, and `exchange` carries its
-//! memory to the caller. `tool_entry`, `content` and `characters` read leniently, and `hidden` keeps secrets out of texts.
-//! By `answer` and `transport_failure` a transport reports an unusable answer.
+//! The modules, in the order in which a call passes them: `target` (a server with its secrets looked up, for a run), `pool`
+//! with `slots` and `uses` (the connections of each scope), `connect` (handshake and list of tools) with `starts`. Then
+//! `connection` (requests and their cancellation), `output` and `failure` (the results), and `resources` (a tool of the
+//! client's own). Three transports: `stdio` with
+//! `output_reader`, `lines`, `child_report` and `children`, `http` with `events` and `event_bytes`, `rpc`; the latter two
+//! use `post`. `intake` takes in each message, and `exchange` carries its memory to the caller. `tool_entry`, `content` and
+//! `characters` read leniently, and `hidden` keeps secrets out of texts. By `answer` and `transport_failure` a transport
+//! reports an unusable answer.
 
 mod answer;
 mod cancel_guard;
@@ -31,6 +33,8 @@ mod pool;
 mod post;
 mod resources;
 mod rpc;
+mod slots;
+mod starts;
 mod stdio;
 mod target;
 #[cfg(test)]
@@ -38,6 +42,7 @@ mod tests;
 mod tool_entry;
 mod tool_list;
 mod transport_failure;
+mod uses;
 
 use std::{
     sync::Arc,
@@ -50,12 +55,15 @@ use serde_json::{Map, Value};
 pub use children::{Children, guard};
 pub use error::Error;
 pub use resources::is_reader;
+pub use target::ServerUser;
+pub use uses::ConnectionHold;
 
 use connect::Terms;
 use connection::TimeLimit;
 use failure::CallFailure;
 use hidden::HiddenTexts;
 use pool::ConnectionPool;
+use starts::StartTurns;
 use target::ServerTarget;
 
 use super::returned::ResultPart;
@@ -64,20 +72,10 @@ use crate::memory_budget::{MemoryBudget, MemoryGuard};
 /// Key of a call's idempotency key in the `_meta` of its request; `rpc` sends it also as the header `Idempotency-Key`.
 const IDEMPOTENCY_KEY: &str = "holdfast/idempotency-key";
 
-/// Connections of this process to MCP servers. All runs whose agents describe a server alike share one.
+/// Connections of this process to MCP servers. Runs whose agents describe a server alike share one within its scope.
 pub struct Mcp {
     pool: ConnectionPool,
-    config: Config,
-}
-
-struct Config {
-    connect: Duration,
-    timeout: Duration,
-    total: Duration,
-    retries: u32,
-    retry_delay: Duration,
-    /// Variables of the worker that agents may use.
-    variables: Vec<String>,
+    config: ToolsConfig,
 }
 
 /// Key of the run's owner in a call's `_meta`, for servers whose definition requires it.
@@ -117,8 +115,8 @@ pub struct McpCall<'a> {
     pub key: &'a str,
     /// Longest time of one try without a sign of life; without it the server's time-out applies, or else the configured one.
     pub limit: Option<Duration>,
-    /// The owner of the run, whose share of memory the answer takes.
-    pub owner: &'a str,
+    /// The run, whose connection is used, and whose owner's share of memory the answer takes.
+    pub user: &'a ServerUser,
     /// The owner of the run, for a server that receives it.
     pub caller: Option<&'a str>,
     /// Whether a try that may have reached the tool can be repeated, as with `read_only` and `idempotent` tools.
@@ -137,25 +135,46 @@ pub struct Output {
 
 impl Mcp {
     pub fn new(config: &ToolsConfig, children: Arc<Children>) -> Arc<Self> {
-        let terms = Terms { config: config.clone(), memory: MemoryBudget::new(config.foreign_answers_bytes), children };
-        Arc::new(Self {
-            pool: ConnectionPool::new(terms, config.mcp_idle),
-            config: Config {
-                connect: config.mcp_connect,
-                timeout: config.mcp_timeout,
-                total: config.mcp_total,
-                retries: config.tool_retries,
-                retry_delay: config.tool_retry,
-                variables: config.agent_secrets.clone(),
-            },
-        })
+        let terms = Terms {
+            config: config.clone(),
+            memory: MemoryBudget::new(config.foreign_answers_bytes),
+            children,
+            starts: Arc::new(StartTurns::new(config.mcp_starts())),
+            client: Arc::default(),
+        };
+        Arc::new(Self { pool: ConnectionPool::new(terms), config: config.clone() })
+    }
+
+    /// Starts the server for a run if it is not connected, and keeps its connection for the run until the hold is dropped.
+    /// Does not wait for the start. Fails if too many connections are in use.
+    pub async fn hold(&self, server: &McpServer, user: &ServerUser) -> Result<ConnectionHold, Error> {
+        self.pool.hold(&self.target(server, user)?).await
+    }
+
+    /// Returns how the start of a server that a run holds has ended; `None` while it starts.
+    pub fn start_of(&self, server: &McpServer, user: &ServerUser) -> Option<Result<(), Error>> {
+        self.target(server, user).map_or_else(|error| Some(Err(error)), |target| self.pool.outcome(&target))
+    }
+
+    /// Connects to a server of scope `worker` before the first run needs it.
+    pub async fn start_for_all(&self, server: &McpServer) {
+        let target = ServerTarget::of_worker(server, &self.config.agent_secrets);
+        if let Ok(target) = target {
+            // The pool logs the outcome.
+            let _ = self.pool.acquire(&target, None).await;
+        }
+    }
+
+    /// Returns the longest time of a server's start.
+    pub fn start_limit(&self, server: &McpServer) -> Duration {
+        if server.is_command() { self.config.mcp_connect } else { self.config.mcp_http_connect }
     }
 
     /// Returns the server's current tools, and connects first if there is no connection. Fails if the server cannot be
     /// used now.
-    pub async fn tools(self: &Arc<Self>, server: &McpServer) -> Result<Arc<ServerListing>, Error> {
-        let target = ServerTarget::new(server, &self.config.variables)?;
-        let limit = self.config.connect;
+    pub async fn tools(&self, server: &McpServer, user: &ServerUser) -> Result<Arc<ServerListing>, Error> {
+        let target = self.target(server, user)?;
+        let limit = target.connect_limit(&self.config);
         let listing = |failure| target.error(connect::listing(failure));
         match self.pool.acquire(&target, None).await?.tools(limit).await {
             // The connection was stale; a new one starts by reading the list.
@@ -167,9 +186,14 @@ impl Mcp {
     }
 
     /// Returns the list that a connected server has announced after `known`. Connects to no server.
-    pub async fn announced(&self, server: &McpServer, known: &Arc<ServerListing>) -> Option<Arc<ServerListing>> {
-        let target = ServerTarget::new(server, &self.config.variables).ok()?;
-        match self.pool.connected(&target)?.tools(self.config.connect).await {
+    pub async fn announced(
+        &self,
+        server: &McpServer,
+        user: &ServerUser,
+        known: &Arc<ServerListing>,
+    ) -> Option<Arc<ServerListing>> {
+        let target = self.target(server, user).ok()?;
+        match self.pool.current(&target)?.tools(target.connect_limit(&self.config)).await {
             Ok(listing) => (!Arc::ptr_eq(&listing, known)).then_some(listing),
             Err(failure) => {
                 let problem = target.error(connect::listing(failure));
@@ -182,10 +206,10 @@ impl Mcp {
     /// Makes one call, with time-out and retries. Returns a `ToolError` for every failure;
     /// `CallFailure::may_be_tried_again` decides about retries. Dropping the future cancels the request at the server.
     pub async fn call(self: &Arc<Self>, server: &McpServer, call: &McpCall<'_>) -> Result<Output, ToolError> {
-        let silence = call.limit.or(server.timeout_ms.map(Duration::from_millis)).unwrap_or(self.config.timeout);
-        let limit = TimeLimit { silence, total: self.config.total.max(silence) };
-        let retries = server.retries.unwrap_or(self.config.retries);
-        let pause = server.retry_delay_ms.map_or(self.config.retry_delay, Duration::from_millis);
+        let silence = call.limit.or(server.timeout_ms.map(Duration::from_millis)).unwrap_or(self.config.mcp_timeout);
+        let limit = TimeLimit { silence, total: self.config.mcp_total.max(silence) };
+        let retries = server.retries.unwrap_or(self.config.tool_retries);
+        let pause = server.retry_delay_ms.map_or(self.config.tool_retry, Duration::from_millis);
         let started = Instant::now();
         let mut tries = 1;
         // The first try relies on a recent failure to connect; a further try connects itself.
@@ -204,7 +228,7 @@ impl Mcp {
         };
         let (code, duration_ms) = (failure.code(), started.elapsed().as_millis() as u64);
         let (server_name, tool) = (&server.name, call.tool);
-        let target = ServerTarget::new(server, &self.config.variables);
+        let target = self.target(server, call.user);
         let hidden = target.map(|target| HiddenTexts::of(&target)).unwrap_or_default();
         match failure.detail() {
             None => {
@@ -238,6 +262,10 @@ impl Mcp {
         self.pool.close().await;
     }
 
+    fn target(&self, server: &McpServer, user: &ServerUser) -> Result<ServerTarget, Error> {
+        ServerTarget::new(server, user, &self.config.agent_secrets)
+    }
+
     async fn try_call(
         &self,
         server: &McpServer,
@@ -245,7 +273,7 @@ impl Mcp {
         limit: TimeLimit,
         since: Option<Instant>,
     ) -> Result<Output, CallFailure> {
-        let target = ServerTarget::new(server, &self.config.variables).map_err(CallFailure::Unavailable)?;
+        let target = self.target(server, call.user).map_err(CallFailure::Unavailable)?;
         let connection = self.pool.acquire(&target, since).await.map_err(CallFailure::Unavailable)?;
         match connection.call(call, limit).await {
             // The connection was stale, as when the server was restarted: the call is not at fault.

@@ -3,7 +3,7 @@
 //! The child leads its own process group, and the whole group is killed with the connection. `children` decides the
 //! child's user and environment, and `child_report` keeps its last words.
 
-use std::{collections::BTreeMap, io, process, process::Stdio as Pipe, sync::Arc, thread, time::Duration};
+use std::{collections::BTreeMap, io, path::Path, process, process::Stdio as Pipe, sync::Arc, thread, time::Duration};
 
 use rmcp::{
     RoleClient,
@@ -50,6 +50,8 @@ pub struct ServerProgram<'a> {
     pub command: &'a str,
     pub args: &'a [String],
     pub env: &'a BTreeMap<String, SecretString>,
+    /// The folder in which it starts, if the definition names one.
+    pub cwd: Option<&'a Path>,
 }
 
 /// The child and the processes that it has started. Dropping the group kills them.
@@ -105,10 +107,10 @@ impl Drop for ProcessGroup {
 
 impl Stdio {
     pub fn start(program: &ServerProgram<'_>, children: &Children, intake: Intake) -> io::Result<Self> {
-        let ServerProgram { server, command, args, env } = *program;
+        let ServerProgram { server, command, args, env, cwd } = *program;
         let mut child = Command::new(command);
         child.args(args);
-        children.prepare(&mut child);
+        children.prepare(&mut child, cwd);
         child.envs(env.iter().map(|(name, value)| (name, value.expose_secret())));
         child.stdin(Pipe::piped()).stdout(Pipe::piped()).stderr(Pipe::piped());
         let mut child = child.process_group(0).kill_on_drop(true).spawn()?;

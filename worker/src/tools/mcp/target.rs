@@ -1,22 +1,47 @@
-//! A server as the client connects to it: its description with all secrets looked up, and its key in the pool.
+//! A server as the client connects to it for a run: its description with all secrets looked up, and its key in the pool.
 
-use std::{collections::BTreeMap, env};
+use std::{collections::BTreeMap, env, path::PathBuf, sync::Arc, time::Duration};
 
 use holdfast_shared::{
-    agent::{McpAuth, McpServer, Secret, Transport},
-    config::{SECRET_FILE_SUFFIX, read_secret_file},
+    agent::{McpAuth, McpServer, Secret, ServerScope, Transport},
+    config::{SECRET_FILE_SUFFIX, ToolsConfig, read_secret_file},
 };
 use secrecy::{ExposeSecret, SecretString};
 use sha2::{Digest, Sha256};
+use uuid::Uuid;
 
 use super::error::{Error, ServerProblem};
+
+/// The run that uses a server.
+#[derive(Debug, Clone)]
+pub struct ServerUser {
+    pub owner: Arc<str>,
+    pub conversation_id: Uuid,
+    /// The name under which the limit of connections counts the owner.
+    pub counted_as: Arc<str>,
+}
 
 /// One server, ready for a connection.
 #[derive(Clone)]
 pub struct ServerTarget {
     pub name: String,
     pub transport: TargetTransport,
+    scope: TargetScope,
+    /// The owner whose limit counts the connection; `None` for one that all owners share.
+    pub counted_owner: Option<Arc<str>>,
 }
+
+/// The runs that share the connection.
+#[derive(Clone, PartialEq, Eq, Hash)]
+enum TargetScope {
+    Conversation(Uuid),
+    Owner(Arc<str>),
+    Worker,
+}
+
+/// Key of a connection: the server's, with the runs that share it.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct SlotKey(Key, TargetScope);
 
 /// The server's transport, with its address and credentials.
 #[derive(Clone)]
@@ -25,6 +50,7 @@ pub enum TargetTransport {
         command: String,
         args: Vec<String>,
         env: BTreeMap<String, SecretString>,
+        cwd: Option<PathBuf>,
     },
     Http {
         url: String,
@@ -54,10 +80,22 @@ impl Key {
 impl ServerTarget {
     /// Looks up the secrets of a server among the variables that agents may use. Fails if one is not allowed or not
     /// set.
-    pub fn new(server: &McpServer, variables: &[String]) -> Result<Self, Error> {
+    pub fn new(server: &McpServer, user: &ServerUser, variables: &[String]) -> Result<Self, Error> {
+        let scope = match server.scope {
+            ServerScope::Conversation => TargetScope::Conversation(user.conversation_id),
+            ServerScope::Owner => TargetScope::Owner(Arc::clone(&user.owner)),
+            ServerScope::Worker => return Self::of_worker(server, variables),
+        };
+        let counted_owner = Some(Arc::clone(&user.counted_as));
+        Ok(Self { scope, counted_owner, ..Self::of_worker(server, variables)? })
+    }
+
+    /// Does as `new`, for the connection that all runs of this process share.
+    pub fn of_worker(server: &McpServer, variables: &[String]) -> Result<Self, Error> {
+        let (name, scope, counted_owner) = (server.name.clone(), TargetScope::Worker, None);
         match resolve_transport(server, variables) {
-            Ok(transport) => Ok(Self { name: server.name.clone(), transport }),
-            Err(problem) => Err(Error { server: server.name.clone(), address: address(&server.transport), problem }),
+            Ok(transport) => Ok(Self { name, transport, scope, counted_owner }),
+            Err(problem) => Err(Error { server: name, address: address(&server.transport), problem }),
         }
     }
 
@@ -69,6 +107,19 @@ impl ServerTarget {
                 Box::new(bearer.iter().chain(headers.values()))
             }
         }
+    }
+
+    pub const fn is_process(&self) -> bool {
+        matches!(self.transport, TargetTransport::Stdio { .. })
+    }
+
+    /// Returns the time-out of connecting and of reading the list of tools.
+    pub const fn connect_limit(&self, config: &ToolsConfig) -> Duration {
+        if self.is_process() { config.mcp_connect } else { config.mcp_http_connect }
+    }
+
+    pub fn slot(&self) -> SlotKey {
+        SlotKey(self.key(), self.scope.clone())
     }
 
     pub fn transport_name(&self) -> &'static str {
@@ -97,8 +148,9 @@ impl ServerTarget {
         add(&self.name);
         add(self.transport_name());
         match &self.transport {
-            TargetTransport::Stdio { command, args, env } => {
+            TargetTransport::Stdio { command, args, env, cwd } => {
                 add(command);
+                add(&cwd.as_ref().map_or_else(String::new, |cwd| cwd.display().to_string()));
                 add(&args.len().to_string());
                 args.iter().for_each(|arg| add(arg));
                 for (name, secret) in env {
@@ -131,9 +183,12 @@ fn resolve_transport(server: &McpServer, variables: &[String]) -> Result<TargetT
         revealed.collect::<Result<BTreeMap<_, _>, ServerProblem>>()
     };
     Ok(match &server.transport {
-        Transport::Stdio { command, args, env } => {
-            TargetTransport::Stdio { command: command.clone(), args: args.clone(), env: reveal_all(env)? }
-        }
+        Transport::Stdio { command, args, env, cwd } => TargetTransport::Stdio {
+            command: command.clone(),
+            args: args.clone(),
+            env: reveal_all(env)?,
+            cwd: cwd.as_ref().map(PathBuf::from),
+        },
         Transport::Http { url, auth, headers } => TargetTransport::Http {
             url: url.clone(),
             bearer: bearer(auth.as_ref())?,

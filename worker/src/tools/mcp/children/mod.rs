@@ -5,7 +5,10 @@
 mod guard;
 mod user;
 
-use std::{env, path::PathBuf};
+use std::{
+    env,
+    path::{Path, PathBuf},
+};
 
 use holdfast_shared::config::{self, ToolsConfig};
 use rustix::process::Pid;
@@ -33,7 +36,7 @@ impl Children {
     /// Chooses the user of the children. `program` is this executable, which is also the guard's; without it, only an
     /// orderly end of this process ends them. Fails if the configured user is unknown or not allowed.
     pub fn new(config: &ToolsConfig, program: Option<PathBuf>) -> Result<Self, config::Error> {
-        Ok(Self { user: User::of(config.mcp_user.as_deref())?, guard: Guard::new(program) })
+        Ok(Self { user: User::of(config.mcp_user.as_deref(), &config.mcp_home)?, guard: Guard::new(program) })
     }
 
     /// Returns the name of the children's user, or `None` if it is this process's user.
@@ -41,14 +44,19 @@ impl Children {
         self.user.as_ref().map(|user| user.name.as_str())
     }
 
-    /// Sets the environment and the user of a child on its command.
-    pub fn prepare(&self, command: &mut Command) {
+    /// Sets the environment, the user and the folder of a child on its command. Without a folder of its definition, a child with
+    /// its own user starts in its home, because it may not be able to read the worker's folder.
+    pub fn prepare(&self, command: &mut Command, folder: Option<&Path>) {
         command.env_clear();
         let inherits = |name: &&&str| self.user.is_none() || !PERSONAL.contains(*name);
         command.envs(INHERITED.iter().filter(inherits).filter_map(|name| Some((name, env::var_os(name)?))));
         if let Some(user) = &self.user {
             command.uid(user.uid).gid(user.gid);
             command.env("HOME", user.home()).env("USER", &user.name).env("LOGNAME", &user.name);
+        }
+        let home = || self.user.as_ref().map(User::home);
+        if let Some(folder) = folder.or_else(home) {
+            command.current_dir(folder);
         }
     }
 

@@ -1,7 +1,7 @@
 """An MCP server on standard input and output with faults on demand: each tool is one fault."""
 import json, os, subprocess, sys, threading, time
 
-cancelled, waiting, late, lists = [], [], [], 0
+cancelled, waiting, late, lists, notes = [], [], [], 0, []
 
 
 def send(text):
@@ -28,6 +28,11 @@ def call(id, params):
         text(id, arguments.get("text", ""))
     elif name == "key":
         text(id, params["_meta"]["holdfast/idempotency-key"])
+    elif name == "note":
+        notes.append(arguments.get("text", "nothing"))
+        text(id, ", ".join(notes))
+    elif name == "cwd":
+        text(id, os.getcwd())
     elif name == "env":
         text(id, json.dumps(sorted(os.environ)))
     elif name == "pids":
@@ -96,6 +101,12 @@ def settle():
 if "exits" in sys.argv:
     print("first line\n\ncannot read the key", os.environ.get("SECRET"), file=sys.stderr, flush=True)
     sys.exit(3)
+if "gated" in sys.argv:
+    gate = sys.argv[-1]
+    with open(gate + ".starts", "a") as starts:
+        starts.write("start\n")
+    while not os.path.exists(gate):
+        time.sleep(0.01)
 if "silent" in sys.argv:
     threading.Event().wait()
 for line in sys.stdin:

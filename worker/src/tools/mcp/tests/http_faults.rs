@@ -87,8 +87,15 @@ async fn a_dropped_call_is_cancelled_at_the_server() {
     for (server, tool) in [(http(&fake.url()), "hang"), (rpc(&fake.url()), "stream_hang")] {
         let dropped = {
             let input = Map::new();
-            let call =
-                McpCall { tool, input: &input, key: "k", limit: None, owner: "ann", caller: None, repeatable: false };
+            let call = McpCall {
+                tool,
+                input: &input,
+                key: "k",
+                limit: None,
+                user: &user("ann"),
+                caller: None,
+                repeatable: false,
+            };
             tokio::select! {
                 _ = mcp.call(&server, &call) => panic!("it hangs"),
                 request = fake.wait_for(|request| request.tool() == tool) => request.body["id"].clone(),
@@ -184,13 +191,13 @@ async fn a_server_that_requires_a_sign_in_or_a_newer_protocol_is_named() {
     ] {
         let fake = FakeServer::with_behaviour(behaviour).await;
         for server in [http(&fake.url()), rpc(&fake.url())] {
-            let error = mcp(&[]).tools(&server).await.unwrap_err();
+            let error = mcp(&[]).tools(&server, &user("ann")).await.unwrap_err();
             assert!(error.to_string().contains(part), "{error}");
             assert_eq!(error.reason(), reason);
         }
     }
     let fake = FakeServer::with_behaviour(Behaviour::NoHandshake).await;
-    let error = mcp(&[]).tools(&http(&fake.url())).await.unwrap_err().to_string();
+    let error = mcp(&[]).tools(&http(&fake.url()), &user("ann")).await.unwrap_err().to_string();
     assert!(error.contains("a newer protocol (error -32601: Method not found)"), "{error}");
 }
 
@@ -205,7 +212,7 @@ async fn requests_carry_the_idempotency_key() {
 #[tokio::test]
 async fn an_old_transport_is_named() {
     let fake = FakeServer::with_behaviour(Behaviour::OldTransport).await;
-    let error = mcp(&[]).tools(&http(&fake.url())).await.unwrap_err().to_string();
+    let error = mcp(&[]).tools(&http(&fake.url()), &user("ann")).await.unwrap_err().to_string();
     assert!(error.contains("old HTTP+SSE transport"), "{error}");
 }
 
@@ -213,7 +220,7 @@ async fn an_old_transport_is_named() {
 async fn an_unknown_protocol_version_is_refused() {
     let fake = FakeServer::with_behaviour(Behaviour::Version("1999-01-01")).await;
     for server in [http(&fake.url()), rpc(&fake.url())] {
-        let error = mcp(&[]).tools(&server).await.unwrap_err().to_string();
+        let error = mcp(&[]).tools(&server, &user("ann")).await.unwrap_err().to_string();
         assert!(error.contains("protocol version 1999-01-01") && error.contains("2025-11-25"), "{error}");
     }
 }
@@ -222,7 +229,7 @@ async fn an_unknown_protocol_version_is_refused() {
 async fn connecting_to_a_silent_server_times_out() {
     let fake = FakeServer::with_behaviour(Behaviour::Silent).await;
     for server in [http(&fake.url()), rpc(&fake.url())] {
-        let error = mcp(&["--mcp-connect-ms=100"]).tools(&server).await.unwrap_err().to_string();
+        let error = mcp(&["--mcp-http-connect-ms=100"]).tools(&server, &user("ann")).await.unwrap_err().to_string();
         assert!(error.contains("did not answer within 100 ms while connecting"), "{error}");
     }
 }

@@ -77,9 +77,11 @@ async fn a_large_answer_waits_for_the_memory_of_its_owner() {
     for (server, tool) in [(fake_stdio(&[]), "large"), (http(&fake.url()), "stream_large"), (rpc(&fake.url()), "large")]
     {
         let call = |owner: &'static str, limit: Option<Duration>| {
-            let call = McpCall { tool, input: &input, key: "k", limit, owner, caller: None, repeatable: false };
-            let (mcp, server) = (Arc::clone(&mcp), server.clone());
-            async move { tokio::time::timeout(DEADLINE, mcp.call(&server, &call)).await.unwrap() }
+            let (mcp, server, input, user) = (Arc::clone(&mcp), server.clone(), &input, user(owner));
+            async move {
+                let call = McpCall { tool, input, key: "k", limit, user: &user, caller: None, repeatable: false };
+                tokio::time::timeout(DEADLINE, mcp.call(&server, &call)).await.unwrap()
+            }
         };
         let kept = call("ann", None).await.unwrap();
         assert!(kept.memory.is_some(), "{tool}");
@@ -128,7 +130,7 @@ async fn a_hostile_list_of_tools_is_truncated_or_refused() {
     for make in [http as fn(&str) -> McpServer, rpc] {
         let mcp = mcp(&[]);
         assert_eq!(tool_names(&mcp, &make(&long.url())).await, ["tool_1"], "two pages have more than one answer may");
-        let error = mcp.tools(&make(&longer.url())).await.unwrap_err().to_string();
+        let error = mcp.tools(&make(&longer.url()), &user("ann")).await.unwrap_err().to_string();
         assert!(error.contains("the answer has more than 100000 values"), "{error}");
     }
 }

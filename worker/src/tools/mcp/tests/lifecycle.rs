@@ -29,7 +29,8 @@ async fn concurrent_first_callers_share_one_connection() {
 async fn an_unreachable_server_is_not_tried_again_at_once() {
     let fake = FakeServer::with_behaviour(Behaviour::Status(503)).await;
     let (mcp, server) = (mcp(&[]), rpc(&fake.url()));
-    let users = (0..5).map(|_| mcp.tools(&server));
+    let ann = user("ann");
+    let users = (0..5).map(|_| mcp.tools(&server, &ann));
     assert!(futures::future::join_all(users).await.iter().all(Result::is_err));
     assert_eq!(code(&mcp, &server, "echo").await, "server_unavailable");
     assert_eq!(handshakes(&fake), 1);
@@ -62,10 +63,10 @@ async fn the_limit_is_the_calls_or_the_servers_or_the_configured_one() {
 #[tokio::test]
 async fn an_attempt_survives_its_dropped_first_caller() {
     let fake = FakeServer::start().await;
-    let (mcp, server) = (mcp(&[]), rpc(&fake.url()));
+    let (mcp, server, ann) = (mcp(&[]), rpc(&fake.url()), user("ann"));
     tokio::select! {
         biased;
-        _ = mcp.tools(&server) => panic!("it takes several requests"),
+        _ = mcp.tools(&server, &ann) => panic!("it takes several requests"),
         _ = fake.wait_for(|request| request.method() == "initialize") => {}
     }
     assert_eq!(tool_names(&mcp, &server).await.len(), 3);

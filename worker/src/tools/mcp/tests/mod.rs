@@ -9,20 +9,23 @@ mod offered;
 mod others;
 mod repairs;
 mod resources;
+mod scopes;
 mod secrets;
+mod starting;
 mod stdio_faults;
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use clap::Parser;
 use holdfast_shared::{
-    agent::{McpServer, Secret, Transport},
+    agent::{McpServer, Secret, ServerScope, Transport},
     config::ToolsConfig,
     tool::ToolError,
 };
 use serde_json::{Map, Value, json};
+use uuid::Uuid;
 
-use super::{Children, Mcp, McpCall, output};
+use super::{Children, Mcp, McpCall, ServerUser, output};
 
 /// Longest time of anything that should succeed, even on a busy machine.
 const DEADLINE: Duration = Duration::from_secs(60);
@@ -35,7 +38,14 @@ struct ToolFlags {
 
 /// Returns the connections of a test, with settings such as `--mcp-idle-ms=10`.
 fn mcp(settings: &[&str]) -> Arc<Mcp> {
-    let defaults = ["test", "--mcp-connect-ms=60000", "--mcp-timeout-ms=60000", "--tool-retry-ms=1"];
+    let defaults = [
+        "test",
+        "--mcp-connect-ms=60000",
+        "--mcp-http-connect-ms=60000",
+        "--mcp-timeout-ms=60000",
+        "--mcp-wait-ms=60000",
+        "--tool-retry-ms=1",
+    ];
     let applies = |setting: &&&str| {
         let name = setting.split('=').next().unwrap();
         !settings.iter().any(|own| own.starts_with(name))
@@ -51,6 +61,7 @@ fn server(transport: Transport) -> McpServer {
     McpServer {
         name: "test".into(),
         transport,
+        scope: ServerScope::Owner,
         timeout_ms: None,
         retries: None,
         retry_delay_ms: None,
@@ -61,7 +72,12 @@ fn server(transport: Transport) -> McpServer {
 }
 
 fn stdio(command: &[String]) -> McpServer {
-    server(Transport::Stdio { command: command[0].clone(), args: command[1..].to_vec(), env: BTreeMap::new() })
+    server(Transport::Stdio {
+        command: command[0].clone(),
+        args: command[1..].to_vec(),
+        env: BTreeMap::new(),
+        cwd: None,
+    })
 }
 
 fn http(url: &str) -> McpServer {
@@ -76,6 +92,11 @@ fn rpc(url: &str) -> McpServer {
 fn fake_stdio(arguments: &[&str]) -> McpServer {
     let command = ["python3", "-c", include_str!("fake.py")].iter().chain(arguments);
     stdio(&command.map(|part| (*part).to_owned()).collect::<Vec<_>>())
+}
+
+/// Returns a run of this owner, always in one conversation.
+fn user(owner: &str) -> ServerUser {
+    ServerUser { owner: owner.into(), conversation_id: Uuid::nil(), counted_as: owner.into() }
 }
 
 fn secret(text: &str) -> Secret {
@@ -96,7 +117,7 @@ async fn call_with(
 ) -> Result<String, ToolError> {
     let input: Map<String, Value> = serde_json::from_value(input).unwrap();
     let mut call =
-        McpCall { tool, input: &input, key: "key-1", limit: None, owner: "ann", caller: None, repeatable: false };
+        McpCall { tool, input: &input, key: "key-1", limit: None, user: &user("ann"), caller: None, repeatable: false };
     change(&mut call);
     tokio::time::timeout(DEADLINE, mcp.call(server, &call)).await.unwrap().map(|output| output::in_words(output.parts))
 }
@@ -117,6 +138,6 @@ async fn code(mcp: &Arc<Mcp>, server: &McpServer, tool: &str) -> String {
 }
 
 async fn tool_names(mcp: &Arc<Mcp>, server: &McpServer) -> Vec<String> {
-    let tools = tokio::time::timeout(DEADLINE, mcp.tools(server)).await.unwrap().unwrap();
-    tools.tools.iter().map(|tool| tool.name.clone()).collect()
+    let listing = tokio::time::timeout(DEADLINE, mcp.tools(server, &user("ann"))).await.unwrap().unwrap();
+    listing.tools.iter().map(|tool| tool.name.clone()).collect()
 }

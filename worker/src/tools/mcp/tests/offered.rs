@@ -6,7 +6,7 @@ use super::{
     fake::{Behaviour, FakeServer},
     *,
 };
-use crate::tools::Toolbox;
+use crate::tools::{RunServers, ServerState, Toolbox};
 
 /// A list with two good tools, names that providers do not take, and malformed tools.
 const MIXED: &str = r#"[
@@ -25,9 +25,15 @@ fn agent(server: McpServer) -> AgentDefinition {
 }
 
 async fn toolbox(mcp: &Arc<Mcp>, definition: &AgentDefinition) -> Toolbox {
-    let gather = Toolbox::of_servers(mcp, definition, "ann");
-    let (toolbox, unavailable) = tokio::time::timeout(DEADLINE, gather).await.unwrap();
-    assert!(unavailable.is_empty());
+    let mut toolbox = Toolbox::default();
+    let servers = RunServers::new(mcp, user("ann"), DEADLINE);
+    toolbox.use_servers(servers.clone());
+    for server in &definition.mcp_servers {
+        let (hold, state) = servers.begin(server).await;
+        assert!(matches!(state, ServerState::Ready(_)));
+        toolbox.hold(hold);
+        toolbox.take_server(server, state, definition);
+    }
     toolbox
 }
 
@@ -84,17 +90,17 @@ async fn an_announced_list_replaces_the_tools_of_its_server() {
     let (mcp, server) = (mcp(&[]), fake_stdio(&[]));
     let definition = agent(server.clone());
     let mut toolbox = toolbox(&mcp, &definition).await;
-    let known = toolbox.listings()["test"].clone();
-    assert!(mcp.announced(&server, &known).await.is_none());
+    let (ann, known) = (user("ann"), toolbox.listings().unwrap().1["test"].clone());
+    assert!(mcp.announced(&server, &ann, &known).await.is_none());
     call(&mcp, &server, "change", json!({})).await.unwrap();
     let mut announced = None;
     until(async || {
-        announced = mcp.announced(&server, &known).await;
+        announced = mcp.announced(&server, &ann, &known).await;
         announced.is_some()
     })
     .await;
-    toolbox.replace_server(&mcp, &server, &announced.unwrap(), &definition, "ann");
+    toolbox.replace_server(&server, &announced.unwrap(), &definition);
     assert_eq!(names(&toolbox), ["test__echo", "test__more"]);
     mcp.close().await;
-    assert!(mcp.announced(&server, &known).await.is_none(), "no connection is made for a look");
+    assert!(mcp.announced(&server, &ann, &known).await.is_none(), "no connection is made for a look");
 }

@@ -64,7 +64,7 @@ async fn killing_a_streamable_http_server_in_mid_call_ends_the_call() {
     let long = json!({"duration": 600, "steps": 600});
     let input = serde_json::from_value(long).unwrap();
     let call = McpCall {
-        owner: "ann",
+        user: &user("ann"),
         tool: "trigger-long-running-operation",
         input: &input,
         key: "k",

@@ -130,7 +130,7 @@ async fn a_secret_that_is_not_set_or_not_allowed_is_named() {
     }
     for (allowed, problem) in [("NOT_SET_ANYWHERE", "is not set"), ("OTHER", "HOLDFAST_AGENT_SECRETS")] {
         let settings = format!("--agent-secrets={allowed}");
-        let error = mcp(&[&settings]).tools(&server).await.unwrap_err().to_string();
+        let error = mcp(&[&settings]).tools(&server, &user("ann")).await.unwrap_err().to_string();
         assert!(error.contains("NOT_SET_ANYWHERE") && error.contains(problem), "{error}");
         assert!(!error.contains("hunter2") && !error.contains("password"), "{error}");
     }

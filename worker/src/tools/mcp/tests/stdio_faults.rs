@@ -65,8 +65,15 @@ async fn a_dropped_call_is_cancelled_at_the_server() {
     let (mcp, server) = (mcp(&[]), fake_stdio(&[]));
     tool_names(&mcp, &server).await;
     let input = Map::new();
-    let hanging =
-        McpCall { tool: "hang", input: &input, key: "k", limit: None, owner: "ann", caller: None, repeatable: false };
+    let hanging = McpCall {
+        tool: "hang",
+        input: &input,
+        key: "k",
+        limit: None,
+        user: &user("ann"),
+        caller: None,
+        repeatable: false,
+    };
     tokio::select! {
         _ = mcp.call(&server, &hanging) => panic!("it hangs"),
         // The hanging call was sent before this call is answered.
@@ -89,7 +96,7 @@ async fn a_dead_child_is_replaced_at_the_next_use() {
 #[tokio::test]
 async fn connecting_to_a_silent_child_times_out() {
     let (mcp, server) = (mcp(&["--mcp-connect-ms=300"]), fake_stdio(&["silent"]));
-    let error = mcp.tools(&server).await.unwrap_err();
+    let error = mcp.tools(&server, &user("ann")).await.unwrap_err();
     assert!(error.to_string().contains("did not answer within 300 ms while connecting"), "{error}");
     assert_eq!(error.code(), "server_unavailable");
 }
@@ -111,7 +118,7 @@ async fn a_line_that_is_no_message_ends_no_call() {
 #[tokio::test]
 async fn a_missing_command_is_named_with_its_user_and_the_systems_words() {
     let server = stdio(&["/nowhere/at-all".into()]);
-    let error = mcp(&[]).tools(&server).await.unwrap_err();
+    let error = mcp(&[]).tools(&server, &user("ann")).await.unwrap_err();
     for part in ["could not be started", "the worker's own user", "HOLDFAST_MCP_USER", "No such file or directory"] {
         assert!(error.to_string().contains(part), "{error}");
         assert!(error.reason().contains(part), "{}", error.reason());
@@ -125,7 +132,7 @@ async fn a_child_that_ends_at_once_is_explained_without_its_secrets() {
     if let Transport::Stdio { env, .. } = &mut server.transport {
         env.insert("SECRET".into(), secret("hunter2-and-more"));
     }
-    let error = mcp(&[]).tools(&server).await.unwrap_err();
+    let error = mcp(&[]).tools(&server, &user("ann")).await.unwrap_err();
     let text = error.to_string();
     for part in ["exit status: 3", "first line\ncannot read the key …"] {
         assert!(text.contains(part), "{text}");
@@ -136,7 +143,7 @@ async fn a_child_that_ends_at_once_is_explained_without_its_secrets() {
 
 #[tokio::test]
 async fn an_unknown_protocol_version_is_refused() {
-    let error = mcp(&[]).tools(&fake_stdio(&["old"])).await.unwrap_err().to_string();
+    let error = mcp(&[]).tools(&fake_stdio(&["old"]), &user("ann")).await.unwrap_err().to_string();
     assert!(error.contains("protocol version 1999-01-01"), "{error}");
 }
 
@@ -159,7 +166,7 @@ async fn closing_kills_the_child_and_its_children() {
     assert!(pids.iter().all(|pid| runs(*pid)));
     mcp.close().await;
     until(async || !pids.iter().any(|pid| runs(*pid))).await;
-    let error = mcp.tools(&server).await.unwrap_err().to_string();
+    let error = mcp.tools(&server, &user("ann")).await.unwrap_err().to_string();
     assert!(error.contains("this worker is stopping"), "{error}");
 }
 
