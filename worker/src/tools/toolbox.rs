@@ -24,7 +24,7 @@ use super::{
     files::{FilesOfRun, READ_FILE},
     kept_results::KeptResultsOfRun,
     knowledge::{KnowledgeOfRun, KnowledgeTool},
-    mcp::{ConnectionHold, LeftOutTool, ServerListing},
+    mcp::{self, ConnectionHold, LeftOutTool, ServerListing},
     memory::{MemoryOfRun, MemoryTool},
     run_servers::{RunServers, ServerState},
     scripted,
