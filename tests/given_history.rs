@@ -12,7 +12,11 @@ use crate::{
     },
 };
 
-in_both_modes!(a_history_keeps_its_newest_messages_within_both_bounds, the_bytes_of_a_history_depend_on_the_caller);
+in_both_modes!(
+    a_history_keeps_its_newest_messages_within_both_bounds,
+    the_bytes_of_a_history_depend_on_the_caller,
+    a_developer_without_a_name_has_the_bounds_of_a_user,
+);
 
 /// Asks for a completion after messages of the user with these texts, and returns its warnings and the words that the model
 /// has read.
@@ -74,4 +78,13 @@ async fn the_bytes_of_a_history_depend_on_the_caller(deployment: Deployment) {
     };
     assert_eq!(instructed(164).await.unwrap().status(), 200);
     assert_eq!(instructed(165).await.unwrap().status(), 400);
+}
+
+async fn a_developer_without_a_name_has_the_bounds_of_a_user(deployment: Deployment) {
+    let mut deployment =
+        deployment.with("HOLDFAST_GIVEN_HISTORY_BYTES", 3 * 164).with("HOLDFAST_ANONYMOUS_GIVEN_HISTORY_BYTES", 164);
+    let client = deployment.client();
+    let words = |messages: usize| vec!["x".repeat(100); messages];
+    assert_eq!(complete(&client, &words(3)).await.0, Vec::<String>::new());
+    assert_eq!(complete(&client, &words(4)).await.0, left_out(1));
 }

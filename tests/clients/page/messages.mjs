@@ -226,11 +226,16 @@ export async function points_below_a_growing_answer({ person }) {
   await tab.reads(300);
   await tab.field.fill("second");
   await tab.field.press("Control+Enter");
-  const button = tab.button("Take back", tab.page.getByRole("article", { name: "Waiting message" }));
+  const message = tab.page.getByRole("article", { name: "Waiting message" });
+  // Its line changes, and moves the button, when the server has it.
+  await message.getByText("Will be answered next.").waitFor();
+  const button = tab.button("Take back", message);
   await button.hover();
   // The browser tells of a change before it handles another press.
-  const missed = await button.evaluate((button) => {
+  const missed = await button.evaluate(async (button) => {
     const log = button.closest("[role=log]");
+    // After a frame, the list has followed the newest line, and the button is where its reader sees it.
+    await new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)));
     const { left, top, width, height } = button.getBoundingClientRect();
     const middle = [left + width / 2, top + height / 2];
     return new Promise((resolve) => {
@@ -248,7 +253,7 @@ export async function points_below_a_growing_answer({ person }) {
   assert.equal(missed, 0);
   await button.click();
   await button.waitFor({ state: "detached" });
-  assert.equal(await tab.field.inputValue(), "second");
+  await tab.page.waitForFunction(() => document.querySelector("#compose")?.value === "second");
   await tab.stop.click();
   await tab.readsToTheEnd();
 }

@@ -161,7 +161,7 @@ export async function takes_back({ person }) {
   const tab = await (await person()).open();
   await interjects(tab, "Enter", 60_000);
   await tab.button("Take back").click();
-  await tab.page.waitForFunction(() => document.querySelector("#compose").value === "[tokens=5] second");
+  await tab.page.waitForFunction(() => document.querySelector("#compose")?.value === "[tokens=5] second");
   await tab.stop.click();
   await tab.readsToTheEnd();
   assert.deepEqual(await order(tab), ["You said", "Assistant"]);
