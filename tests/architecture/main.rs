@@ -43,7 +43,7 @@ const HOMES: &[(&str, &[&str])] = &[
             "src/healthcheck.rs",
         ],
     ),
-    ("rmcp", &["worker/src/tools/mcp", "api/src/routes/mcp.rs", "src/logging.rs"]),
+    ("rmcp", &["worker/src/tools/mcp", "api/src/routes/mcp", "src/logging.rs"]),
     ("sse_stream", &["worker/src/tools/mcp", "src/chat/stream.rs"]),
     ("backon", &["shared/src/backoff.rs"]),
     (

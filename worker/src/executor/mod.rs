@@ -24,6 +24,7 @@ mod recovery;
 mod results;
 mod side_call;
 mod steering;
+mod step_answer;
 mod step_request;
 mod tools;
 mod tree;

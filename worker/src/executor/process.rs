@@ -1,85 +1,34 @@
 //! The process node: one model call. Each delta of the model becomes one event and is never merged.
 
-use futures::StreamExt;
-use holdfast_shared::{
-    event::{EventBody, MessageDelta, ReasoningDelta, StepCompleted, StepStarted, ToolCallDelta},
-    finish_reason::FinishReason,
-    run::RunError,
-    storable::{is_too_deep, storable, storable_json},
-    storage::Progress,
-    telemetry::Span,
-    trace::{Node, RequestedCall, TraceRole},
-    usage::Usage,
-};
-use serde_json::{Value, json};
-use uuid::Uuid;
-
 use super::{
     NextNode, Stop, attachments,
     attempt::Attempt,
     knowledge::{self, CitedText},
     mcp_servers, planning,
     recovery::{Recovery, stop_for},
-    results, steering, step_request, tree,
+    results, steering,
+    step_answer::{MAX_CALLS, StepAnswer, StepCallDraft},
+    step_request, tree,
 };
 use crate::{
-    model::{self, AnswerDelta, CallDelta, ModelAnswer},
+    model::{self, AnswerDelta, ModelAnswer},
     spans,
-    tools::Toolbox,
+};
+use futures::StreamExt;
+use holdfast_shared::{
+    event::{EventBody, MessageDelta, ReasoningDelta, StepCompleted, StepStarted},
+    run::RunError,
+    storable::storable,
+    storage::Progress,
+    telemetry::Span,
+    trace::{Node, RequestedCall, TraceRole},
 };
 
 /// Separates the texts of two steps, so that they read as two paragraphs.
 const PARAGRAPH: &str = "\n\n";
 
-/// Most calls that one step may request.
-const MAX_CALLS: usize = 128;
-
 /// Most tools that a warning names.
 const NAMED_TOOLS: usize = 10;
-
-/// The model's answer in one step.
-#[derive(Default)]
-struct StepAnswer {
-    /// The model that answers, as `<provider>/<name>`.
-    model: String,
-    text: String,
-    /// Whether calls of the model count.
-    takes_calls: bool,
-    calls: Vec<StepCallDraft>,
-    /// The tokens of all answers in this step.
-    usage: Usage,
-    /// Why the provider ended the answer.
-    finish_reason: Option<FinishReason>,
-}
-
-impl StepAnswer {
-    /// Returns whether the answer has neither a text nor a call that counts.
-    fn says_nothing(&self) -> bool {
-        self.text.trim().is_empty() && (self.calls.is_empty() || !self.takes_calls)
-    }
-
-    /// Returns whether clients have seen nothing of the answer that another one would not continue.
-    fn is_unseen(&self) -> bool {
-        self.text.is_empty() && self.calls.is_empty()
-    }
-
-    /// Returns why the step ended. Some providers report `stop` although the model requests calls.
-    fn finish_reason(&self) -> FinishReason {
-        match self.finish_reason.unwrap_or(FinishReason::Other) {
-            FinishReason::Stop if !self.calls.is_empty() => FinishReason::ToolCalls,
-            reason => reason,
-        }
-    }
-}
-
-/// A call whose arguments are still arriving.
-struct StepCallDraft {
-    index: usize,
-    call_id: String,
-    name: String,
-    arguments: String,
-    signature: Option<Value>,
-}
 
 /// Calls the model and records its answer. It boxes all futures but the wait for the model, as [`super::work`] does.
 pub async fn process(attempt: &mut Attempt<'_>) -> Result<NextNode, Stop> {
@@ -331,55 +280,6 @@ fn add_text(attempt: &mut Attempt<'_>, step_answer: &mut StepAnswer, has_text: b
     }
 }
 
-impl StepAnswer {
-    /// Adds a piece of a call. Returns the event that reports it, or `None` if the piece adds nothing visible.
-    fn take(&mut self, delta: CallDelta, toolbox: &Toolbox) -> Option<EventBody<'static>> {
-        let CallDelta { index, name, arguments, signature } = delta;
-        let arguments = storable(arguments);
-        let existing = self.calls.iter().position(|call| call.index == index);
-        let (call, is_new) = match existing {
-            Some(position) => (&mut self.calls[position], false),
-            // One more than those that are taken, so that the step knows of the others.
-            None if self.calls.len() > MAX_CALLS => return None,
-            None => {
-                let call_id = format!("call_{}", Uuid::now_v7().simple());
-                let name = storable(name.unwrap_or_default());
-                self.calls.push(StepCallDraft { index, call_id, name, arguments: String::new(), signature: None });
-                (self.calls.last_mut().expect("a call was just pushed"), true)
-            }
-        };
-        call.arguments.push_str(&arguments);
-        call.signature = signature.map(storable_json).or(call.signature.take());
-        let name = is_new.then(|| call.name.clone());
-        let by = name.as_deref().and_then(|name| toolbox.executed_by(name));
-        let visible = is_new || !arguments.is_empty();
-        visible.then(|| {
-            EventBody::ToolCallDelta(ToolCallDelta {
-                call_id: call.call_id.clone().into(),
-                name: name.map(Into::into),
-                by,
-                text: arguments.into(),
-            })
-        })
-    }
-}
-
-impl StepCallDraft {
-    /// Returns the requested call. Arguments that are no JSON, or too deep to be stored, stay text; the tools node
-    /// refuses them.
-    fn finish(self) -> RequestedCall {
-        let Self { call_id, name, arguments, signature, .. } = self;
-        let input = match arguments.trim() {
-            "" => json!({}),
-            text => match serde_json::from_str(text) {
-                Ok(input) if !is_too_deep(&input) => storable_json(input),
-                _ => Value::String(arguments),
-            },
-        };
-        RequestedCall { call_id, name, input, signature }
-    }
-}
-
 fn too_long(attempt: &Attempt<'_>) -> Stop {
     let limit = attempt.shared.worker.config.max_answer_bytes;
     let message = format!("the model's answer has more than {limit} bytes; the text so far is kept");
@@ -388,23 +288,4 @@ fn too_long(attempt: &Attempt<'_>) -> Stop {
 
 fn broken_stream() -> Stop {
     Stop::Failed(RunError::new("model_broken_stream", "the model's answer ended before it was complete"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn piece(index: usize, arguments: &str) -> CallDelta {
-        CallDelta { index, name: Some("echo".to_owned()), arguments: arguments.to_owned(), signature: None }
-    }
-
-    #[test]
-    fn a_step_takes_in_one_call_more_than_it_makes_and_no_further_one() {
-        let (mut answer, toolbox) = (StepAnswer::default(), Toolbox::default());
-        let mut take = |index: usize, arguments: &str| answer.take(piece(index, arguments), &toolbox).is_some();
-        assert!((0..=MAX_CALLS).all(|index| take(index, "{")));
-        assert!((MAX_CALLS + 1..1_000).all(|index| !take(index, "{")));
-        assert!(take(3, "}") && !take(500, "}"));
-        assert_eq!((answer.calls.len(), answer.calls[3].arguments.as_str()), (MAX_CALLS + 1, "{}"));
-    }
 }

@@ -60,6 +60,7 @@ mod summary;
 mod supersede;
 mod suspects;
 mod sweep;
+mod take;
 mod take_back;
 mod tree;
 mod unfinished;

@@ -1,6 +1,9 @@
 //! CLAIM of queued runs, in the order of the queue.
 
-use super::claim::{Claim, ClaimTerms, take};
+use super::{
+    claim::{Claim, ClaimTerms},
+    take::take,
+};
 use crate::storage::{
     Error, Storage,
     sql::{args, statements},

@@ -6,7 +6,7 @@
 use sqlx::FromRow;
 use uuid::Uuid;
 
-use super::{Claim, ClaimTerms, claim::take};
+use super::{Claim, ClaimTerms, take::take};
 use crate::storage::{
     Error, Storage,
     sql::{args, statements},
