@@ -1,5 +1,6 @@
 //! One conversation with each fake provider that enforces its rules: calls in parallel, reasoning, a message that steers, a
-//! picture, a stop, a failed turn and an empty answer, after each of which the next message is answered.
+//! picture, a stop, a failed turn, an empty answer and an overflow, after each of which the next message is answered.
+//! docs/providers.md has a line of each conversation.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -22,7 +23,9 @@ macro_rules! on_each_provider {
     ($($name:ident: $fake:expr, $refused:expr;)+) => {
         $(#[tokio::test]
         async fn $name() {
-            converse($fake, $refused).await;
+            let line = converse($fake, $refused).await;
+            let page = std::fs::read_to_string("docs/providers.md").unwrap();
+            assert!(page.contains(&line), "docs/providers.md lacks the line:\n{line}");
         })+
     };
 }
@@ -72,9 +75,7 @@ impl ProviderTalk {
 
     /// Returns the messages of the newest request that the provider took.
     fn newest_messages(&self) -> Vec<Value> {
-        let body = self.provider.taken().pop().unwrap().body;
-        let messages = body.get("messages").or(body.get("contents"));
-        messages.unwrap().as_array().unwrap().clone()
+        self.provider.taken().pop().unwrap().messages().as_array().unwrap().clone()
     }
 }
 
@@ -82,7 +83,8 @@ fn call(tool: &'static str) -> Part {
     Part::Call { tool, arguments: json!({}) }
 }
 
-async fn converse(fake: Fake, refused: usize) {
+/// Has the conversation, and returns its line of docs/providers.md.
+async fn converse(fake: Fake, refused: usize) -> String {
     let calls = ScriptedReply::Answer(vec![Part::Reasoning("I must count."), call("kb__count"), call("kb__look")]);
     let provider = RuledProvider::start(fake, [calls, ScriptedReply::text("There are two.")]).await;
     let mut embedded = Embedded::new().with("HOLDFAST_MODEL_FILES", if fake.takes_pictures { "image" } else { "none" });
@@ -99,14 +101,9 @@ async fn converse(fake: Fake, refused: usize) {
     let run = client.run(&stream.run_id).await;
     let messages = format!("/v1/conversations/{}/messages", run["conversation_id"].as_str().unwrap());
     let conversation = ProviderTalk { client, provider, messages };
-    expect_two_calls(&conversation, &mut tools, stream, fake).await;
+    let reasoning = expect_two_calls(&conversation, &mut tools, stream, fake).await;
     steer(&conversation, &mut tools).await;
-    if fake.takes_pictures {
-        let file = upload(&conversation.client, "pixel.png", PIXEL).await;
-        let content = json!([{"type": "text", "text": "What is it?"}, {"type": "file", "file_id": file["id"]}]);
-        conversation.expect_answer(content, "A pixel.").await;
-        assert!(json!(conversation.newest_messages()).to_string().contains("iVBORw0KGgo"), "the PNG in base64");
-    }
+    let picture = if fake.takes_pictures { show_picture(&conversation).await } else { "not taken by the model" };
     stop(&conversation).await;
     fail(&conversation).await;
     conversation.ask("Say nothing", [ScriptedReply::Answer(Vec::new()), ScriptedReply::Answer(Vec::new())]).await;
@@ -114,10 +111,47 @@ async fn converse(fake: Fake, refused: usize) {
 
     let refusals = conversation.provider.refused();
     assert_eq!(refusals.len(), refused, "{:#?}", refusals.iter().map(|(_, refusal)| &refusal.body).collect::<Vec<_>>());
+    let overflow = match fake.too_long {
+        Some(_) => overflow(&conversation).await,
+        None => "cut by the provider without a word".to_owned(),
+    };
+    let Fake { name, model, .. } = fake;
+    let next = "next message answered";
+    format!(
+        "| {name} | `{model}` | {refused} | both answered | {reasoning} | read by the same run | {picture} | {next} | {next} | asked twice, {next} | {overflow} |"
+    )
 }
 
-/// Expects two calls in one step, and that the model's reasoning shows and is no part of the answer.
-async fn expect_two_calls(conversation: &ProviderTalk, tools: &mut ToolServer, stream: EventStream, fake: Fake) {
+async fn show_picture(conversation: &ProviderTalk) -> &'static str {
+    let file = upload(&conversation.client, "pixel.png", PIXEL).await;
+    let content = json!([{"type": "text", "text": "What is it?"}, {"type": "file", "file_id": file["id"]}]);
+    conversation.expect_answer(content, "A pixel.").await;
+    assert!(json!(conversation.newest_messages()).to_string().contains("iVBORw0KGgo"), "the PNG in base64");
+    "arrives"
+}
+
+/// Makes the conversation longer than the model's context, and expects an answer nonetheless.
+async fn overflow(conversation: &ProviderTalk) -> String {
+    conversation.expect_answer("Remember this: ".to_owned() + &"word ".repeat(2_000), "I do.").await;
+    conversation.provider.narrow(json!(conversation.newest_messages()).to_string().len() - 3_000);
+    let before = conversation.provider.refused().len();
+    let run = conversation.ask("What now?", [ScriptedReply::text("A shorter one.")]).await;
+    assert_eq!(run["output_message"]["content"], "A shorter one.", "{run}");
+    let frames = conversation.client.events(run["id"].as_str().unwrap(), None).await.rest().await;
+    assert_eq!(of_kind(&frames, "warning.raised")[0]["code"], "context_shortened");
+    match conversation.provider.refused().len() - before {
+        1 => "answered after 1 refusal".to_owned(),
+        refusals => format!("answered after {refusals} refusals"),
+    }
+}
+
+/// Expects two calls in one step, and that the model's reasoning shows and is no part of the answer. Returns what became of it.
+async fn expect_two_calls(
+    conversation: &ProviderTalk,
+    tools: &mut ToolServer,
+    stream: EventStream,
+    fake: Fake,
+) -> &'static str {
     for _ in 0..2 {
         let call = tools.arrival().await;
         call.take_effect();
@@ -133,6 +167,7 @@ async fn expect_two_calls(conversation: &ProviderTalk, tools: &mut ToolServer, s
     assert_eq!(run["output_message"]["content"], "There are two.", "{run}");
     let provider = (fake.settings)("").into_iter().find(|(name, _)| *name == "CHAT_MODEL_PROVIDER").unwrap().1;
     assert_eq!(run["model"], format!("{provider}/{}", fake.model));
+    if shows_reasoning { "shown, no part of the answer" } else { "not sent by the provider" }
 }
 
 async fn steer(conversation: &ProviderTalk, tools: &mut ToolServer) {

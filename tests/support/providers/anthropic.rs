@@ -9,6 +9,7 @@ pub const ANTHROPIC: Fake = Fake {
     model: "claude-sonnet-4-5",
     takes_pictures: true,
     rule,
+    too_long: Some(|| refusal("prompt is too long: 9100 tokens > 8192 maximum")),
     content_type: "text/event-stream",
     write,
     settings: |url| {

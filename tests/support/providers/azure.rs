@@ -13,6 +13,10 @@ pub const AZURE: Fake = Fake {
     model: "our-deployment",
     takes_pictures: true,
     rule,
+    too_long: Some(|| {
+        let message = "Your input exceeds the context window of this model. Please adjust your input and try again.";
+        ProviderRefusal::of_openai(400, message, json!("input"), json!("context_length_exceeded"))
+    }),
     content_type: "text/event-stream",
     write: |parts| STREAM.write(parts),
     settings: |url| openai::settings("our-deployment", url),

@@ -13,6 +13,11 @@ pub const DEEPSEEK: Fake = Fake {
     model: "deepseek-reasoner",
     takes_pictures: false,
     rule,
+    too_long: Some(|| {
+        invalid(
+            "This model's maximum context length is 8192 tokens. However, you requested 9100 tokens (9000 in the messages, 100 in the completion). Please reduce the length of the messages or completion.",
+        )
+    }),
     content_type: "text/event-stream",
     write: |parts| STREAM.write(parts),
     settings: |url| openai::settings("deepseek-reasoner", url),

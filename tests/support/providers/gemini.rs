@@ -14,6 +14,11 @@ pub const GEMINI: Fake = Fake {
     model: MODEL,
     takes_pictures: true,
     rule,
+    too_long: Some(|| {
+        let message = "The input token count (9100) exceeds the maximum number of tokens allowed (8192).";
+        let error = json!({"code": 400, "message": message, "status": "INVALID_ARGUMENT"});
+        ProviderRefusal { status: 400, body: json!({"error": error}) }
+    }),
     content_type: "text/event-stream",
     write,
     settings: |url| {

@@ -13,6 +13,11 @@ pub const MISTRAL: Fake = Fake {
     model: "magistral-medium-latest",
     takes_pictures: true,
     rule,
+    too_long: Some(|| {
+        let message =
+            "Prompt contains 9100 tokens and 0 draft tokens, too large for model with 8192 maximum context length";
+        invalid("invalid_request_prompt", message, "3051")
+    }),
     content_type: "text/event-stream",
     write: |parts| STREAM.write(parts),
     settings: |url| openai::settings("magistral-medium-latest", url),

@@ -6,7 +6,10 @@
 
 use std::{
     convert::Infallible,
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering::Relaxed},
+    },
 };
 
 use axum::{
@@ -53,6 +56,8 @@ pub struct Fake {
     pub takes_pictures: bool,
     /// Refuses a request that the real provider does not take.
     pub rule: fn(&ProviderRequest) -> Result<(), ProviderRefusal>,
+    /// Refuses a request that is longer than the model's context, unless the provider shortens it without a word.
+    pub too_long: Option<fn() -> ProviderRefusal>,
     /// The type of a streamed answer.
     pub content_type: &'static str,
     /// Writes the body of a streamed answer.
@@ -68,6 +73,13 @@ pub struct ProviderRequest {
     pub path: String,
     pub headers: HeaderMap,
     pub body: Value,
+}
+
+impl ProviderRequest {
+    /// Returns the conversation, by the provider's name for it.
+    pub fn messages(&self) -> &Value {
+        self.body.get("messages").or(self.body.get("contents")).unwrap_or(&Value::Null)
+    }
 }
 
 /// The provider's answer to a request that it does not take.
@@ -139,6 +151,8 @@ struct FakeState {
     taken: Mutex<Vec<ProviderRequest>>,
     refused: Mutex<Vec<(ProviderRequest, ProviderRefusal)>>,
     releases: Arc<Semaphore>,
+    /// Most bytes of a request's messages.
+    window: AtomicUsize,
 }
 
 impl RuledProvider {
@@ -152,6 +166,7 @@ impl RuledProvider {
             taken: Mutex::default(),
             refused: Mutex::default(),
             releases: Arc::new(Semaphore::new(0)),
+            window: AtomicUsize::new(usize::MAX),
         });
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
@@ -182,6 +197,11 @@ impl RuledProvider {
         self.state.refused.lock().unwrap().clone()
     }
 
+    /// Gives the model a context of so many bytes.
+    pub fn narrow(&self, bytes: usize) {
+        self.state.window.store(bytes, Relaxed);
+    }
+
     /// Lets one `Part::Hold` pass, now or later.
     pub fn release(&self) {
         self.state.releases.add_permits(1);
@@ -199,7 +219,7 @@ async fn answer(State(state): State<Arc<FakeState>>, uri: Uri, headers: HeaderMa
         return refuse(&ProviderRefusal { status: 404, body: json!({"error": {"message": "Not Found"}}) });
     };
     let request = ProviderRequest { path: uri.to_string(), headers, body };
-    if let Err(refusal) = (state.fake.rule)(&request) {
+    if let Err(refusal) = judge(&state, &request) {
         let response = refuse(&refusal);
         state.refused.lock().unwrap().push((request, refusal));
         return response;
@@ -216,6 +236,14 @@ async fn answer(State(state): State<Arc<FakeState>>, uri: Uri, headers: HeaderMa
             status: 400,
             body: json!({"error": {"message": "the script has no further reply"}}),
         }),
+    }
+}
+
+fn judge(state: &FakeState, request: &ProviderRequest) -> Result<(), ProviderRefusal> {
+    (state.fake.rule)(request)?;
+    match state.fake.too_long {
+        Some(too_long) if request.messages().to_string().len() > state.window.load(Relaxed) => Err(too_long()),
+        _ => Ok(()),
     }
 }
 

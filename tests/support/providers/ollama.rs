@@ -12,6 +12,8 @@ pub const OLLAMA: Fake = Fake {
     model: MODEL,
     takes_pictures: true,
     rule: |request| rule(request).map_err(|message| ProviderRefusal { status: 400, body: json!({"error": message}) }),
+    // It cuts the beginning off without a word.
+    too_long: None,
     content_type: "application/x-ndjson",
     write,
     settings: |url| {

@@ -12,6 +12,10 @@ pub const OPENAI: Fake = Fake {
     model: "gpt-5-mini",
     takes_pictures: true,
     rule,
+    too_long: Some(|| {
+        let message = "This model's maximum context length is 8192 tokens. However, your messages resulted in 9100 tokens. Please reduce the length of the messages.";
+        ProviderRefusal::of_openai(400, message, json!("messages"), json!("context_length_exceeded"))
+    }),
     content_type: "text/event-stream",
     write,
     settings: |url| settings("gpt-5-mini", url),

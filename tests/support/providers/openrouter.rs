@@ -9,6 +9,10 @@ pub const OPENROUTER: Fake = Fake {
     model: "google/gemini-3-pro",
     takes_pictures: true,
     rule,
+    too_long: Some(|| {
+        let message = "This endpoint's maximum context length is 8192 tokens. However, you requested about 9100 tokens (9100 of text input). Please reduce the length of either one, or use the \"middle-out\" transform to compress your prompt automatically.";
+        ProviderRefusal { status: 400, body: json!({"error": {"message": message, "code": 400}}) }
+    }),
     content_type: "text/event-stream",
     write: |parts| STREAM.write(parts),
     settings: |url| openai::settings("google/gemini-3-pro", url),

@@ -13,6 +13,11 @@ pub const VLLM_STRICT: Fake = Fake {
     model: "qwen3-vl-8b",
     takes_pictures: true,
     rule,
+    too_long: Some(|| {
+        invalid(
+            "This model's maximum context length is 8192 tokens. However, you requested 9100 tokens in the messages, Please reduce the length of the messages.",
+        )
+    }),
     content_type: "text/event-stream",
     write: |parts| STREAM.write(parts),
     settings: |url| openai::settings("qwen3-vl-8b", url),

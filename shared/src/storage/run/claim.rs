@@ -13,6 +13,7 @@ use super::{clock::DatabaseClock, holder::Holder};
 use crate::{
     agent::Limits,
     event::{AttemptReason, Event},
+    event_id::EventId,
     ingestion_places::IngestionPlace,
     message::Message,
     telemetry::Traceparent,

@@ -1,10 +1,10 @@
 //! The statements of the protocol, and the fenced writes that combine them.
 
 use super::{
-    accept, ancestor, answer, attempt, attempt_start, begin, blocked, cancel, children, chunk, claim, closing,
-    completion, deaths, delayed, durable, edit_plan, end, expire, flush, forwarded, ingestion, lease,
-    locked_conversation, opening, orphans, outcomes, plain_flush, planning, progress, queued, release, retire,
-    steering, submit, summary, supersede, suspects, sweep, tree, unfinished,
+    accept, ancestor, answer, attempt, attempt_start, begin, blocked, cancel, children, chunk, closing, completion,
+    deaths, delayed, durable, edit_plan, end, expire, flush, forwarded, ingestion, lease, locked_conversation, opening,
+    orphans, outcomes, plain_flush, planning, progress, queued, release, retire, steering, submit, summary, supersede,
+    suspects, sweep, take, tree, unfinished,
 };
 use crate::storage::sql::{FencedTexts, Sql};
 
