@@ -58,9 +58,15 @@ fn model_messages(upstream: &TestUpstream) -> Vec<(String, String)> {
 }
 
 fn messages_of(request: &Value) -> Vec<(String, String)> {
-    let text = |message: &Value, field: &str| message[field].as_str().unwrap_or_default().to_owned();
+    let text = |message: &Value, field: &str| without_date(message[field].as_str().unwrap_or_default());
     let messages = request["messages"].as_array().unwrap().iter();
     messages.map(|message| (text(message, "role"), text(message, "content"))).collect()
+}
+
+/// Returns a text without the line of its date.
+fn without_date(text: &str) -> String {
+    let lines = text.split("\n\n").filter(|paragraph| !paragraph.starts_with("[Today is "));
+    lines.collect::<Vec<_>>().join("\n\n")
 }
 
 fn pairs(expected: &[(&str, &str)]) -> Vec<(String, String)> {
@@ -272,8 +278,9 @@ async fn results_of_earlier_tools_keep_to_the_budget_and_to_their_length(deploym
     let second = json!({"content": "[tokens=1] again"});
     say(&client, &conversation, second).await;
     let first_line = model_messages(&upstream).iter().find(|(_, text)| text.contains(BLOCK)).unwrap().1.clone();
-    let output = first_line.rsplit_once(": ").unwrap().1;
-    assert_eq!(output, format!("{}…", "x".repeat(1000)));
+    let output = first_line.split_once("\"}: ").unwrap().1;
+    assert_eq!(output.chars().take_while(|letter| *letter == 'x').count(), 1000);
+    assert!(output.ends_with("\"offset\": 1000} reads on]"), "{output}");
     // Messages take precedence: results use the rest of the budget.
     let agent_id = client.get(&format!("/v1/conversations/{conversation}")).await.unwrap()["agent_id"].clone();
     let path = format!("/v1/agents/{}", agent_id.as_str().unwrap());

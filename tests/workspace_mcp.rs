@@ -159,15 +159,15 @@ async fn the_official_client_reads_all_of_a_result_as_fields(mut deployment: Dep
             "relationships": [{"from": "calm", "relation": "supports", "to": "project"}]}],
         ["list_onto_tasks", {}],
         ["list_onto_tasks", {"state": "done"}],
-        ["get_onto_project_details", {"project_id": "{id}"}],
+        ["get_onto_project_details", {"project_id": "{0}"}],
         ["search_ontology", {"query": "harbuor"}],
-        ["get_entity_relationships", {"entity_id": "{id}"}],
+        ["get_entity_relationships", {"entity_id": "{0}"}],
         ["list_onto_templates", {}],
-        ["create_onto_document", {"project_id": "{id}", "title": "Log", "body": "é".repeat(3000)}],
+        ["create_onto_document", {"project_id": "{0}", "title": "Log", "body": "é".repeat(3000)}],
         ["get_field_info", {"entity_type": "task"}],
         ["get_buildos_overview", {}],
         ["web_search", {"query": "tide"}],
-        ["delete_onto_project", {"project_id": "{id}"}],
+        ["delete_onto_task", {"task_id": "{1}"}],
     ]);
     for mode in ["legacy", "auto"] {
         let program = ClientProgram::start("mcp-python", client.base(), json!({"mode": mode, "calls": calls})).await;
@@ -200,7 +200,7 @@ async fn the_official_client_reads_all_of_a_result_as_fields(mut deployment: Dep
             assert_eq!(fields[text_only]["text"], reports[text_only + 1]["text"]);
         }
         assert!(fields[10]["note"].as_str().unwrap().contains("no provider"), "{}", fields[10]);
-        assert_eq!((&fields[11]["done"], &reports[12]["entities"][0]["name"]), (&json!("deleted"), &json!("Harbour")));
+        assert_eq!((&fields[11]["done"], &reports[12]["entities"][0]["name"]), (&json!("deleted"), &json!("Call")));
     }
 }
 

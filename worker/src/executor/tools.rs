@@ -185,7 +185,7 @@ async fn call_all(attempt: &mut Attempt<'_>, mut to_call: VecDeque<(usize, Arc<T
         for (index, tool, input) in &next {
             intend(attempt, *index, tool, input.clone());
         }
-        if next.iter().any(|(_, tool, _)| tool.effect != Effect::ReadOnly)
+        if next.iter().any(|(_, tool, _)| tool.effect != Effect::ReadOnly || tool.reads_results())
             && let Err(stop) = attempt.durable_until(signal).await
         {
             // None of these calls was made, so the earlier states are restored.

@@ -108,6 +108,11 @@ impl Tool {
         matches!(self.executor, ToolExecutor::Knowledge(..))
     }
 
+    /// Returns whether the tool reads what earlier calls have stored.
+    pub const fn reads_results(&self) -> bool {
+        matches!(self.executor, ToolExecutor::KeptResults(..))
+    }
+
     /// Returns the agent that answers the tool's calls, if it delegates.
     pub const fn subagent(&self) -> Option<&FoundAgent> {
         match &self.executor {
