@@ -278,8 +278,8 @@ async fn results_of_earlier_tools_keep_to_the_budget_and_to_their_length(deploym
     let second = json!({"content": "[tokens=1] again"});
     say(&client, &conversation, second).await;
     let first_line = model_messages(&upstream).iter().find(|(_, text)| text.contains(BLOCK)).unwrap().1.clone();
-    let output = first_line.split_once("\"}: ").unwrap().1;
-    assert_eq!(output.chars().take_while(|letter| *letter == 'x').count(), 1000);
+    let output = first_line.split_once(": x").unwrap().1;
+    assert_eq!(output.chars().take_while(|letter| *letter == 'x').count(), 999);
     assert!(output.ends_with("\"offset\": 1000} reads on]"), "{output}");
     // Messages take precedence: results use the rest of the budget.
     let agent_id = client.get(&format!("/v1/conversations/{conversation}")).await.unwrap()["agent_id"].clone();

@@ -1,4 +1,4 @@
-//! What one step of a run has read of the model's answer.
+//! The part of the model's answer that a step of a run has read.
 
 use holdfast_shared::{
     event::{EventBody, ToolCallDelta},
