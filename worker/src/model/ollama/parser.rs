@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::model::{
     AnswerDelta, CallDelta,
-    stream::{AnswerParser, LineBuffer, StreamFlaw, json},
+    stream::{AnswerParser, LineBuffer, StreamFlaw, ThinkTags, json},
 };
 
 /// The parser's state between two pieces of a body.
@@ -18,11 +18,17 @@ pub struct OllamaParser {
 }
 
 /// The answer so far.
-#[derive(Default)]
 struct OllamaAnswer {
+    tags: ThinkTags,
     /// Number of calls so far.
     calls: usize,
     done: bool,
+}
+
+impl Default for OllamaAnswer {
+    fn default() -> Self {
+        Self { tags: ThinkTags::new(false), calls: 0, done: false }
+    }
 }
 
 impl AnswerParser for OllamaParser {
@@ -52,12 +58,15 @@ impl OllamaAnswer {
         let message = &value["message"];
         let reasoning = json::text(message, "thinking").or_else(|| json::text(message, "reasoning_content"));
         deltas.extend(reasoning.map(|text| AnswerDelta::Reasoning(text.to_owned())));
-        deltas.extend(json::text(message, "content").map(|text| AnswerDelta::Text(text.to_owned())));
+        if let Some(text) = json::text(message, "content") {
+            self.tags.push(text.to_owned(), deltas);
+        }
         for call in message["tool_calls"].as_array().into_iter().flatten() {
             deltas.push_back(AnswerDelta::Call(self.read_call(&call["function"])?));
         }
         if value["done"] == true {
             self.done = true;
+            self.tags.finish(true, deltas);
             deltas.push_back(AnswerDelta::End(usage(&value), self.finish_reason(&value)));
         }
         Ok(())

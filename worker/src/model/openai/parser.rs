@@ -11,17 +11,15 @@ use super::{
     chunk::{Choice, ChoiceDelta, CompletionChunk},
     wire_text::{ContentPiece, TextJoiner, WireText, escaped},
 };
-use crate::model::{AnswerDelta, Error, subject::Subject};
+use crate::model::{AnswerDelta, Error, stream::ThinkTags, subject::Subject};
 
 mod calls;
 mod json_scan;
 mod own_words;
-mod think_tags;
 
 use calls::CallAssembler;
 use json_scan::JsonScan;
 use own_words::OwnWords;
-use think_tags::ThinkTags;
 
 /// Most bytes of one line; a longer line is a flaw.
 const LINE_BYTES: usize = 1024 * 1024;

@@ -2,15 +2,15 @@
 
 use serde_json::Value;
 
-use super::StreamFlaw;
+use super::{StreamFlaw, halves};
 
-/// Reads a document. Broken characters become U+FFFD: bytes that are no UTF-8, and halves of surrogate pairs.
+/// Reads a document. Bytes that are no UTF-8 become U+FFFD, and halves of surrogate pairs wait for [`HalfJoiner`](super::HalfJoiner).
 pub fn document(bytes: &[u8]) -> Result<Value, StreamFlaw> {
     if let Ok(value) = serde_json::from_slice(bytes) {
         return Ok(value);
     }
     let text = String::from_utf8_lossy(bytes);
-    serde_json::from_str(&without_lone_surrogates(&text)).map_err(|_| StreamFlaw::Malformed(text.into_owned()))
+    serde_json::from_str(&with_stand_ins(&text)).map_err(|_| StreamFlaw::Malformed(text.into_owned()))
 }
 
 /// Returns the field's text; an empty one counts as none.
@@ -33,8 +33,8 @@ pub fn arguments(input: Option<&Value>) -> String {
     }
 }
 
-/// Replaces each escape of half a surrogate pair whose other half does not follow.
-fn without_lone_surrogates(text: &str) -> String {
+/// Puts its stand-in for each escape of half a surrogate pair whose other half does not follow.
+fn with_stand_ins(text: &str) -> String {
     let unit = |at: usize| {
         let digits = text.get(at..at + 6)?.strip_prefix("\\u")?;
         u16::from_str_radix(digits, 16).ok()
@@ -44,9 +44,9 @@ fn without_lone_surrogates(text: &str) -> String {
         let escape = at + found;
         at = match unit(escape) {
             Some(0xD800..=0xDBFF) if matches!(unit(escape + 6), Some(0xDC00..=0xDFFF)) => escape + 12,
-            Some(0xD800..=0xDFFF) => {
+            Some(half @ 0xD800..=0xDFFF) => {
                 repaired.push_str(&text[rest_at..escape]);
-                repaired.push('\u{fffd}');
+                repaired.push(halves::stand_in(half));
                 rest_at = escape + 6;
                 rest_at
             }
@@ -68,9 +68,10 @@ mod tests {
     #[test]
     fn broken_characters_cost_themselves_and_no_more() {
         let check = |bytes: &[u8], expected: &str| assert_eq!(document(bytes).unwrap(), json!([expected]));
-        check(br#"["a\ud83dz"]"#, "a\u{fffd}z");
-        check(br#"["\ude00\ud83d\ude00"]"#, "\u{fffd}😀");
-        check(br#"["\\ud83d \ud83d"]"#, "\\ud83d \u{fffd}");
+        let [first, second] = [0xD83D, 0xDE00].map(halves::stand_in);
+        check(br#"["a\ud83dz"]"#, &format!("a{first}z"));
+        check(br#"["\ude00\ud83d\ude00"]"#, &format!("{second}😀"));
+        check(br#"["\\ud83d \ud83d"]"#, &format!("\\ud83d {first}"));
         check(b"[\"a\xffz\"]", "a\u{fffd}z");
         assert!(matches!(document(br#"["\"#), Err(StreamFlaw::Malformed(_))));
     }

@@ -17,12 +17,16 @@ use super::{
 
 mod events;
 mod flaw;
+mod halves;
 pub(super) mod json;
 mod lines;
+mod think_tags;
 
 pub(super) use events::{EventBuffer, StreamEvent};
 pub(super) use flaw::StreamFlaw;
+use halves::HalfJoiner;
 pub(super) use lines::LineBuffer;
+pub(super) use think_tags::ThinkTags;
 
 /// The state of a dialect between two pieces of a body.
 pub(super) trait AnswerParser: Send + 'static {
@@ -46,6 +50,7 @@ pub(super) async fn ask(route: Route, body: Value, parser: impl AnswerParser) ->
         bytes: response.bytes_stream().boxed(),
         parser,
         deltas: VecDeque::new(),
+        halves: HalfJoiner::default(),
         flaw: None,
         is_over: false,
         body,
@@ -62,6 +67,7 @@ struct IncomingAnswer<P> {
     parser: P,
     /// Deltas that are parsed and not yet returned.
     deltas: VecDeque<AnswerDelta>,
+    halves: HalfJoiner,
     /// The flaw that follows those deltas.
     flaw: Option<StreamFlaw>,
     /// Whether the body has ended.
@@ -83,7 +89,7 @@ impl<P: AnswerParser> IncomingAnswer<P> {
         }
         // Order matters: the deltas before a flaw are returned first.
         match (self.deltas.pop_front(), &self.flaw) {
-            (Some(delta), _) => Ok(UpstreamItem::Delta(delta)),
+            (Some(delta), _) => Ok(UpstreamItem::Delta(self.halves.join(delta))),
             (None, Some(flaw)) => Err(flaw.to_error(&self.subject)),
             (None, None) => Ok(UpstreamItem::Alive),
         }

@@ -11,7 +11,7 @@ const OPENING: &str = "<think>";
 const CLOSING: &str = "</think>";
 
 /// Tells reasoning and text apart.
-pub(super) struct ThinkTags {
+pub struct ThinkTags {
     place: TagPlace,
     /// The text that does not show yet what it is.
     held: String,
