@@ -34,6 +34,7 @@ fn tools(body: &Value) -> Result<(), String> {
                 "tools.{n}.custom.input_schema: input_schema does not support oneOf, allOf, or anyOf at the top level"
             ));
         }
+        schema(&tool["input_schema"]).map_err(|message| format!("tools.{n}.custom.input_schema{message}"))?;
         if tool["input_schema"]["type"] != "object" {
             return Err(format!("tools.{n}.custom.input_schema.type: Input should be 'object'"));
         }
@@ -42,6 +43,24 @@ fn tools(body: &Value) -> Result<(), String> {
         return Err("tool_choice: `tool_choice` may only be specified while providing `tools`.".to_owned());
     }
     Ok(())
+}
+
+/// Refuses names of properties that the provider does not take, and keywords of drafts before 2020-12.
+fn schema(schema: &Value) -> Result<(), String> {
+    let is_valid = |byte: u8| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte);
+    let is_taken = |name: &String| (1..=64).contains(&name.len()) && name.bytes().all(is_valid);
+    let properties = schema["properties"].as_object();
+    if !properties.into_iter().flatten().all(|(name, _)| is_taken(name)) {
+        return Err(".properties: Property keys should match pattern '^[a-zA-Z0-9_.-]{1,64}$'".to_owned());
+    }
+    let is_older = schema["items"].is_array()
+        || schema["exclusiveMinimum"].is_boolean()
+        || schema["exclusiveMaximum"].is_boolean();
+    if is_older {
+        return Err(": JSON schema is invalid. It must match JSON Schema draft 2020-12".to_owned());
+    }
+    let items = schema.get("items");
+    properties.into_iter().flatten().map(|(_, property)| property).chain(items).try_for_each(self::schema)
 }
 
 fn options(body: &Value) -> Result<(), String> {

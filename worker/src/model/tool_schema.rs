@@ -15,7 +15,8 @@ const MAX_RECURSION: usize = 2;
 const MAX_VALUES: usize = 4_000;
 
 /// Keywords without a meaning for a model, which some providers refuse.
-const DROPPED: [&str; 9] = [
+const DROPPED: [&str; 10] = [
+    "additionalItems",
     "$schema",
     "$id",
     "$anchor",
@@ -88,8 +89,12 @@ impl<'a> SchemaWriter<'a> {
 
     fn field(&mut self, name: &str, value: &'a Value, depth: usize) -> Value {
         match value {
-            // Older drafts have a list of schemas here.
-            Value::Array(schemas) if LISTS.contains(&name) || name == "items" => {
+            // Older drafts have a list of schemas here, one for each place.
+            Value::Array(schemas) if name == "items" => {
+                let written: Vec<Value> = schemas.iter().map(|schema| self.write(schema, depth - 1)).collect();
+                if written.is_empty() { json!({}) } else { json!({"anyOf": written}) }
+            }
+            Value::Array(schemas) if LISTS.contains(&name) => {
                 schemas.iter().map(|schema| self.write(schema, depth - 1)).collect()
             }
             Value::Object(schemas) if MAPS.contains(&name) => {
@@ -128,8 +133,21 @@ fn decoded(pointer: &str) -> String {
     percent_encoding::percent_decode_str(pointer).decode_utf8_lossy().into_owned()
 }
 
+/// Writes the bounds of older drafts, where `exclusiveMinimum` only tells how `minimum` is meant.
+fn modernize(schema: &mut Map<String, Value>) {
+    for (bound, exclusive) in [("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")] {
+        let Some(Value::Bool(is_exclusive)) = schema.get(exclusive) else { continue };
+        let number = if *is_exclusive { schema.remove(bound) } else { None };
+        match number {
+            Some(number) => schema.insert(exclusive.to_owned(), number),
+            None => schema.remove(exclusive),
+        };
+    }
+}
+
 /// Adds what providers demand of each schema.
 fn complete(schema: &mut Map<String, Value>) {
+    modernize(schema);
     let is_of = |kind: &str| match schema.get("type") {
         Some(Value::String(one)) => one == kind,
         Some(Value::Array(kinds)) => kinds.iter().any(|one| one == kind),
@@ -291,6 +309,22 @@ mod tests {
         let named = json!({"type": "object", "properties": {"$ref": {"type": "string"}, "$defs": {"type": "string"},
             "id": {"type": "string"}, "anyOf": {"type": "string"}}});
         check(named.clone(), named);
+    }
+
+    #[test]
+    fn schemas_of_older_drafts_are_written_as_newer_ones() {
+        check(
+            json!({"type": "object", "properties": {
+                "pair": {"type": "array", "items": [{"type": "string"}, {"type": "integer"}], "additionalItems": false},
+                "any": {"type": "array", "items": []},
+                "above": {"type": "number", "minimum": 1, "exclusiveMinimum": true},
+                "upTo": {"type": "number", "maximum": 9, "exclusiveMaximum": false}}}),
+            json!({"type": "object", "properties": {
+                "pair": {"type": "array", "items": {"anyOf": [{"type": "string"}, {"type": "integer"}]}},
+                "any": {"type": "array", "items": {}},
+                "above": {"type": "number", "exclusiveMinimum": 1},
+                "upTo": {"type": "number", "maximum": 9}}}),
+        );
     }
 
     #[test]

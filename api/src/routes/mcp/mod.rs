@@ -21,9 +21,9 @@ use holdfast_workspace::{ToolOutput, ToolScope, WorkspaceTool};
 use rmcp::{
     ErrorData, RoleServer, ServerHandler,
     model::{
-        CallToolRequestParams, CallToolResponse, CallToolResult, ClientJsonRpcMessage, ContentBlock, ErrorCode,
-        Implementation, ListToolsResult, MetaObject, PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
-        ToolAnnotations,
+        CallToolRequestParams, CallToolResponse, CallToolResult, ClientJsonRpcMessage, ContentBlock, CustomRequest,
+        CustomResult, ErrorCode, Implementation, ListToolsResult, MetaObject, PaginatedRequestParams,
+        ServerCapabilities, ServerConfig, Tool, ToolAnnotations,
     },
     service::RequestContext,
     transport::streamable_http_server::{
@@ -65,13 +65,11 @@ pub async fn rpc(
     State(app): State<Arc<App>>,
     _: OwnPage,
     AdmittedWriter(caller): AdmittedWriter,
-    mut request: Request,
+    request: Request,
 ) -> Result<Response, Problem> {
     if !is_json(request.headers()) {
         return Err(Problem::unsupported_media_type());
     }
-    let headers = request.headers_mut();
-    headers.insert(header::ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
     answer(&app, caller, request).await
 }
 
@@ -96,6 +94,8 @@ async fn answer(app: &Arc<App>, caller: Caller, request: Request) -> Result<Resp
     let mut head = Request::new(());
     (*head.method_mut(), *head.uri_mut()) = (request.method().clone(), request.uri().clone());
     *head.headers_mut() = request.headers().clone();
+    // Each answer is JSON, whatever the client would also take.
+    head.headers_mut().insert(header::ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
     head.extensions_mut().insert(caller);
     let body = read_body(request, app).await?;
     if !batch::is_batch(&body) {
@@ -160,6 +160,25 @@ impl ServerHandler for WorkspaceServer {
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         Ok(ListToolsResult::with_all_items(TOOLS.iter().map(declaration).collect()))
+    }
+
+    /// Refuses what is no request that the protocol knows. A known method comes here when its parameters are malformed.
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        let CustomRequest { method, .. } = request;
+        match method.as_str() {
+            "tools/call" => Err(ErrorData::invalid_params(
+                "params of tools/call are {\"name\": a text, \"arguments\": an object}",
+                None,
+            )),
+            "initialize" | "tools/list" => {
+                Err(ErrorData::invalid_params(format!("the params of {method} are malformed"), None))
+            }
+            _ => Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, format!("there is no method {method:?}"), None)),
+        }
     }
 
     async fn call_tool(

@@ -165,7 +165,7 @@ fn text_block(text: impl AsRef<str>) -> Value {
 }
 
 fn tool(spec: &ToolSpec) -> Value {
-    let mut tool = json!({"name": spec.name, "input_schema": schema::without_choices_at_top(&spec.input_schema)});
+    let mut tool = json!({"name": spec.name, "input_schema": schema::parameters(&spec.input_schema)});
     if !spec.description.is_empty() {
         tool["description"] = json!(spec.description);
     }

@@ -1,91 +1,63 @@
-//! Schemas of arguments. The provider refuses `anyOf`, `oneOf` and `allOf` at a schema's top, and a top that is no object.
+//! Schemas of arguments. Beyond what all providers demand, this one refuses property names outside of `^[a-zA-Z0-9_.-]{1,64}$`.
 //!
 //! The worker checks the arguments against the original schema, so what is lost here costs at most a second try of the model.
 
 use serde_json::{Map, Value, json};
 
-/// Returns the schema with the choices at its top merged into one object: with the properties of all, and of the required ones
-/// those that each choice requires.
-pub fn without_choices_at_top(schema: &Value) -> Value {
-    let mut top = schema.as_object().cloned().unwrap_or_default();
-    for keyword in ["allOf", "anyOf", "oneOf"] {
-        let Some(Value::Array(branches)) = top.remove(keyword) else { continue };
-        let branches: Vec<Map<String, Value>> = branches.iter().map(|branch| resolved(branch, schema)).collect();
-        let required = match keyword {
-            "allOf" => branches.iter().flat_map(required_of).collect(),
-            _ => required_by_each(&branches),
-        };
-        merge(&mut top, branches, required);
-    }
-    if let Some(reference) = top.remove("$ref") {
-        let target = resolved(&json!({"$ref": reference}), schema);
-        let required = required_of(&target);
-        merge(&mut top, vec![target], required);
-    }
-    top.insert("type".into(), json!("object"));
-    Value::Object(top)
+use crate::model::tool_schema;
+
+/// Longest name of a property.
+const MAX_NAME: usize = 64;
+
+/// Returns the schema as the provider takes it. The description of an object tells the properties whose names it refuses, so that
+/// the model still can write them.
+pub fn parameters(schema: &Value) -> Value {
+    let mut written = tool_schema::for_provider(schema);
+    describe_unnameable(&mut written);
+    written
 }
 
-/// Returns the object that a branch is, or that it refers to within the schema.
-fn resolved(branch: &Value, schema: &Value) -> Map<String, Value> {
-    let target = branch.get("$ref").and_then(Value::as_str).and_then(|path| schema.pointer(path.strip_prefix('#')?));
-    target.unwrap_or(branch).as_object().cloned().unwrap_or_default()
-}
-
-fn merge(top: &mut Map<String, Value>, branches: Vec<Map<String, Value>>, required: Vec<String>) {
-    let mut properties = top.get("properties").and_then(Value::as_object).cloned().unwrap_or_default();
-    for (name, property) in branches.into_iter().filter_map(|mut branch| branch.remove("properties")).flat_map(entries)
-    {
-        match properties.get_mut(&name) {
-            None => {
-                properties.insert(name, property);
+fn describe_unnameable(schema: &mut Value) {
+    match schema {
+        Value::Object(fields) => {
+            if let Some(told) = take_unnameable(fields) {
+                let own =
+                    fields.get("description").and_then(Value::as_str).map(|own| format!("{own} ")).unwrap_or_default();
+                fields.insert("description".to_owned(), format!("{own}{told}").into());
             }
-            Some(known) if *known != property => add_choice(known, property),
-            Some(_) => {}
+            fields.values_mut().for_each(describe_unnameable);
         }
-    }
-    let mut all = required_of(top);
-    all.extend(required);
-    all.sort();
-    all.dedup();
-    if !properties.is_empty() {
-        top.insert("properties".into(), Value::Object(properties));
-    }
-    if !all.is_empty() {
-        top.insert("required".into(), json!(all));
+        Value::Array(schemas) => schemas.iter_mut().for_each(describe_unnameable),
+        _ => {}
     }
 }
 
-fn entries(properties: Value) -> Map<String, Value> {
-    match properties {
-        Value::Object(properties) => properties,
-        _ => Map::new(),
+/// Removes the properties whose names the provider refuses. Returns words about them, or `None` if there are none.
+fn take_unnameable(fields: &mut Map<String, Value>) -> Option<String> {
+    let properties = fields.get_mut("properties")?.as_object_mut()?;
+    let names: Vec<String> = properties.keys().filter(|name| !is_taken(name)).cloned().collect();
+    let taken: Map<String, Value> = names.into_iter().filter_map(|name| properties.shift_remove_entry(&name)).collect();
+    if taken.is_empty() {
+        return None;
     }
-}
-
-/// Adds a schema to those that a property may have.
-fn add_choice(known: &mut Value, other: Value) {
-    match known.as_object_mut() {
-        Some(only) if only.len() == 1 && only.get("anyOf").is_some_and(Value::is_array) => {
-            if let Some(Value::Array(choices)) = only.get_mut("anyOf")
-                && !choices.contains(&other)
-            {
-                choices.push(other);
+    let mut needed = Vec::new();
+    if let Some(Value::Array(required)) = fields.get_mut("required") {
+        required.retain(|name| {
+            let is_kept = name.as_str().is_none_or(|name| !taken.contains_key(name));
+            if !is_kept {
+                needed.push(name.clone());
             }
-        }
-        _ => *known = json!({"anyOf": [known.take(), other]}),
+            is_kept
+        });
     }
+    fields.remove("additionalProperties");
+    let needed = if needed.is_empty() { String::new() } else { format!(", of which it needs {}", json!(needed)) };
+    Some(format!("It also takes these properties{needed}: {}", Value::Object(taken)))
 }
 
-fn required_of(schema: &Map<String, Value>) -> Vec<String> {
-    let names = schema.get("required").and_then(Value::as_array).into_iter().flatten();
-    names.filter_map(|name| name.as_str().map(str::to_owned)).collect()
-}
-
-fn required_by_each(branches: &[Map<String, Value>]) -> Vec<String> {
-    let Some((first, others)) = branches.split_first() else { return Vec::new() };
-    let by_others = |name: &String| others.iter().all(|branch| required_of(branch).contains(name));
-    required_of(first).into_iter().filter(by_others).collect()
+fn is_taken(name: &str) -> bool {
+    (1..=MAX_NAME).contains(&name.len())
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte))
 }
 
 #[cfg(test)]
@@ -93,29 +65,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn choices_at_the_top_become_properties_of_one_object() {
-        let check = |schema: Value, expected: Value| assert_eq!(without_choices_at_top(&schema), expected);
-        let plain = json!({"type": "object", "properties": {"a": {"anyOf": [{}]}}, "required": ["a"]});
-        check(plain.clone(), plain);
-        check(json!({}), json!({"type": "object"}));
-        let by = |name: &str| json!({"properties": {name: {"type": "string"}, "x": {}}, "required": [name, "x"]});
-        check(
-            json!({"properties": {"y": {}}, "required": ["y"], "oneOf": [by("a"), by("b")]}),
-            json!({"type": "object", "required": ["x", "y"],
-                "properties": {"a": {"type": "string"}, "b": {"type": "string"}, "x": {}, "y": {}}}),
-        );
-        check(
-            json!({"allOf": [{"properties": {"a": {"type": "string"}}, "required": ["a"]}, {"properties": {"a": {"type": "null"}}}]}),
-            json!({"type": "object", "required": ["a"], "properties": {"a": {"anyOf": [{"type": "string"}, {"type": "null"}]}}}),
-        );
-        let definitions = json!({"A": {"type": "object", "properties": {"a": {}}, "required": ["a"]}});
-        check(
-            json!({"anyOf": [{"$ref": "#/$defs/A"}], "$defs": definitions}),
-            json!({"type": "object", "properties": {"a": {}}, "required": ["a"], "$defs": definitions}),
-        );
-        check(
-            json!({"$ref": "#/$defs/A", "$defs": definitions}),
-            json!({"type": "object", "properties": {"a": {}}, "required": ["a"], "$defs": definitions}),
-        );
+    fn properties_whose_names_are_refused_are_told_in_words() {
+        let usual = json!({"type": "object", "properties": {"a.b-c_1": {"type": "string"}}, "required": ["a.b-c_1"]});
+        assert_eq!(parameters(&usual), usual);
+        let query = json!({"type": "object", "description": "A query.", "additionalProperties": false,
+            "properties": {"$top": {"type": "integer"}, "filter[name]": {"type": "string"}, "path": {"type": "string"}},
+            "required": ["path", "$top"]});
+        let told = "A query. It also takes these properties, of which it needs [\"$top\"]: {\"$top\":{\"type\":\"integer\"},\"filter[name]\":{\"type\":\"string\"}}";
+        let taken = json!({"type": "object", "description": told, "properties": {"path": {"type": "string"}}, "required": ["path"]});
+        assert_eq!(parameters(&query), taken);
+        let nested = parameters(&json!({"type": "object", "properties": {"in": query}}));
+        assert_eq!(nested["properties"]["in"], taken);
     }
 }

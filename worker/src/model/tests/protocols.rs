@@ -232,3 +232,44 @@ async fn every_provider_says_in_its_own_words_why_the_answer_ends() {
         }
     }
 }
+
+#[tokio::test]
+async fn halves_of_a_character_in_two_pieces_are_one_character() {
+    let pieces = [r"Hi \ud83d", r"\ude00 there"];
+    let gemini_chunk = |text: &str| {
+        format!("data: {{\"candidates\":[{{\"content\":{{\"parts\":[{{\"text\":\"{text}\"}}]}}}}]}}\r\n\r\n")
+    };
+    let anthropic_chunk = |text: &str| {
+        format!(
+            "event: content_block_delta\ndata: {{\"type\":\"content_block_delta\",\"index\":0,\"delta\":{{\"type\":\"text_delta\",\"text\":\"{text}\"}}}}\n\n"
+        )
+    };
+    let ollama_chunk = |text: &str| format!("{{\"message\":{{\"content\":\"{text}\"}},\"done\":false}}\n");
+    let cases = [
+        (gemini(), pieces.map(gemini_chunk)),
+        (anthropic(), pieces.map(anthropic_chunk)),
+        (ollama(), pieces.map(ollama_chunk)),
+    ];
+    for (wire, [first, second]) in cases {
+        let outcome = ask(&wire, &["--model-retries=0"], vec![wire.reply().chunk(first).chunk(second)]).await;
+        assert_eq!(text_of(&outcome.deltas), "Hi 😀 there", "{}", wire.provider);
+    }
+}
+
+#[tokio::test]
+async fn ollamas_models_may_write_their_reasoning_into_the_text() {
+    let chunk = |text: &str| format!("{{\"message\":{{\"content\":\"{text}\"}},\"done\":false}}\n");
+    let end = "{\"message\":{\"content\":\"\"},\"done\":true,\"done_reason\":\"stop\"}\n";
+    let reply = ollama().reply().chunk(chunk("<th")).chunk(chunk("ink>hm</think>Hello")).chunk(end);
+    let outcome = ask(&ollama(), &[], vec![reply]).await;
+    assert_eq!(outcome.deltas[0], AnswerDelta::Reasoning("hm".to_owned()));
+    assert_eq!(text_of(&outcome.deltas), "Hello");
+}
+
+fn text_of(deltas: &[AnswerDelta]) -> String {
+    let texts = deltas.iter().filter_map(|delta| match delta {
+        AnswerDelta::Text(text) => Some(text.as_str()),
+        _ => None,
+    });
+    texts.collect()
+}

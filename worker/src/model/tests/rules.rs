@@ -77,11 +77,13 @@ fn conversations() -> Vec<Vec<Turn>> {
     ]
 }
 
-fn schemas() -> [Value; 4] {
+fn schemas() -> [Value; 5] {
     [
         json!({}),
         json!({"type": "object", "$schema": "x", "properties": {"n": {"exclusiveMinimum": 0, "const": 1}}}),
         json!({"oneOf": [{"properties": {"a": {}}, "required": ["a"]}, {"properties": {"b": {}}}]}),
+        json!({"type": "object", "required": ["$top"], "properties": {"$top": {"type": "integer", "minimum": 0, "exclusiveMinimum": true},
+            "pair": {"type": "array", "items": [{"type": "string"}, {"type": "integer"}]}}}),
         json!({"$ref": "#/$defs/A", "$defs": {"A": {"type": "object", "allOf": [{"not": {}}]}}}),
     ]
 }

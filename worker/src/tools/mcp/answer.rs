@@ -4,6 +4,7 @@
 
 use rmcp::model::{RequestId, ServerJsonRpcMessage};
 use serde::{Deserialize, Deserializer, de::IgnoredAny};
+use serde_json::json;
 
 use super::transport_failure::{TransportFailure, TransportFailureKind};
 
@@ -36,6 +37,12 @@ impl MessageHead {
     /// Returns whether the text was a message of JSON-RPC 2.0.
     pub fn is_message(&self) -> bool {
         self.jsonrpc.as_deref() == Some("2.0") && (self.is_call() || self.result || self.error)
+    }
+
+    /// Returns a request of the server without its parameters, so that it is refused and does not wait. `None` for a notification.
+    pub fn bare_request(&self) -> Option<String> {
+        let (id, method) = (self.id.as_ref()?, self.method.as_ref()?);
+        Some(json!({"jsonrpc": "2.0", "id": id, "method": method}).to_string())
     }
 
     /// Returns whether the message is a request or a notification of the server.

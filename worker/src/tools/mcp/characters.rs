@@ -1,13 +1,23 @@
-//! Repairs broken characters in the messages of servers, so that one of them costs itself and not the message.
+//! Repairs broken characters in the messages of servers, and numbers that JSON does not have, so that one of them costs itself and
+//! not the message.
 
 use bytes::Bytes;
-use memchr::memchr;
+use memchr::{memchr, memmem};
 
 /// The escape of U+FFFD, as long as the escape that it replaces.
 const REPLACEMENT: &[u8; 6] = b"\\ufffd";
 
-/// Replaces bytes that are no UTF-8, and the escapes of half surrogate pairs, by U+FFFD.
+/// The byte order mark, which some servers send first.
+const MARK: &[u8] = &[0xEF, 0xBB, 0xBF];
+
+/// Numbers that Python and others write, although JSON has none of them; the longer ones come first.
+const NO_NUMBERS: [&[u8]; 3] = [b"-Infinity", b"Infinity", b"NaN"];
+
+/// Replaces bytes that are no UTF-8, and the escapes of half surrogate pairs, by U+FFFD, and numbers that are none by `null`.
 pub fn mend(mut json: Vec<u8>) -> Vec<u8> {
+    if json.starts_with(MARK) {
+        json.drain(..MARK.len());
+    }
     if std::str::from_utf8(&json).is_err() {
         json = String::from_utf8_lossy(&json).into_owned().into_bytes();
     }
@@ -25,7 +35,34 @@ pub fn mend(mut json: Vec<u8>) -> Vec<u8> {
         };
         at = at.min(json.len());
     }
-    json
+    if NO_NUMBERS[1..].iter().any(|word| memmem::find(&json, word).is_some()) {
+        without_no_numbers(&json)
+    } else {
+        json
+    }
+}
+
+/// Replaces the numbers that JSON does not have, outside of strings, by `null`.
+fn without_no_numbers(json: &[u8]) -> Vec<u8> {
+    let (mut mended, mut at, mut is_text) = (Vec::with_capacity(json.len()), 0, false);
+    while at < json.len() {
+        let word = NO_NUMBERS.iter().find(|word| !is_text && json[at..].starts_with(word));
+        let taken = match (word, json[at]) {
+            (Some(word), _) => {
+                mended.extend_from_slice(b"null");
+                at += word.len();
+                continue;
+            }
+            (None, b'\\') if is_text => 2.min(json.len() - at),
+            (None, byte) => {
+                is_text ^= byte == b'"';
+                1
+            }
+        };
+        mended.extend_from_slice(&json[at..at + taken]);
+        at += taken;
+    }
+    mended
 }
 
 enum Surrogate {
@@ -89,6 +126,15 @@ mod tests {
         check(b"\"a\xffb\"", "a\u{fffd}b");
         check("\"é\\n\"".as_bytes(), "é\n");
         assert_eq!(mend(b"\"\\".to_vec()), b"\"\\");
+        check(b"\xef\xbb\xbf\"a\"", "a");
+    }
+
+    #[test]
+    fn numbers_that_json_does_not_have_become_null_but_not_in_texts() {
+        let json = br#"{"a": NaN, "NaN": [-Infinity,Infinity, "\"NaN", "Infinity\\"], "b": -1}"#;
+        let mended: serde_json::Value = serde_json::from_slice(&mend(json.to_vec())).unwrap();
+        let expected = serde_json::json!({"a": null, "NaN": [null, null, "\"NaN", "Infinity\\"], "b": -1});
+        assert_eq!(mended, expected);
     }
 
     #[test]

@@ -16,7 +16,10 @@ pub fn read(result: &Value) -> Option<CallToolResult> {
     let fields = result.as_object()?;
     let content = fields.get("content").filter(|content| !content.is_null());
     let structured = fields.get("structuredContent").filter(|structured| !structured.is_null());
-    if content.is_none() && structured.is_none() {
+    // A tool without a result may have left the content out.
+    let says_nothing =
+        fields.keys().all(|name| matches!(name.as_str(), "content" | "isError" | "_meta" | "resultType"));
+    if content.is_none() && structured.is_none() && !says_nothing {
         return None;
     }
     let blocks = match content {

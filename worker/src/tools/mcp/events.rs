@@ -1,7 +1,8 @@
 //! The streams of events of streamable HTTP, as rmcp reads them.
 //!
 //! rmcp would parse each event on a thread of the runtime. So a large answer is parsed here and left in its exchange, and rmcp
-//! reads an empty answer. The client listens to no large request or notification of a server, so they are dropped.
+//! reads an empty answer. The client listens to no large notification of a server, so they are dropped; of a large request, rmcp
+//! reads what it needs to refuse it.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -96,16 +97,19 @@ impl EventIntake {
         let parse = move |text: &[u8], within: Result<(), _>| {
             let head = MessageHead::of(text);
             if head.is_call() {
-                return None;
+                return Err(head.bare_request());
             }
             let (id, exchange) = match of_stream {
                 Some(id) => (id, None),
-                None => find(&expected, head.id.as_ref()?)?,
+                None => head.id.as_ref().and_then(|id| find(&expected, id)).ok_or(None)?,
             };
-            Some((within.and_then(|()| answer::read(text, &id)), id, exchange))
+            Ok((within.and_then(|()| answer::read(text, &id)), id, exchange))
         };
         let taken = self.intake.read(text.into_bytes(), answered.exchange.as_ref(), memory, parse).await;
-        let Some((answer, id, found)) = taken.parsed else { return passed_on(small) };
+        let (answer, id, found) = match taken.parsed {
+            Ok(parsed) => parsed,
+            Err(request) => return passed_on(small.or(request)),
+        };
         let answer = match answer {
             Ok(answer) => answer,
             Err(failure) => return passed_on(Some(text_of(&failure.into_answer(id)))),

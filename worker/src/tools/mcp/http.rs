@@ -6,7 +6,7 @@
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, PoisonError},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use reqwest::{
@@ -51,11 +51,40 @@ pub struct Http {
     events: EventIntake,
     /// The last session in which the server has answered a request.
     answered: Arc<Mutex<Option<String>>>,
+    standing: Arc<Mutex<StandingStreams>>,
+}
+
+/// The standing streams that the server has ended soon after their beginning, one after the other.
+#[derive(Default)]
+struct StandingStreams {
+    short: u32,
+    began: Option<Instant>,
+}
+
+/// A standing stream that ends sooner is short.
+const SHORT_STREAM: Duration = Duration::from_secs(10);
+
+/// Most short streams, after which the client asks for no other: some hosts end each stream at once.
+const SHORT_STREAMS: u32 = 3;
+
+impl StandingStreams {
+    /// Notes that a stream begins now. Returns false if too many before it were short.
+    fn begins(&mut self, now: Instant) -> bool {
+        let is_short = self.began.replace(now).is_some_and(|began| now - began < SHORT_STREAM);
+        self.short = if is_short { self.short + 1 } else { 0 };
+        self.short < SHORT_STREAMS
+    }
 }
 
 impl Http {
     pub fn new(client: Client, intake: Intake, caller_header: Option<String>) -> Self {
-        Self { client, caller_header, events: EventIntake::new(intake), answered: Arc::default() }
+        Self {
+            client,
+            caller_header,
+            events: EventIntake::new(intake),
+            answered: Arc::default(),
+            standing: Arc::default(),
+        }
     }
 
     pub fn transport(self, url: &str, bearer: Option<SecretString>) -> StreamableHttpClientTransport<Self> {
@@ -115,7 +144,14 @@ impl Http {
             Err(failure) if asked_in.is_some() && failure.kind == TransportFailureKind::Status(404) => {
                 return Err(StreamableHttpError::SessionExpired);
             }
-            Err(failure) if was_answered && failure.kind == TransportFailureKind::Status(400) => {
+            // A token that is no longer valid is refused again when the session opens.
+            Err(failure)
+                if was_answered
+                    && matches!(
+                        failure.kind,
+                        TransportFailureKind::Status(400) | TransportFailureKind::Unauthorized
+                    ) =>
+            {
                 return Err(StreamableHttpError::SessionExpired);
             }
             Err(failure) => failure.into_answer(id),
@@ -182,6 +218,12 @@ impl StreamableHttpClient for Http {
         bearer: Option<String>,
         headers: HttpHeaders,
     ) -> Result<McpEventStream, HttpError> {
+        let begins = |standing: &Mutex<StandingStreams>| {
+            standing.lock().unwrap_or_else(PoisonError::into_inner).begins(Instant::now())
+        };
+        if last_event.is_none() && !begins(&self.standing) {
+            return Err(StreamableHttpError::ServerDoesNotSupportSse);
+        }
         let mut get = self.client.get(url.as_ref()).header(ACCEPT, "text/event-stream, application/json");
         if let Some(session) = session {
             get = get.header("mcp-session-id", session.as_ref());
@@ -225,4 +267,17 @@ fn has_type(response: &Response, expected: &str) -> bool {
 fn ends_session(status: StatusCode, error: &ErrorData) -> bool {
     let is_refused = [StatusCode::BAD_REQUEST, StatusCode::NOT_FOUND].contains(&status);
     is_refused && [-32_000, -32_001, -32_600].contains(&error.code.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_that_ends_each_standing_stream_at_once_is_asked_four_times() {
+        let (mut standing, start) = (StandingStreams::default(), Instant::now());
+        let mut begins = |seconds: u64| standing.begins(start + Duration::from_secs(seconds));
+        assert_eq!([0, 1, 2, 3, 4].map(&mut begins), [true, true, true, false, false]);
+        assert_eq!([20, 21, 40].map(begins), [true; 3], "one that lasted begins the count again");
+    }
 }

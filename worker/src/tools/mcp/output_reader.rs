@@ -116,8 +116,11 @@ impl<R: AsyncRead + Unpin> OutputReader<R> {
                 return None;
             }
             if head.is_call() {
-                // The client listens to no large request or notification.
-                let call = (is_small && within.is_ok()).then(|| serde_json::from_slice(line).ok()).flatten();
+                // The client listens to no large request or notification, but each request needs an answer.
+                let call = match is_small && within.is_ok() {
+                    true => serde_json::from_slice(line).ok(),
+                    false => head.bare_request().and_then(|request| serde_json::from_str(&request).ok()),
+                };
                 return call.map(|call| (call, None));
             }
             let (id, exchange) = requests.take(head.id.as_ref())?;

@@ -25,15 +25,19 @@ pub async fn read(connection: &Connection, limit: Duration) -> Result<ServerList
     let end = Instant::now() + limit;
     let mut is_truncated = false;
     let mut entries = Vec::new();
-    let (mut cursor, mut size) = (None, JsonSize::default());
+    let (mut cursor, mut size) = (None::<String>, JsonSize::default());
     for _ in 0..MAX_PAGES {
-        let params = PaginatedRequestParams::default().with_cursor(cursor.take());
+        let params = PaginatedRequestParams::default().with_cursor(cursor.clone());
         let request = ClientRequest::ListToolsRequest(ListToolsRequest::with_param(params));
         let left = end.saturating_duration_since(Instant::now());
         let answer = match connection.request(request, None, left).await {
             Ok(answer) => answer,
             Err(CallFailure::Refused(error)) if error.code == ErrorCode::METHOD_NOT_FOUND => break,
-            Err(CallFailure::Timeout(_)) => return Err(CallFailure::Timeout(limit)),
+            Err(CallFailure::Timeout(_)) if entries.is_empty() => return Err(CallFailure::Timeout(limit)),
+            Err(CallFailure::Timeout(_)) => {
+                is_truncated = true;
+                break;
+            }
             Err(failure) => return Err(failure),
         };
         size.values += answer.size.values;
@@ -45,7 +49,9 @@ pub async fn read(connection: &Connection, limit: Duration) -> Result<ServerList
             break;
         }
         entries.extend(page.tools);
-        cursor = page.next;
+        // A server that does not read the cursor sends its first page for ever.
+        let is_repeated = cursor.is_some() && page.next == cursor;
+        cursor = page.next.filter(|_| !is_repeated);
         if cursor.is_none() || entries.len() >= MAX_TOOLS {
             break;
         }
@@ -54,7 +60,7 @@ pub async fn read(connection: &Connection, limit: Duration) -> Result<ServerList
         tracing::warn!(
             tools = entries.len().min(MAX_TOOLS),
             values = size.values,
-            "truncated the list of tools of an MCP server, because it is too long"
+            "truncated the list of tools of an MCP server, because it is too long or arrives too slowly"
         );
         entries.truncate(MAX_TOOLS);
     }

@@ -63,6 +63,16 @@ def call(id, params):
     elif name == "broken_characters":
         sys.stdout.buffer.write(b'{"jsonrpc":"2.0","id":%d,"result":{"content":[{"type":"text","text":"a\\ud83db\xffc"}]}}\n' % id)
         sys.stdout.flush()
+    elif name == "no_number":
+        send('\ufeff{"jsonrpc":"2.0","id":%d,"result":{"content":[],"structuredContent":{"mean":NaN,"sum":3}}}' % id)
+    elif name == "nothing":
+        answer(id, {})
+    elif name == "asks_at_length":
+        messages = [{"role": "user", "content": {"type": "text", "text": "x" * 80_000}}]
+        params = {"messages": messages, "maxTokens": 10}
+        send(json.dumps({"jsonrpc": "2.0", "id": "ask", "method": "sampling/createMessage", "params": params}))
+        refusal = json.loads(sys.stdin.readline())
+        text(id, json.dumps([refusal["id"], refusal["error"]["code"]]))
     elif name == "wrong_id":
         answer(id + 1000, {"content": []})
     elif name == "text_id":

@@ -263,6 +263,13 @@ async fn fault(socket: &mut TcpStream, request: &McpRequest, earlier: usize) -> 
             let last = json!({"jsonrpc": "2.0", "id": id, "result": text("finished")});
             socket.write_all(format!("data: {last}\n\n").as_bytes()).await
         }
+        "no_number" => {
+            let body = format!(
+                "\u{feff}{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{\"content\":[],\"structuredContent\":{{\"mean\":NaN,\"sum\":3}}}}}}"
+            );
+            write(socket, 200, "application/json", body.as_bytes()).await
+        }
+        "nothing" => answer(socket, id, json!({})).await,
         "broken_characters" => write(socket, 200, "application/json", &broken(id)).await,
         "stream_broken_characters" => {
             stream(socket, "data: ").await?;

@@ -74,6 +74,33 @@ async fn broken_characters_cost_themselves() {
     mcp.close().await;
 }
 
+#[tokio::test]
+async fn a_byte_order_mark_and_numbers_that_are_none_cost_themselves() {
+    let fake = FakeServer::start().await;
+    let mcp = mcp(&[]);
+    for server in [http(&fake.url()), rpc(&fake.url()), fake_stdio(&[])] {
+        assert_eq!(call(&mcp, &server, "no_number", json!({})).await.unwrap(), r#"{"mean":null,"sum":3}"#);
+    }
+    mcp.close().await;
+}
+
+#[tokio::test]
+async fn a_tool_may_return_nothing() {
+    let fake = FakeServer::start().await;
+    let mcp = mcp(&[]);
+    for server in [http(&fake.url()), rpc(&fake.url()), fake_stdio(&[])] {
+        assert_eq!(call(&mcp, &server, "nothing", json!({})).await.unwrap(), "");
+    }
+    mcp.close().await;
+}
+
+#[tokio::test]
+async fn a_servers_long_request_is_refused_and_does_not_wait() {
+    let mcp = mcp(&[]);
+    assert_eq!(call(&mcp, &fake_stdio(&[]), "asks_at_length", json!({})).await.unwrap(), r#"["ask", -32601]"#);
+    mcp.close().await;
+}
+
 /// Each body is how servers of one kind refuse a session from before their restart.
 #[tokio::test]
 async fn a_lost_session_is_opened_again() {
@@ -82,6 +109,7 @@ async fn a_lost_session_is_opened_again() {
         (404, r#"{"jsonrpc":"2.0","id":ID,"error":{"code":-32001,"message":"Session not found"}}"#),
         (400, "No valid session ID provided"),
         (400, r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Bad Request: Server not initialized"}}"#),
+        (401, "Unauthorized: Session not found"),
         (400, r#"{"jsonrpc":"2.0","id":"server-error","error":{"code":-32600,"message":"Bad Request"}}"#),
     ] {
         let mut fake = FakeServer::with_behaviour(Behaviour::Sessions(status, body)).await;
