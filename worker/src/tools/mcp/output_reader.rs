@@ -117,9 +117,10 @@ impl<R: AsyncRead + Unpin> OutputReader<R> {
             }
             if head.is_call() {
                 // The client listens to no large request or notification, but each request needs an answer.
-                let call = match is_small && within.is_ok() {
-                    true => serde_json::from_slice(line).ok(),
-                    false => head.bare_request().and_then(|request| serde_json::from_str(&request).ok()),
+                let call = if is_small && within.is_ok() {
+                    serde_json::from_slice(line).ok()
+                } else {
+                    head.bare_request().and_then(|request| serde_json::from_str(&request).ok())
                 };
                 return call.map(|call| (call, None));
             }
