@@ -7,7 +7,8 @@ use crate::model::Request;
 /// tools, if there is one.
 pub async fn fitting(attempt: &mut Attempt<'_>, limit: Option<&str>) -> Result<Box<Request>, Stop> {
     let request = build(attempt, limit).await?;
-    let Some(room) = attempt.shared.refusals.room(&attempt.model_of_step().choice().path()) else { return Ok(request) };
+    let model = attempt.model_of_step().choice().path();
+    let Some(room) = attempt.shared.refusals.room(&attempt.claim.owner_id, &model) else { return Ok(request) };
     let excess = request.tokens().saturating_sub(room);
     if excess == 0 || !recovery::shorten(attempt, excess) {
         return Ok(request);

@@ -263,18 +263,32 @@ impl Error {
     /// Returns the error for a response whose status is not 2xx.
     pub(super) fn from_status(subject: &Subject, status: StatusCode, headers: &HeaderMap, body: &str) -> Self {
         let provider_error = ProviderError::read(body);
-        let retry_after = retry_after::read(headers);
+        let retry_after = retry_after::read(headers).or(provider_error.retry_after());
         let kind = provider_error.kind_for_status(status.as_u16());
         let message =
             format!("{} (status {})", subject.quote(provider_error.message().unwrap_or(body)), status.as_u16());
         Self::of_kind(subject, kind, message, retry_after, status.as_u16())
     }
 
+    /// Returns whether a refusal says that the input has room in the model's context, but the limit of the answer has not.
+    pub(super) fn is_of_answer_limit(body: &str) -> bool {
+        let body = body.to_lowercase();
+        let window = number_after(&body, "maximum context length is ");
+        let input = number_before(&body, " in the messages").or(number_after(&body, "your request has "));
+        matches!((window, input), (Some(window), Some(input)) if input < window)
+    }
+
     /// Returns the error that the provider sent in place of an answer or of a piece of one.
     pub(super) fn from_body(subject: &Subject, body: &str) -> Self {
         let provider_error = ProviderError::read(body);
         let message = subject.quote(provider_error.message().unwrap_or(body));
-        Self::of_kind(subject, provider_error.kind(), message, None, provider_error.status().unwrap_or(200))
+        Self::of_kind(
+            subject,
+            provider_error.kind(),
+            message,
+            provider_error.retry_after(),
+            provider_error.status().unwrap_or(200),
+        )
     }
 
     /// Returns the error for JSON in place of a stream. JSON that names no error is a broken stream, which may be
@@ -335,10 +349,21 @@ impl Error {
             FailureKind::FileRefused => Self::FileRefused { model, message },
             FailureKind::RateLimited => Self::RateLimited { model, message, retry_after },
             FailureKind::Unavailable => Self::Unavailable { model, message, retry_after },
+            FailureKind::Broken => Self::BrokenStream { model, cause: message },
             FailureKind::Refused => Self::Refused { model, status, message },
             FailureKind::Failed => Self::Failed { model, message },
         }
     }
+}
+
+fn number_after(text: &str, words: &str) -> Option<u64> {
+    let rest = text.split_once(words)?.1;
+    rest[..rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len())].parse().ok()
+}
+
+fn number_before(text: &str, words: &str) -> Option<u64> {
+    let before = text.split_once(words)?.0.trim_end_matches(" tokens");
+    before[before.rfind(|c: char| !c.is_ascii_digit()).map_or(0, |at| at + 1)..].parse().ok()
 }
 
 /// Returns the innermost cause. The outer ones repeat the URL, which may contain a password.

@@ -14,7 +14,7 @@ use std::{
 use bytes::Bytes;
 use futures::{FutureExt, Stream, StreamExt, future::BoxFuture, stream::BoxStream};
 use holdfast_shared::config::{ModelConfig, Provider};
-use reqwest::{Response, header::ACCEPT};
+use reqwest::{Response, StatusCode, header::ACCEPT};
 use secrecy::ExposeSecret;
 
 use super::{
@@ -35,7 +35,7 @@ mod wire_text;
 
 use body::CompletionRequest;
 use dialect::OpenAiDialect;
-use lessons::Lessons;
+use lessons::{Lessons, Parameter};
 use parser::{Flaw, StreamParser};
 
 /// An endpoint for chat completions of one model.
@@ -94,8 +94,13 @@ impl ChatEndpoint {
     async fn response(&self, request: &Request) -> Result<Response, Error> {
         let (subject, name) = (&self.subject, &self.subject.choice.name);
         let dialect = OpenAiDialect::of(request.options.dialect, &self.url, name);
+        let mut is_limited = true;
         loop {
-            let body = CompletionRequest::new(name, request, self.max_tokens, dialect, &self.lessons.refused());
+            let mut taught = self.lessons.taught();
+            if !is_limited {
+                taught.refused.extend([Parameter::MaxTokens, Parameter::MaxCompletionTokens]);
+            }
+            let body = CompletionRequest::new(name, request, self.max_tokens, dialect, &taught);
             let response = self.post(&body).await?;
             let status = response.status();
             if status.is_success() {
@@ -103,6 +108,11 @@ impl ChatEndpoint {
             }
             let headers = response.headers().clone();
             let refusal = upstream::read_short_body(response).await;
+            if is_limited && status == StatusCode::BAD_REQUEST && Error::is_of_answer_limit(&refusal) {
+                tracing::info!(model = subject.choice.path(), "the limit of the answer has no room; asking without it");
+                is_limited = false;
+                continue;
+            }
             let learned = match status.as_u16() {
                 400 | 422 => self.lessons.learn(&body.parameters(), &refusal),
                 _ => Vec::new(),
@@ -110,12 +120,12 @@ impl ChatEndpoint {
             if learned.is_empty() {
                 return Err(Error::from_status(subject, status, &headers, &refusal));
             }
-            // The loop ends, because a parameter that was refused is not sent again.
+            // The loop ends, because each lesson is learned once.
             let parameters: Vec<&str> = learned.iter().map(|parameter| parameter.name()).collect();
             tracing::info!(
                 model = subject.choice.path(),
                 ?parameters,
-                "the model refuses parameters; asking without them"
+                "the model refuses or demands parameters; asking once more"
             );
         }
     }
@@ -149,10 +159,12 @@ impl Stream for Incoming {
         if this.deltas.is_empty() && this.flaw.is_none() {
             let parsed = match ready!(this.bytes.poll_next_unpin(cx)) {
                 Some(Ok(bytes)) => this.parser.feed(&bytes, &mut this.deltas),
-                Some(Err(error)) => {
+                // A server may break the connection after the last word of a complete answer.
+                Some(Err(error)) if this.parser.finish(&mut this.deltas).is_err() => {
                     let error = Error::from_transport(&this.subject, &error, this.connect_limit);
                     return Poll::Ready(Some(Err(error)));
                 }
+                Some(Err(_)) => Ok(()),
                 None => this.parser.finish(&mut this.deltas),
             };
             this.flaw = parsed.err();

@@ -44,7 +44,7 @@ pub(super) fn mend(
     let model = attempt.model_of_step().choice().path();
     // The estimate has no tokens of files, so it says nothing of other requests.
     if !request.has_files() {
-        attempt.shared.refusals.note_length(model, refused);
+        attempt.shared.refusals.note_length(attempt.claim.owner_id.clone(), model, refused);
     }
     recovery.shortenings += 1;
     let room = if recovery.shortenings == 1 { refusals::below(refused) } else { refused / 2 };

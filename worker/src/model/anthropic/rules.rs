@@ -72,8 +72,9 @@ const fn untempered(max_tokens: u32) -> ClaudeRules {
     ClaudeRules { max_tokens, thinking: Thinking::Adaptive, takes_temperature: false }
 }
 
-/// Returns the rules of a model.
+/// Returns the rules of a model. Gateways put words of their own before its name, and write `4.7` for `4-7`.
 pub fn of(model: &str) -> ClaudeRules {
+    let model = model.rfind("claude-").map_or(model, |at| &model[at..]).replace('.', "-");
     MODELS.iter().find(|(begin, _)| model.starts_with(begin)).map_or(OTHERS, |(_, rules)| *rules)
 }
 
@@ -103,6 +104,8 @@ mod tests {
         check("claude-opus-4-1", 32_000, Thinking::Budget);
         check("claude-opus-4-6", 64_000, Thinking::Adaptive);
         check("claude-sonnet-5", 64_000, Thinking::Adaptive);
+        check("anthropic/claude-opus-4.7", 64_000, Thinking::Adaptive);
+        check("us.anthropic.claude-opus-4-1-v1:0", 32_000, Thinking::Budget);
         check("glm-5", 8_192, Thinking::Budget);
     }
 }

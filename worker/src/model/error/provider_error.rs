@@ -1,9 +1,11 @@
 //! The error in a provider's response. Its forms: `{"error": {"message", "type", "code", "status"}}`, an array of
 //! these, `{"type": "error", "error": …}`, or `{"error": "text"}`.
 
+use std::time::Duration;
+
 use serde_json::Value;
 
-use super::spellings;
+use super::{retry_after, spellings};
 
 const RATE_LIMITED: [&str; 3] = ["rate_limit_error", "rate_limit_exceeded", "RESOURCE_EXHAUSTED"];
 const UNAVAILABLE: [&str; 8] = [
@@ -23,6 +25,8 @@ pub(super) struct ProviderError {
     names: Vec<String>,
     status: Option<u16>,
     message: Option<String>,
+    /// The pause that the body requests.
+    retry_after: Option<Duration>,
     /// The kind by the table of spellings.
     spelled: Option<FailureKind>,
 }
@@ -38,6 +42,8 @@ pub(super) enum FailureKind {
     FileRefused,
     RateLimited,
     Unavailable,
+    /// The model has failed to write its answer, and may succeed at the next try.
+    Broken,
     Refused,
     Failed,
 }
@@ -51,10 +57,16 @@ impl ProviderError {
         let inner = outer.get("error").unwrap_or(outer);
         let names = ["type", "code", "status"].iter().filter_map(|field| inner.get(field)?.as_str());
         let names: Vec<String> = names.map(str::to_owned).collect();
-        let status = inner.get("code").and_then(Value::as_u64).and_then(|code| u16::try_from(code).ok());
+        let status = ["code", "status", "status_code"].iter().find_map(|field| status_of(inner.get(field)?));
         let message = inner.as_str().or_else(|| inner.get("message")?.as_str());
         let spelled = spellings::kind_of(&names, body);
-        Self { names, status, message: message.map(str::to_owned), spelled }
+        Self {
+            names,
+            status,
+            message: message.map(str::to_owned),
+            retry_after: retry_after::of_details(inner),
+            spelled,
+        }
     }
 
     /// Returns whether a body names an error.
@@ -64,6 +76,10 @@ impl ProviderError {
 
     pub fn message(&self) -> Option<&str> {
         self.message.as_deref()
+    }
+
+    pub fn retry_after(&self) -> Option<Duration> {
+        self.retry_after
     }
 
     pub fn status(&self) -> Option<u16> {
@@ -103,6 +119,12 @@ impl ProviderError {
     }
 }
 
+/// Some gateways write the status as a text.
+fn status_of(code: &Value) -> Option<u16> {
+    let number = code.as_u64().or_else(|| code.as_str()?.trim().parse().ok())?;
+    u16::try_from(number).ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -134,6 +156,7 @@ mod tests {
             FailureKind::Unavailable,
         );
         check(r#"{"error":{"code":502,"message":"bad gateway"}}"#, Some("bad gateway"), FailureKind::Unavailable);
+        check(r#"{"error":{"code":"503","message":"gateway"}}"#, Some("gateway"), FailureKind::Unavailable);
         check(r#"{"error":{"code":400,"message":"bad"}}"#, Some("bad"), FailureKind::Refused);
         check(r#"{"error":"the model crashed"}"#, Some("the model crashed"), FailureKind::Failed);
         check("<html>", None, FailureKind::Failed);
@@ -152,6 +175,7 @@ mod tests {
         check(429, &said("Request too large for gpt-4o on tokens per min: limit 30000"), FailureKind::TooLong);
         check(429, r#"{"error":{"message":"no","code":"insufficient_quota"}}"#, FailureKind::NoCredit);
         check(400, &said("Your credit balance is too low to access the API."), FailureKind::NoCredit);
+        check(400, r#"{"error":{"message":"no","code":"tool_use_failed"}}"#, FailureKind::Broken);
         check(402, r#"{"error":{"message":"pay","code":402}}"#, FailureKind::NoCredit);
         check(401, "no", FailureKind::KeyRefused);
         check(400, &said("API key not valid. Please pass a valid API key."), FailureKind::KeyRefused);

@@ -12,7 +12,12 @@ struct Spelling {
 }
 
 /// Order matters: the first that fits counts.
-const SPELLINGS: [Spelling; 6] = [
+const SPELLINGS: [Spelling; 7] = [
+    Spelling {
+        kind: FailureKind::Broken,
+        names: &["tool_use_failed"], // Groq: the model has written a call that cannot be parsed
+        phrases: &[],
+    },
     Spelling {
         kind: FailureKind::RegionRefused,
         names: &["unsupported_country_region_territory"],

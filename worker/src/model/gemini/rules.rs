@@ -78,8 +78,9 @@ const FAILED_CALLS: [&str; 5] = [
 /// Most requests for one answer whose calls cannot be read, after its thoughts were shown.
 pub const TRIES: u32 = 2;
 
-/// Returns the rules of a model.
+/// Returns the rules of a model, which may have a path before its name.
 pub fn of(model: &str) -> GeminiRules {
+    let model = model.rsplit('/').next().unwrap_or(model);
     MODELS.iter().find(|(begin, _)| model.starts_with(begin)).map_or(OTHERS, |(_, rules)| *rules)
 }
 

@@ -26,6 +26,11 @@ pub fn write(model: &str, request: &Request, max_tokens: Option<u32>) -> Value {
     body
 }
 
+/// Removes the wish that the model thinks. Returns false if there is none.
+pub fn leave_thinking_out(body: &mut Value) -> bool {
+    body.as_object_mut().is_some_and(|fields| fields.shift_remove("think").is_some())
+}
+
 fn options(request: &Request, max_tokens: Option<u32>) -> Map<String, Value> {
     let options = &request.options;
     let stop = (!options.stop.is_empty()).then(|| json!(options.stop));

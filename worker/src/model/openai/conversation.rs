@@ -3,14 +3,14 @@
 //! Chat templates of local servers, and Mistral, refuse what OpenAI takes: two messages of one role in a row, a user after a tool,
 //! an empty content, an assistant at the beginning or at the end. The order here harms no server.
 
-use std::{borrow::Cow, collections::BTreeSet};
+use std::{borrow::Cow, sync::LazyLock};
 
 use serde::Serialize;
 use serde_json::Value;
 
 use super::{
     call_ids::CallIds,
-    lessons::Parameter,
+    lessons::{Parameter, Taught},
     signature::{self, EXTRA_CONTENT, REASONING_CONTENT, REASONING_DETAILS},
 };
 use crate::model::{Request, ToolRequest, Turn, UserPart};
@@ -26,6 +26,9 @@ const RESULTS_READ: &str = "I have read the results.";
 
 /// The user's message after an assistant that would be the last to speak.
 const CONTINUE: &str = "Continue.";
+
+/// The reasoning of a call before which the model has thought nothing, for servers that demand some.
+static NO_REASONING: LazyLock<Value> = LazyLock::new(|| " ".into());
 
 /// The result of a tool without any text.
 const NO_OUTPUT: &str = "(no output)";
@@ -105,14 +108,14 @@ pub(super) enum FunctionType {
 struct MessageList<'a, 'r> {
     messages: Vec<RequestMessage<'a>>,
     ids: CallIds<'a>,
-    refused: &'r BTreeSet<Parameter>,
+    taught: &'r Taught,
 }
 
-/// Returns the messages without the fields that the address has refused.
-pub(super) fn messages<'a>(request: &'a Request, refused: &BTreeSet<Parameter>) -> Vec<RequestMessage<'a>> {
+/// Returns the messages without the fields that the address has refused, and with those that it demands.
+pub(super) fn messages<'a>(request: &'a Request, taught: &Taught) -> Vec<RequestMessage<'a>> {
     let system = request.system.as_deref().filter(|text| !text.trim().is_empty());
     let messages = system.map(|content| RequestMessage::System { content }).into_iter().collect();
-    let mut conversation = MessageList { messages, ids: CallIds::default(), refused };
+    let mut conversation = MessageList { messages, ids: CallIds::default(), taught };
     for turn in &request.turns {
         conversation.add(turn);
     }
@@ -164,7 +167,9 @@ impl<'a> MessageList<'a, '_> {
         let message = AssistantMessage {
             content: text.map(Cow::Borrowed),
             tool_calls: calls.iter().map(|call| self.call(call)).collect(),
-            reasoning_content: self.own_words(signature, Parameter::ReasoningContent, REASONING_CONTENT),
+            reasoning_content: self
+                .own_words(signature, Parameter::ReasoningContent, REASONING_CONTENT)
+                .or_else(|| (self.taught.demands_reasoning && !calls.is_empty()).then_some(&*NO_REASONING)),
             reasoning_details: self.own_words(signature, Parameter::ReasoningDetails, REASONING_DETAILS),
         };
         match self.messages.last_mut() {
@@ -189,7 +194,7 @@ impl<'a> MessageList<'a, '_> {
 
     /// Returns a field of the signature, unless the address refuses it.
     fn own_words(&self, signature: Option<&'a Value>, parameter: Parameter, name: &str) -> Option<&'a Value> {
-        signature::field(signature, name).filter(|_| !self.refused.contains(&parameter))
+        signature::field(signature, name).filter(|_| !self.taught.refused.contains(&parameter))
     }
 }
 

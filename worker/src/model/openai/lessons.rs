@@ -1,4 +1,4 @@
-//! Lessons of refusals: parameters that an address does not take for a model.
+//! Lessons of refusals: parameters that an address does not take for a model, or demands.
 //!
 //! Azure has OpenAI's models under any name, and gateways have any model, so neither address nor name says what they take. A refusal
 //! that names a parameter of the request is tried again without it, or under its other name, and remembered by this process.
@@ -41,8 +41,9 @@ const ALL: [Parameter; 11] = [
 ];
 
 /// Words of a refusal that is about a parameter itself, and not about its value in this request.
-const UNSUPPORTED: [&str; 14] = [
+const UNSUPPORTED: [&str; 15] = [
     "unsupported",
+    "unavailable",
     "not supported",
     "not support",
     "unknown parameter",
@@ -85,23 +86,40 @@ impl Parameter {
     }
 }
 
-/// The parameters that an address has refused for a model.
+/// Words of a refusal that demands a field.
+const DEMANDED: [&str; 3] = ["missing", "must be", "required"];
+
+/// What the refusals of an address have taught for a model.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Taught {
+    /// The parameters that must not be sent.
+    pub refused: BTreeSet<Parameter>,
+    /// Whether each message with calls needs reasoning, even if the model has thought nothing.
+    pub demands_reasoning: bool,
+}
+
+/// The lessons of an address for a model.
 #[derive(Default)]
-pub(super) struct Lessons(Mutex<BTreeSet<Parameter>>);
+pub(super) struct Lessons(Mutex<Taught>);
 
 impl Lessons {
-    /// Returns the parameters that must not be sent.
-    pub fn refused(&self) -> BTreeSet<Parameter> {
+    pub fn taught(&self) -> Taught {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Reads the body of a refusal of a request with the parameters `sent`. Returns those that it says are not taken, and remembers
-    /// them.
+    /// Reads the body of a refusal of a request with the parameters `sent`. Returns those that it says are not taken, or that it
+    /// demands, and remembers them.
     pub fn learn(&self, sent: &BTreeSet<Parameter>, body: &str) -> Vec<Parameter> {
         let names = names_in(body);
-        let learned: Vec<Parameter> =
+        let mut learned: Vec<Parameter> =
             sent.iter().copied().filter(|parameter| names.contains(parameter.name())).collect();
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend(&learned);
+        let mut taught = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        taught.refused.extend(&learned);
+        if learned.is_empty() && !taught.demands_reasoning && demands_reasoning(body) {
+            taught.demands_reasoning = true;
+            taught.refused.remove(&Parameter::ReasoningContent);
+            learned.push(Parameter::ReasoningContent);
+        }
         learned
     }
 }
@@ -110,6 +128,16 @@ impl Lessons {
 pub(super) fn taken(parameter: Parameter, refused: &BTreeSet<Parameter>) -> Option<Parameter> {
     let names = [Some(parameter), parameter.other_name()];
     names.into_iter().flatten().find(|name| !refused.contains(name))
+}
+
+fn demands_reasoning(body: &str) -> bool {
+    let lower = body.to_ascii_lowercase();
+    lower.contains(Parameter::ReasoningContent.name()) && DEMANDED.iter().any(|words| lower.contains(words))
+}
+
+/// Returns a name without what spellings of it differ in, such as `reasoningEffort`.
+fn plain(name: &str) -> String {
+    name.replace('_', "").to_ascii_lowercase()
 }
 
 /// Returns the names of the parameters that a refusal says are not taken. A field that names one counts more than words.
@@ -126,13 +154,15 @@ fn names_in(body: &str) -> BTreeSet<&'static str> {
     let detail = error["detail"].as_array().or(error["message"]["detail"].as_array());
     let places = detail.into_iter().flatten().filter_map(|problem| problem["loc"].as_array()?.last()?.as_str());
     named.extend(places.map(str::to_owned));
-    let fields: BTreeSet<_> = ALL.iter().map(|one| one.name()).filter(|name| named.iter().any(|n| n == name)).collect();
+    let fields: BTreeSet<_> =
+        ALL.iter().map(|one| one.name()).filter(|name| named.iter().any(|n| plain(n) == plain(name))).collect();
     if !fields.is_empty() {
         return fields;
     }
     let message = error["message"].as_str().or(error.as_str()).unwrap_or(if value.is_null() { body } else { "" });
-    let words: BTreeSet<&str> = message.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).collect();
-    ALL.iter().map(|one| one.name()).filter(|name| words.contains(name)).collect()
+    let words: BTreeSet<String> =
+        message.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).map(plain).collect();
+    ALL.iter().map(|one| one.name()).filter(|name| words.contains(&plain(name))).collect()
 }
 
 #[cfg(test)]
@@ -146,7 +176,7 @@ mod tests {
             let lessons = Lessons::default();
             let sent = BTreeSet::from([MaxTokens, Temperature, Stop, StreamOptions, ReasoningContent]);
             assert_eq!(lessons.learn(&sent, body), expected, "{body}");
-            assert_eq!(lessons.refused(), expected.iter().copied().collect(), "{body}");
+            assert_eq!(lessons.taught().refused, expected.iter().copied().collect(), "{body}");
         };
         check(
             r#"{"error":{"message":"Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.","param":"max_tokens","code":"unsupported_parameter"}}"#,
@@ -166,11 +196,22 @@ mod tests {
         );
         check(r#"{"error":"the property 'stop' is unsupported"}"#, &[Stop]);
         check("temperature is not supported", &[Temperature]);
+        check(r#"{"error":"Model x does not support parameter maxTokens."}"#, &[MaxTokens]);
+        check(r#"{"error":{"message":"This temperature is unavailable now","param":null}}"#, &[Temperature]);
         // About values, about something else, or about a parameter that was not sent.
         check(r#"{"error":{"message":"temperature must be at most 1","param":"temperature"}}"#, &[]);
         check(r#"{"error":{"message":"Unsupported parameter: 'reasoning_effort'","param":"reasoning_effort"}}"#, &[]);
         check(r#"{"error":{"message":"This model does not support images","param":"messages"}}"#, &[]);
         check("", &[]);
+    }
+
+    #[test]
+    fn a_refusal_may_demand_reasoning_and_teaches_that_once() {
+        let (lessons, sent) = (Lessons::default(), BTreeSet::new());
+        let body = r#"{"error":{"message":"thinking is enabled but reasoning_content is missing in assistant tool call message at index 2"}}"#;
+        assert_eq!(lessons.learn(&sent, body), [Parameter::ReasoningContent]);
+        assert!(lessons.taught().demands_reasoning);
+        assert_eq!(lessons.learn(&sent, body), [], "a second refusal is reported");
     }
 
     #[test]

@@ -21,8 +21,8 @@ use calls::CallAssembler;
 use json_scan::JsonScan;
 use own_words::OwnWords;
 
-/// Most bytes of one line; a longer line is a flaw.
-const LINE_BYTES: usize = 1024 * 1024;
+/// Most bytes of one line; a longer line is a flaw. A picture that a model has drawn is one line.
+const LINE_BYTES: usize = DOCUMENT_BYTES;
 
 /// Most bytes of an answer that is one document of JSON.
 const DOCUMENT_BYTES: usize = 16 * 1024 * 1024;

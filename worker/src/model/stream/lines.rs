@@ -5,7 +5,7 @@ use memchr::memchr;
 use super::StreamFlaw;
 
 /// Most bytes of one line; a longer line is a flaw.
-pub const LINE_BYTES: usize = 1024 * 1024;
+pub const LINE_BYTES: usize = 16 * 1024 * 1024;
 
 /// The lines of a body, without their ends.
 #[derive(Default)]

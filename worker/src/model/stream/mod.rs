@@ -98,7 +98,14 @@ impl<P: AnswerParser> IncomingAnswer<P> {
     async fn read(&mut self) -> Result<(), Error> {
         let parsed = match self.bytes.next().await {
             Some(Ok(bytes)) => self.parser.feed(&bytes, &mut self.deltas),
-            Some(Err(error)) => return Err(self.route.transport_error(&self.subject, &error)),
+            // A server may break the connection after the last word of a complete answer.
+            Some(Err(error)) if self.parser.finish(&mut self.deltas).is_err() => {
+                return Err(self.route.transport_error(&self.subject, &error));
+            }
+            Some(Err(_)) => {
+                self.is_over = true;
+                Ok(())
+            }
             None => {
                 self.is_over = true;
                 self.parser.finish(&mut self.deltas)

@@ -76,6 +76,37 @@ async fn a_refusal_of_anything_else_is_not_tried_again() {
 }
 
 #[tokio::test]
+async fn a_limit_for_which_the_context_has_no_room_is_left_out_of_this_request_alone() {
+    let message = "'max_tokens' or 'max_completion_tokens' is too large: 500. This model's maximum context length is 512 tokens and your request has 40 input tokens (500 > 512 - 40).";
+    let refused = || refusal("max_tokens", message);
+    let provider = FakeProvider::start(vec![refused(), openai().complete_reply(), openai().complete_reply()]).await;
+    let model = connect(&openai().config(&provider.url, &["--model-retries=0"])).unwrap();
+    let request = Request { turns: vec![user("Hi")], options: options(), ..Request::default() };
+    answer(&model, &request).await;
+    answer(&model, &request).await;
+    let limits: Vec<Value> = provider.requests().iter().map(|request| request.body["max_tokens"].clone()).collect();
+    assert_eq!(limits, [json!(500), Value::Null, json!(500)]);
+
+    let of_input = "This model's maximum context length is 512 tokens. However, you requested 1100 tokens (600 in the messages, 500 in the completion).";
+    let outcome = ask(&openai(), &["--model-max-tokens=500"], vec![refusal("messages", of_input)]).await;
+    assert_eq!((outcome.code(), outcome.requests.len()), (Some("model_context_exceeded"), 1));
+}
+
+#[tokio::test]
+async fn a_server_that_demands_reasoning_before_each_call_gets_some() {
+    let message = "thinking is enabled but reasoning_content is missing in assistant tool call message at index 1";
+    let provider = FakeProvider::start(vec![refusal("messages", message), openai().complete_reply()]).await;
+    let model = connect(&openai().config(&provider.url, &["--model-retries=0"])).unwrap();
+    let call = ToolRequest { id: "c".into(), name: "t".into(), input: json!({}), ..ToolRequest::default() };
+    let outcome = Turn::Tool { call_id: "c".into(), name: "t".into(), text: "x".into(), is_error: false };
+    let turns = vec![user("Hi"), Turn::Assistant { text: String::new(), calls: vec![call] }, outcome];
+    answer(&model, &Request { turns, ..Request::default() }).await;
+    let sent: Vec<Value> =
+        provider.requests().iter().map(|request| request.body["messages"][1]["reasoning_content"].clone()).collect();
+    assert_eq!(sent, [Value::Null, json!(" ")]);
+}
+
+#[tokio::test]
 async fn reasoning_models_of_openai_get_what_they_take_under_any_address() {
     let wire = ProviderWire { model: "gpt-5-mini", ..openai() };
     let provider = FakeProvider::start(vec![wire.complete_reply()]).await;

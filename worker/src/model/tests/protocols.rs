@@ -1,10 +1,14 @@
 //! A complete answer, and the request for it.
 
-use holdfast_shared::finish_reason::FinishReason;
+use futures::StreamExt;
+use holdfast_shared::{
+    agent::{ModelOptions, ReasoningEffort},
+    finish_reason::FinishReason,
+};
 use serde_json::{Value, json};
 
 use super::{
-    AnswerDelta, AskOutcome, FakeProvider, Reply, ask, wires,
+    AnswerDelta, AskOutcome, FakeProvider, Reply, Request, ask, connect, user, wires,
     wires::{ProviderWire, anthropic, gemini, ollama, openai, vertex_claude, vertex_gemini},
 };
 
@@ -272,4 +276,30 @@ fn text_of(deltas: &[AnswerDelta]) -> String {
         _ => None,
     });
     texts.collect()
+}
+
+#[tokio::test]
+async fn an_answer_that_is_complete_but_for_its_end_mark_survives_a_lost_connection() {
+    for (wire, without) in [(openai(), 1), (anthropic(), 1), (gemini(), 0)] {
+        let end = &wire.end[..wire.end.len() - without];
+        let reply = wire.reply().chunks(&wire.begin).chunks(&wire.rest).chunks(end).then_cut();
+        let outcome = ask(&wire, &["--model-retries=0"], vec![reply]).await;
+        assert_eq!(outcome.error.as_ref().map(ToString::to_string), None, "{}", wire.provider);
+        assert_eq!(text_of(&outcome.deltas), "Hello wörld", "{}", wire.provider);
+    }
+}
+
+#[tokio::test]
+async fn an_ollama_model_that_cannot_think_is_asked_without_and_this_is_remembered() {
+    let refused = Reply::json(400, r#"{"error":"\"llama3.2\" does not support thinking"}"#);
+    let provider = FakeProvider::start(vec![refused, ollama().complete_reply(), ollama().complete_reply()]).await;
+    let model = connect(&ollama().config(&provider.url, &["--model-retries=0"])).unwrap();
+    let options = ModelOptions { reasoning_effort: Some(ReasoningEffort::High), ..ModelOptions::default() };
+    let request = Request { turns: vec![user("Hi")], options, ..Request::default() };
+    for _ in 0..2 {
+        let answer = model.ask(&request).await.unwrap_or_else(|error| panic!("{error}"));
+        let _: Vec<_> = answer.collect().await;
+    }
+    let thinks: Vec<bool> = provider.requests().iter().map(|request| request.body.get("think").is_some()).collect();
+    assert_eq!(thinks, [true, false, false]);
 }

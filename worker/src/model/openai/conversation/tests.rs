@@ -22,7 +22,8 @@ fn outcome(id: &str, text: &str) -> Turn {
 
 fn written(system: Option<&str>, turns: Vec<Turn>, refused: &[Parameter]) -> Value {
     let request = Request { system: system.map(str::to_owned), turns, ..Request::default() };
-    serde_json::to_value(messages(&request, &refused.iter().copied().collect())).unwrap()
+    let taught = Taught { refused: refused.iter().copied().collect(), ..Taught::default() };
+    serde_json::to_value(messages(&request, &taught)).unwrap()
 }
 
 /// Checks the messages as `role: content`, and calls as their number after a `+`.
