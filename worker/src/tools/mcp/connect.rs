@@ -58,8 +58,7 @@ pub async fn connect(target: &ServerTarget, terms: &Terms) -> Result<Arc<Connect
     };
     let started = std::time::Instant::now();
     let limit = target.connect_limit(&terms.config);
-    let slow = |_| Err(ServerProblem::Slow { doing: HANDSHAKE, limit });
-    let outcome = tokio::time::timeout(limit, open(target, terms, limit)).await.unwrap_or_else(slow);
+    let outcome = tokio::time::timeout(limit, open(target, terms, limit)).await.unwrap_or_else(|_| Err(slow(limit)));
     if outcome.is_ok() {
         turn.iter().for_each(StartTurn::succeed);
     }
@@ -82,6 +81,11 @@ pub async fn connect(target: &ServerTarget, terms: &Terms) -> Result<Arc<Connect
             Err(error)
         }
     }
+}
+
+/// Returns the problem of a server that has not connected within `limit`.
+pub const fn slow(limit: Duration) -> ServerProblem {
+    ServerProblem::Slow { doing: HANDSHAKE, limit }
 }
 
 async fn open(target: &ServerTarget, terms: &Terms, limit: Duration) -> Result<(Connection, usize), ServerProblem> {

@@ -165,6 +165,23 @@ impl Mcp {
         }
     }
 
+    /// Connects to the server apart from all runs, reads its list of tools, and disconnects. Fails after `limit`; a start then
+    /// still continues to its own end, so that a slow installation is done the next time.
+    pub async fn try_out(&self, server: &McpServer, limit: Duration) -> Result<(), Error> {
+        let target = ServerTarget::of_worker(server, &self.config.agent_secrets)?;
+        let slow = target.error(connect::slow(limit));
+        let terms = self.pool.terms().clone();
+        let trial = tokio::spawn(async move {
+            let connection = connect::connect(&target, &terms).await?;
+            connection.close().await;
+            Ok(())
+        });
+        match tokio::time::timeout(limit, trial).await {
+            Ok(outcome) => outcome.expect("no code of a trial panics or aborts it"),
+            Err(_) => Err(slow),
+        }
+    }
+
     /// Returns the longest time of a server's start.
     pub fn start_limit(&self, server: &McpServer) -> Duration {
         if server.is_command() { self.config.mcp_connect } else { self.config.mcp_http_connect }
