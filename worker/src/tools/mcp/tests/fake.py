@@ -121,6 +121,7 @@ if "gated" in sys.argv:
     while not os.path.exists(gate):
         time.sleep(0.01)
 if "silent" in sys.argv:
+    print("loading", os.environ.get("SECRET"), "and a large index", file=sys.stderr, flush=True)
     threading.Event().wait()
 for line in sys.stdin:
     message = json.loads(line)
