@@ -14,7 +14,7 @@ use holdfast_shared::{
 };
 use holdfast_worker::{
     Children,
-    model::{Embedder, Models},
+    model::{Embedder, Models, TrialFailure},
 };
 
 use crate::{agents, cli::ServerSettings, memory, roles};
@@ -109,15 +109,11 @@ async fn model(settings: &ServerSettings) -> anyhow::Result<ModelTrial> {
     let choice = settings.model.choice()?;
     let models = Models::new(&settings.model, &settings.files.model_files)?;
     Embedder::new(&settings.embedding, &settings.model)?;
-    let chosen = models.get(None, &Profiles::default())?;
-    let Ok(trial) = tokio::time::timeout(MODEL_PATIENCE, chosen.try_out()).await else {
-        let seconds = MODEL_PATIENCE.as_secs();
-        return Ok(ModelTrial::IsAway(format!("{choice} did not answer within {seconds} s")));
-    };
-    match trial {
-        Ok(()) => Ok(ModelTrial::Answers(format!("{}, {}", choice.provider, choice.name))),
-        Err(error) if error.is_of_provider() => Ok(ModelTrial::IsAway(error.to_string())),
-        Err(error) => Err(error.into()),
+    let mut failures = models.try_out(None, &Profiles::default(), MODEL_PATIENCE).await;
+    match failures.pop() {
+        None => Ok(ModelTrial::Answers(format!("{}, {}", choice.provider, choice.name))),
+        Some(TrialFailure::Answer(error)) if error.is_of_provider() => Ok(ModelTrial::IsAway(error.to_string())),
+        Some(error) => Err(error.into()),
     }
 }
 

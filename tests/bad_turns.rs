@@ -9,9 +9,15 @@ use tokio::net::TcpListener;
 
 use crate::{
     files::{PIXEL, upload},
-    in_either_mode,
-    support::{Client, Deployment, agent, frames_of, of_kind, tools::ToolServer},
+    in_both_modes, in_either_mode,
+    support::{
+        Client, Deployment, agent, frames_of, of_kind,
+        tokens::{SECRET, claims, token},
+        tools::ToolServer,
+    },
 };
+
+in_both_modes!(only_operators_read_a_providers_words);
 
 in_either_mode!(
     a_model_that_says_nothing_is_asked_once_more,
@@ -302,4 +308,37 @@ async fn the_reason_of_a_refusal_has_a_code_and_shows_no_secret(deployment: Depl
         assert!(message.contains(words) && !message.contains("secret-key"), "{message}");
     }
     assert_eq!(provider.requests().len(), 4, "none of them is tried again");
+}
+
+async fn only_operators_read_a_providers_words(deployment: Deployment) {
+    let words = "Incorrect API key provided: secret-key. See account org-1234";
+    let provider = JudgingProvider::start(move |_, _| refusal(401, words)).await;
+    let mut deployment = provider.asked_by(deployment).with("HOLDFAST_JWT_KEY", SECRET);
+    let client = deployment.client();
+    let failed = async |claims: Value| {
+        let client = client.token(&token(&claims));
+        let (path, run) = open(&client, json!("hi")).await;
+        let events = client.events(run["id"].as_str().unwrap(), None).await.rest().await;
+        let events: String = events.iter().map(|frame| frame.raw.clone()).collect();
+        let mut others = vec![json!(events)];
+        for path in ["/v1/runs", path.as_str(), "/v1/users/me"] {
+            others.push(client.get(path).await.unwrap());
+        }
+        let waited = client.get(&format!("/v1/runs/{}/wait", run["id"].as_str().unwrap())).await.unwrap();
+        assert_eq!(waited, run);
+        (run, json!(others).to_string())
+    };
+    for (caller, is_operator) in
+        [(claims("ann", json!({})), false), (claims("olga", json!({"role": "operator"})), true)]
+    {
+        let (run, others) = failed(caller).await;
+        let sentence = json!({"code": "model_key_refused", "message": "OpenAI refused the server's key"});
+        assert_eq!(run["error"], sentence);
+        let details = "the credentials for openai model \"gpt-4o\" are refused: \
+            Incorrect API key provided: [key]. See account org-1234 (status 401)";
+        assert_eq!(run.get("error_details"), is_operator.then(|| json!(details)).as_ref());
+        assert!(!others.contains("org-1234") && !others.contains("secret-key"), "{others}");
+    }
+    let log = deployment.log();
+    assert!(log.contains("See account org-1234") && !log.contains("secret-key"), "{log}");
 }

@@ -6,6 +6,7 @@ mod support;
 mod a2a;
 mod access;
 mod ag_ui;
+mod agent_checks;
 mod agent_plans;
 mod agent_stream;
 mod agents;

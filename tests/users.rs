@@ -137,6 +137,7 @@ async fn only_an_operators_token_writes_agents(mut deployment: Deployment) {
     {
         let refused = [
             client.post("/v1/agents", json!({"name": "mine"})).await,
+            client.post("/v1/agents/check", json!({"name": "mine"})).await,
             client.patch(&path, json!({"name": "mine"})).await,
             client.delete(&path).await,
             client.get("/v1/profiles").await,

@@ -37,6 +37,9 @@ pub struct Run {
     pub finish_reason: Option<FinishReason>,
     /// Set for a failed run only.
     pub error: Option<RunError>,
+    /// The cause of `error` in its own words, such as those of the model's provider. Only operators see it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error_details: Option<String>,
     /// The newest event in the database. A live stream may be ahead of it.
     pub last_event_id: EventId,
     /// The client's own JSON, sent with the message.
@@ -91,12 +94,20 @@ pub struct RunError {
     pub code: String,
     /// One sentence for the reader.
     pub message: String,
+    /// The cause in its own words, for operators. The run's row alone keeps it; no event, answer or stored message has it.
+    #[serde(skip)]
+    pub details: Option<String>,
 }
 
 impl RunError {
     /// Returns an error whose message any database can store.
     pub fn new(code: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { code: code.into(), message: storable(message.into()) }
+        Self { code: code.into(), message: storable(message.into()), details: None }
+    }
+
+    /// Returns the error with the cause's own words.
+    pub fn with_details(self, details: impl Into<String>) -> Self {
+        Self { details: Some(storable(details.into())), ..self }
     }
 
     /// Returns the error for a run that took down as many workers as it may.

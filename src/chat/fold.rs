@@ -248,7 +248,7 @@ impl Fold {
         self.outcome = Some(outcome);
         match (outcome, error) {
             (RunOutcome::Completed, _) => vec![],
-            (RunOutcome::Failed, Some(RunError { code, message })) => {
+            (RunOutcome::Failed, Some(RunError { code, message, .. })) => {
                 vec![DisplayItem::Error(format!("run failed: {message} ({code})"))]
             }
             (RunOutcome::Failed, None) => vec![DisplayItem::Error("run failed".to_owned())],

@@ -116,3 +116,34 @@ fn every_type_of_event_is_documented_and_event_source_listens_to_it() {
         assert!(heard.contains(kind), "tests/clients/event-source.mjs does not listen to {kind}");
     }
 }
+
+/// Returns the codes in the first column of a page's table, after this line.
+fn codes_of_table(page: &str, line: &str) -> BTreeSet<String> {
+    let text = fs::read_to_string(root().join(page)).unwrap();
+    let after = text.split_once(line).unwrap_or_else(|| panic!("{page} has no {line}")).1;
+    let rows = after.lines().skip_while(|row| !row.starts_with('|')).take_while(|row| row.starts_with('|'));
+    let cells = rows.map(|row| row.split('|').nth(1).unwrap().to_owned()).collect::<Vec<_>>();
+    cells.iter().flat_map(|cell| cell.split('`').skip(1).step_by(2)).map(str::to_owned).collect()
+}
+
+#[test]
+fn every_code_with_which_a_run_fails_or_warns_is_documented() {
+    let worker: Vec<_> = tracked(&["*.rs"]).into_iter().filter(|(name, _)| name.starts_with("worker/src/")).collect();
+    let literals_after = |marker: &str| -> BTreeSet<String> {
+        let texts = worker.iter().flat_map(|(_, text)| text.split(marker).skip(1));
+        texts.filter_map(|rest| rest.trim_start().strip_prefix('"')?.split('"').next()).map(str::to_owned).collect()
+    };
+    let of_models = fs::read_to_string(root().join("worker/src/model/error.rs")).unwrap();
+    let of_models = of_models.split("pub fn code(").nth(1).unwrap().split("\n    }\n").next().unwrap().to_owned();
+    let of_models = of_models.split("=> \"").skip(1).map(|rest| rest.split('"').next().unwrap().to_owned());
+    let failures: BTreeSet<String> = literals_after("RunError::new(").into_iter().chain(of_models).collect();
+    assert!(failures.len() > 15, "{failures:?}");
+    let undocumented = |codes: BTreeSet<String>, page: &str, line: &str| -> Vec<String> {
+        codes.difference(&codes_of_table(page, line)).cloned().collect()
+    };
+    // A unit test of the chat page compares these tables with its words.
+    assert_eq!(undocumented(failures, "docs/api.md", "\n`error.code` of a run"), Vec::<String>::new());
+    let warnings = literals_after(".warn(");
+    assert!(warnings.len() > 10, "{warnings:?}");
+    assert_eq!(undocumented(warnings, "docs/events.md", "\n| `warning.raised` with `code`"), Vec::<String>::new());
+}

@@ -4,9 +4,10 @@
 //! stop signals), `agents` (definitions), `executor` (the steps of a run). Then `model` (clients of providers), `tools`
 //! (MCP servers and others) and `recorder` (the only writer of events). `sweeper` ends runs whose worker or human did
 //! not answer, `memories` ends what agents
-//! remember, `missing_vectors` starts runs for documents that lack vectors, and `forgotten` removes anonymous users who do not return. `spans` has the OpenTelemetry spans of all of
+//! remember, `missing_vectors` starts runs for documents that lack vectors, and `forgotten` removes anonymous users who do not return. `agent_checks` tries definitions for operators. `spans` has the OpenTelemetry spans of all of
 //! them.
 
+mod agent_checks;
 mod agents;
 mod consumer;
 mod document_reader;
@@ -164,6 +165,7 @@ impl Worker {
             document_reader: Arc::new(document_reader),
             worker: self,
         });
+        let checks = agent_checks::subscribe(&shared).await;
         tracing::info!(
             holder = shared.holder.as_str(),
             slots = shared.worker.config.worker_concurrency,
@@ -173,6 +175,7 @@ impl Worker {
         let background = CancellationToken::new();
         let keeper = tokio::spawn(lease::keep(Arc::clone(&shared), background.clone()));
         let cancels = tokio::spawn(lease::listen_for_cancels(Arc::clone(&shared), background.clone()));
+        let checks = tokio::spawn(agent_checks::listen(Arc::clone(&shared), checks, background.clone()));
         let sweeper = tokio::spawn(sweeper::sweep(Arc::clone(&shared), background.clone()));
         let file_sweep = tokio::spawn(files::sweep(Arc::clone(&shared), background.clone()));
         let warming = Arc::clone(&shared);
@@ -181,7 +184,7 @@ impl Worker {
         // Order matters: leases are renewed until the last run has ended or was handed over.
         background.cancel();
         warming.abort();
-        let _ = tokio::join!(keeper, cancels, sweeper, file_sweep);
+        let _ = tokio::join!(keeper, cancels, checks, sweeper, file_sweep);
         shared.mcp.close().await;
         tracing::info!("worker stopped");
     }

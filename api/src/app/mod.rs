@@ -3,6 +3,7 @@
 mod access;
 mod additions;
 mod after;
+mod agent_checks;
 mod answers;
 mod content;
 mod knowledge;
@@ -107,6 +108,7 @@ pub struct App {
     restores: Turns,
     workspace_changes: Turns,
     web_searches: Turns,
+    agent_checks: Turns,
     metrics: Metrics,
     /// Tasks that must finish although no request waits for them.
     pending: TaskTracker,
@@ -183,6 +185,7 @@ impl App {
             restores: Turns::new(versions::RESTORES),
             workspace_changes: Turns::new(workspace::CHANGES),
             web_searches: Turns::new(workspace::WEB_SEARCHES),
+            agent_checks: Turns::new(agent_checks::AGENT_CHECKS),
             metrics,
             pending: TaskTracker::new(),
         })

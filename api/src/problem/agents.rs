@@ -42,4 +42,16 @@ impl Problem {
             format!("Agent {id} is a part of the program. Create an agent of kind planner to have one of your own.");
         Self::new(StatusCode::CONFLICT, "agent_builtin", detail)
     }
+
+    pub fn too_many_checks() -> Self {
+        let detail =
+            "Another check of this model is running, or the server makes as many as it can; try again in a moment.";
+        Self::new(StatusCode::TOO_MANY_REQUESTS, "too_many_checks", detail)
+    }
+
+    /// For a check that no worker has reported in time.
+    pub fn no_worker() -> Self {
+        let detail = "No worker has made the check within 10 s: there is none, or each is busy with other checks. Nothing was stored.";
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "no_worker", detail)
+    }
 }

@@ -1,4 +1,4 @@
-//! `/v1/agents`: define, list, read, change, delete. Agents belong to the deployment. Operators write their secrets,
+//! `/v1/agents`: define, check, list, read, change, delete. Agents belong to the deployment. Operators write their secrets,
 //! and no route returns them.
 
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use axum::{
     response::IntoResponse,
 };
 use holdfast_shared::{
-    agent::{Access, Agent, AgentDefinition, Approvers, InvalidDefinition, without_quoted_text},
+    agent::{Access, Agent, AgentCheck, AgentDefinition, Approvers, InvalidDefinition, without_quoted_text},
     page::Page,
     storage::AgentChange,
 };
@@ -41,6 +41,24 @@ pub async fn create(
     let agent = created.map_err(|cycle| Problem::cyclic_agents(&cycle))?;
     let location = format!("/v1/agents/{}", agent.id);
     Ok((StatusCode::CREATED, [(header::LOCATION, location)], Json(redacted(agent))))
+}
+
+/// Check a definition, and store nothing. A worker asks the model once for a few tokens and connects to each MCP server, all within
+/// 10 s.
+#[utoipa::path(post, path = "/v1/agents/check", tag = "agents", request_body = AgentDefinition, responses(
+    (status = 200, body = AgentCheck),
+    (status = 400, body = Problem, description = "invalid_agent, invalid_body"),
+    (status = 403, body = Problem, description = "stdio_not_allowed"),
+    (status = 429, body = Problem, description = "too_many_checks"),
+    (status = 503, body = Problem, description = "no_worker")
+))]
+pub async fn check(
+    State(app): State<Arc<App>>,
+    _: Operator,
+    JsonBody(definition): JsonBody<Value>,
+) -> Result<Json<AgentCheck>, Problem> {
+    expect_profile(&app, &definition).await?;
+    app.check_agent(checked(&app, read_definition(definition)?)?).await.map(Json)
 }
 
 /// List agents, newest first.

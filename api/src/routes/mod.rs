@@ -198,6 +198,7 @@ fn routes(max_chat_body: usize) -> DescribedRoutes {
         .routes(routes!(answers::decide))
         .routes(routes!(answers::complete))
         .routes(routes!(agents::create, agents::list))
+        .routes(routes!(agents::check))
         .routes(routes!(agents::read, agents::change, agents::delete))
         .routes(routes!(profiles::read, profiles::replace))
         .routes(routes!(conversations::standing))

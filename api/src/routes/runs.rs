@@ -143,7 +143,11 @@ pub async fn list(
     (status = 200, body = Run), (status = 404, body = Problem, description = "run_not_found")
 ))]
 pub async fn read(State(app): State<Arc<App>>, caller: Caller, RunId(id): RunId) -> Result<Json<Run>, Problem> {
-    app.storage().run(&caller.owner, id).await?.map(Json).ok_or_else(|| Problem::run_not_found(id))
+    let mut run = app.storage().run(&caller.owner, id).await?.ok_or_else(|| Problem::run_not_found(id))?;
+    if caller.is_operator && run.error.is_some() {
+        run.error_details = app.storage().error_details(&caller.owner, id).await?;
+    }
+    Ok(Json(run))
 }
 
 /// Wait for the end of a run. Returns the run when it has ended, or its state at the time-out.
@@ -161,7 +165,7 @@ pub async fn wait(
     if timeout > app.config().max_wait {
         return Err(Problem::invalid_query(format!("timeout_ms is at most {}.", app.config().max_wait.as_millis())));
     }
-    let run = app.storage().run(&caller.owner, id).await?.ok_or_else(|| Problem::run_not_found(id))?;
+    let Json(run) = read(State(Arc::clone(&app)), caller.clone(), RunId(id)).await?;
     // An answer to HEAD does not depend on the run's state, so it needs no wait.
     if run.status.is_terminal() || method == Method::HEAD {
         return Ok(Json(run));

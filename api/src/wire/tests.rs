@@ -39,6 +39,7 @@ fn of_project(detail: Detail) -> View {
         total_usage: None,
         finish_reason: None,
         error: None,
+        error_details: None,
         last_event_id: EventId::ORIGIN,
         metadata: Some(metadata),
         trace_id: None,

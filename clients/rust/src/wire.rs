@@ -1270,6 +1270,9 @@ pub struct Run {
     /// Set for a failed run only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<RunError>,
+    /// The cause of `error` in its own words, such as those of the model's provider. Only operators see it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error_details: Option<String>,
     /// The model's reason for ending the answer, once the run is completed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finish_reason: Option<FinishReason>,

@@ -873,6 +873,8 @@ export interface Run {
   created_at: string;
   /** Set for a failed run only. */
   error?: RunError | null;
+  /** The cause of `error` in its own words, such as those of the model's provider. Only operators see it. */
+  error_details?: string | null;
   /** The model's reason for ending the answer, once the run is completed. */
   finish_reason?: FinishReason | null;
   /** Time of the database at the terminal status. */

@@ -5,6 +5,7 @@
 
 mod access;
 mod builtin;
+mod check;
 mod definition;
 mod delegation;
 mod limits;
@@ -15,6 +16,7 @@ mod secret;
 
 pub use access::{Access, AccessGroup, ApproverGroup, Approvers, CallerRights};
 pub use builtin::{PLANNER_ID, builtin_agents};
+pub use check::{AgentCheck, CHECK_PATIENCE, CheckProblem, CheckRequest, TRY_LIMIT};
 pub use definition::{
     Agent, AgentDefinition, AgentKind, MAX_COLLECTIONS, MIN_CONTEXT_TOKENS, ModelSettings, Origin, ReasoningEffort,
     StreamMode,

@@ -1,9 +1,10 @@
 //! The queue: wake-ups for idle workers, cancel signals for busy ones, and the claims as an apalis backend.
 //!
 //! The queue has no jobs, because the run's row is the job. A lost wake-up or signal costs latency only: workers also
-//! poll the database.
+//! poll the database. It also brings the checks of definitions to a worker and their reports back (`checks`).
 
 mod backend;
+mod checks;
 mod memory;
 mod redis;
 
@@ -13,8 +14,13 @@ use tokio::sync::mpsc;
 use uuid::Uuid;
 
 pub use backend::{ClaimSettings, Claims, MakeRoom};
+pub use checks::RequestedCheck;
 
-use crate::{config::Stores, redis_link};
+use crate::{
+    agent::{AgentCheck, CheckRequest},
+    config::Stores,
+    redis_link,
+};
 
 /// A call to Redis failed.
 #[derive(Debug, thiserror::Error)]
@@ -90,6 +96,25 @@ impl Queue {
         match &self.0 {
             QueueBackend::Redis(queue) => queue.cancels().await,
             QueueBackend::Memory(queue) => Ok(queue.cancels()),
+        }
+    }
+
+    /// Has a worker check a definition, and returns its report. Returns `None` if no worker reports within `patience`.
+    pub async fn check(&self, request: CheckRequest, patience: Duration) -> Result<Option<AgentCheck>, Error> {
+        let report = async {
+            match &self.0 {
+                QueueBackend::Redis(queue) => queue.check(&request).await,
+                QueueBackend::Memory(queue) => Ok(queue.check(request).await),
+            }
+        };
+        tokio::time::timeout(patience, report).await.unwrap_or(Ok(None))
+    }
+
+    /// Returns the checks that processes request from now on.
+    pub async fn checks(&self) -> Result<mpsc::UnboundedReceiver<RequestedCheck>, Error> {
+        match &self.0 {
+            QueueBackend::Redis(queue) => queue.checks().await,
+            QueueBackend::Memory(queue) => Ok(queue.checks()),
         }
     }
 }

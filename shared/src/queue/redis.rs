@@ -1,17 +1,22 @@
-//! Wake-ups and cancel signals of the scaled-out mode: a list of sentinels and a channel.
+//! Wake-ups, cancel signals and checks of the scaled-out mode: a list of sentinels, and channels.
 
 use std::time::Duration;
 
 use redis::{PushInfo, PushKind, RedisError, Value};
 use secrecy::SecretString;
+use serde::Serialize;
 use tokio::sync::mpsc;
 use uuid::Uuid;
 
-use super::Error;
-use crate::redis_link::{Link, Use, within};
+use super::{Error, checks::RequestedCheck};
+use crate::{
+    agent::{AgentCheck, CHECK_PATIENCE, CheckRequest},
+    redis_link::{Link, Use, within},
+};
 
 const WAKE_LIST: &str = "holdfast:wake";
 const CANCEL_CHANNEL: &str = "holdfast:cancel";
+const CHECK_CHANNEL: &str = "holdfast:checks";
 
 /// Most sentinels in the list. More would only wake workers for nothing.
 const MAX_SENTINELS: isize = 1024;
@@ -63,30 +68,82 @@ impl RedisQueue {
     }
 
     pub async fn signal_cancel(&self, run_id: Uuid) -> Result<(), Error> {
-        let mut publish = redis::cmd(self.commands.publish_command());
-        publish.arg(CANCEL_CHANNEL).arg(run_id.to_string());
-        within(SIGNAL_LIMIT, publish.query_async(&mut self.commands.clone())).await.map_err(doing("signal a cancel"))
+        self.publish(CANCEL_CHANNEL.to_owned(), run_id.to_string().as_bytes(), "signal a cancel").await
     }
 
     pub async fn cancels(&self) -> Result<mpsc::UnboundedReceiver<Uuid>, Error> {
+        self.listen(CANCEL_CHANNEL.to_owned(), "listen for cancels", |text| str::from_utf8(text).ok()?.parse().ok())
+            .await
+    }
+
+    /// Publishes the request, which Redis keeps nowhere, and waits for the report.
+    pub async fn check(&self, request: &CheckRequest) -> Result<Option<AgentCheck>, Error> {
+        let read = |text: &[u8]| serde_json::from_slice(text).ok();
+        // Order matters: a worker may report at once.
+        let mut reports = self.listen(report_channel(request.id), "listen for a report", read).await?;
+        self.publish(CHECK_CHANNEL.to_owned(), &encoded(request), "request a check").await?;
+        Ok(reports.recv().await)
+    }
+
+    pub async fn checks(&self) -> Result<mpsc::UnboundedReceiver<RequestedCheck>, Error> {
+        let queue = self.clone();
+        self.listen(CHECK_CHANNEL.to_owned(), "listen for checks", move |text| {
+            let request = serde_json::from_slice(text);
+            let unreadable = |_| tracing::warn!("failed to read a check; its sender may be of another version");
+            Some(RequestedCheck::scaled_out(request.map_err(unreadable).ok()?, queue.clone()))
+        })
+        .await
+    }
+
+    /// Returns whether the caller is the first that takes the check.
+    pub async fn take_check(&self, id: Uuid) -> Result<bool, Error> {
+        let mut set = redis::cmd("SET");
+        set.arg(format!("holdfast:check:{id}")).arg(1).arg("NX").arg("PX").arg(2 * CHECK_PATIENCE.as_millis() as u64);
+        let set = within(SIGNAL_LIMIT, set.query_async(&mut self.commands.clone())).await;
+        set.map(|value: Value| value == Value::Okay).map_err(doing("take a check"))
+    }
+
+    pub async fn report_check(&self, id: Uuid, report: &AgentCheck) -> Result<(), Error> {
+        self.publish(report_channel(id), &encoded(report), "report a check").await
+    }
+
+    async fn publish(&self, channel: String, text: &[u8], what: &'static str) -> Result<(), Error> {
+        let mut publish = redis::cmd(self.commands.publish_command());
+        publish.arg(channel).arg(text);
+        within(SIGNAL_LIMIT, publish.query_async(&mut self.commands.clone())).await.map_err(doing(what))
+    }
+
+    /// Returns what is published on a channel from now on, as `read` reads it.
+    async fn listen<T: Send + 'static>(
+        &self,
+        channel: String,
+        what: &'static str,
+        read: impl Fn(&[u8]) -> Option<T> + Send + Sync + 'static,
+    ) -> Result<mpsc::UnboundedReceiver<T>, Error> {
         let (sender, receiver) = mpsc::unbounded_channel();
         let listener = sender.clone();
-        let signals = Link::open(&self.url, Use::Prompt, move |info| {
-            if let Some(run_id) = run_of(&info) {
-                let _ = sender.send(run_id);
+        let link = Link::open(&self.url, Use::Prompt, move |info| {
+            if let Some(item) = payload(&info).and_then(&read) {
+                let _ = sender.send(item);
             }
         });
-        let signals = signals.await.map_err(doing("open a connection"))?;
-        within(SIGNAL_LIMIT, signals.subscribe(CANCEL_CHANNEL.to_owned()))
-            .await
-            .map_err(doing("listen for cancels"))?;
-        tokio::spawn(hold_until_closed(signals, listener));
+        let link = link.await.map_err(doing("open a connection"))?;
+        within(SIGNAL_LIMIT, link.subscribe(channel)).await.map_err(doing(what))?;
+        tokio::spawn(hold_until_closed(link, listener));
         Ok(receiver)
     }
 }
 
+fn report_channel(check: Uuid) -> String {
+    format!("holdfast:check:{check}")
+}
+
+fn encoded(message: &impl Serialize) -> Vec<u8> {
+    serde_json::to_vec(message).expect("it has text keys only")
+}
+
 /// Keeps the subscription's connection until its receiver is dropped.
-async fn hold_until_closed(connection: Link, sender: mpsc::UnboundedSender<Uuid>) {
+async fn hold_until_closed<T>(connection: Link, sender: mpsc::UnboundedSender<T>) {
     sender.closed().await;
     drop(connection);
 }
@@ -95,11 +152,10 @@ fn doing(doing: &'static str) -> impl FnOnce(RedisError) -> Error {
     move |source| Error { doing, source }
 }
 
-fn run_of(info: &PushInfo) -> Option<Uuid> {
+/// Returns the text of a published message.
+fn payload(info: &PushInfo) -> Option<&[u8]> {
     match (&info.kind, info.data.get(1)) {
-        (PushKind::Message | PushKind::SMessage, Some(Value::BulkString(run_id))) => {
-            std::str::from_utf8(run_id).ok()?.parse().ok()
-        }
+        (PushKind::Message | PushKind::SMessage, Some(Value::BulkString(text))) => Some(text),
         _ => None,
     }
 }

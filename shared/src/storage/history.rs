@@ -201,7 +201,7 @@ impl AnswerRow {
             usage: self.run_usage.map(|usage| usage.0).unwrap_or_default(),
             // The row of a failed run may have the finish reason of a step.
             finish_reason: self.run_finish_reason.filter(|_| status == RunStatus::Completed).map(FinishReason::from),
-            error: self.error_code.zip(self.error_message).map(|(code, message)| RunError { code, message }),
+            error: self.error_code.zip(self.error_message).map(|(code, message)| RunError::new(code, message)),
             finished_at: self.finished_at?,
             defaults: StreamDefaults { mode: mode.unwrap_or_default(), writes_deltas: self.stream.unwrap_or(true) },
             // A later version may write other fields. Then the events have the parts, or the trace.

@@ -132,6 +132,12 @@ statements! {
     ",
     /// Returns an owner's run with its answer.
     RUN = concat!(select_owned_runs!(), " and r.id = $2"),
+    /// Returns the cause of an owner's failed run, for operators.
+    ERROR_DETAILS = "
+        select error_details
+        from agent_runs
+        where owner_id = $1 and id = $2
+    ",
     /// Returns an owner's run without its answer.
     RUN_WITHOUT_ANSWER = concat!(select_bare_runs!(), " and r.id = $2"),
     /// Returns the newest run that is part of a conversation.
@@ -247,6 +253,14 @@ impl Storage {
     pub async fn run(&self, owner: &str, id: Uuid) -> Result<Option<Run>, Error> {
         let row = self.database.fetch_optional::<RunRow>("read a run", RUN, args![owner, id]).await?;
         Ok(row.map(Run::from))
+    }
+
+    /// Returns why the owner's run has failed, in the words of the cause. Only operators may read them.
+    pub async fn error_details(&self, owner: &str, id: Uuid) -> Result<Option<String>, Error> {
+        let args = args![owner, id];
+        let row =
+            self.database.fetch_optional::<(Option<String>,)>("read why a run failed", ERROR_DETAILS, args).await?;
+        Ok(row.and_then(|row| row.0))
     }
 
     /// Returns the owner's run of this id without its answer, which may be long.

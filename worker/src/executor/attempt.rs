@@ -25,7 +25,7 @@ use super::{
 use crate::{
     WorkerState,
     lease::{Lease, Signal},
-    model::ChosenModel,
+    model::{ChosenModel, NOT_CONFIGURED},
     recorder::Recorder,
     spans::Spans,
     tools::{MemoryOfRun, Toolbox},
@@ -117,7 +117,8 @@ impl<'a> Attempt<'a> {
         let definition = of_run;
         let chosen_model = worker.models.get(settings.as_ref(), &profiles).map_err(|error| {
             tracing::warn!(error = &error as &dyn Error, "failed to set up the model of the run's agent");
-            Stop::Failed(RunError::new("model_not_configured", "the agent's model is not set up on this server"))
+            let sentence = "the agent's model is not set up on this server";
+            Stop::Failed(RunError::new(NOT_CONFIGURED, sentence).with_details(error.to_string()))
         })?;
         let model = chosen_model.choice().path();
         if let Some(planner) = planner.as_mut().filter(|_| claim.is_fresh()) {

@@ -6,13 +6,14 @@ use std::{
     time::Duration,
 };
 
+use futures::future::join_all;
 use holdfast_shared::{
     agent::{ModelOptions, ModelSettings, ProfileModel, Profiles},
     config::{self, ModelChoice, ModelConfig, ModelFileKind, Provider},
 };
 
 use super::{
-    Model, ScriptedModel,
+    Error, Model, ScriptedModel,
     anthropic::Anthropic,
     fallback::{Candidate, ChosenModel},
     gemini::Gemini,
@@ -34,6 +35,28 @@ pub enum ConnectError {
     #[error("there is no model profile {0:?}")]
     UnknownProfile(String),
 }
+
+/// Why a model did not pass its trial.
+#[derive(Debug, thiserror::Error)]
+pub enum TrialFailure {
+    #[error(transparent)]
+    Setup(#[from] ConnectError),
+    #[error(transparent)]
+    Answer(#[from] Error),
+}
+
+impl TrialFailure {
+    /// Returns the code of a run that fails for this reason.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Setup(_) => NOT_CONFIGURED,
+            Self::Answer(error) => error.code(),
+        }
+    }
+}
+
+/// The code of a run whose model cannot be set up.
+pub const NOT_CONFIGURED: &str = "model_not_configured";
 
 /// The models of this process. Each is set up once, and all share one HTTP client. Setting up makes no request.
 pub struct Models {
@@ -59,6 +82,15 @@ enum Patience {
     Usual,
     /// Only shortly, because the worker can ask another model.
     Short,
+    /// For one try of this duration.
+    OneTry(Duration),
+}
+
+/// A model that settings name, not yet set up.
+struct NamedModel {
+    provider: Option<String>,
+    name: Option<String>,
+    options: ModelOptions,
 }
 
 /// Longest pause that the provider of a model with a fallback may request.
@@ -75,51 +107,78 @@ impl Models {
     /// Returns the model for an agent's settings. The deployment's own setting replaces each absent one. Fails if a
     /// setting is unknown or a key is missing.
     pub fn get(&self, settings: Option<&ModelSettings>, profiles: &Profiles) -> Result<ChosenModel, ConnectError> {
-        let own = settings.map(ModelSettings::options).unwrap_or_default();
-        let Some(profile) = settings.and_then(|settings| settings.profile.as_deref()) else {
-            let provider = settings.and_then(|settings| settings.provider.as_deref());
-            let name = settings.and_then(|settings| settings.name.as_deref());
-            let only = self.connect(provider, name, own, Patience::Usual)?;
-            return Ok(ChosenModel::new(only, Vec::new(), Arc::clone(&self.file_kinds)));
-        };
-        let models = profiles.models(profile).ok_or_else(|| ConnectError::UnknownProfile(profile.to_owned()))?;
-        let mut candidates = Vec::new();
-        for (index, ProfileModel { provider, model, options }) in models.iter().enumerate() {
-            let patience = if index + 1 == models.len() { Patience::Usual } else { Patience::Short };
-            match self.connect(Some(provider), Some(model), own.or(options), patience) {
-                Ok(candidate) => candidates.push(candidate),
-                Err(error) if index == 0 => return Err(error),
+        let mut named = named_models(settings, profiles)?;
+        let others = named.split_off(1);
+        let patience = |is_last: bool| if is_last { Patience::Usual } else { Patience::Short };
+        let first = self.connect(named.remove(0), patience(others.is_empty()))?;
+        let most = others.len();
+        let mut fallback = Vec::new();
+        for (index, other) in others.into_iter().enumerate() {
+            match self.connect(other, patience(index + 1 == most)) {
+                Ok(candidate) => fallback.push(candidate),
                 Err(error) => tracing::warn!(
-                    profile,
+                    profile = settings.and_then(|settings| settings.profile.as_deref()),
                     error = &error as &dyn std::error::Error,
                     "left out a model of a fallback, because it is not set up on this worker"
                 ),
             }
         }
-        let first = candidates.remove(0);
-        Ok(ChosenModel::new(first, candidates, Arc::clone(&self.file_kinds)))
+        Ok(ChosenModel::new(first, fallback, Arc::clone(&self.file_kinds)))
     }
 
-    fn connect(
+    /// Asks each model of the settings once for a few tokens. Returns why those fail that do not begin to answer within `limit`.
+    pub async fn try_out(
         &self,
-        provider: Option<&str>,
-        name: Option<&str>,
-        options: ModelOptions,
-        patience: Patience,
-    ) -> Result<Candidate, ConnectError> {
-        let choice = self.config.choice_for(provider, name)?;
+        settings: Option<&ModelSettings>,
+        profiles: &Profiles,
+        limit: Duration,
+    ) -> Vec<TrialFailure> {
+        let named = match named_models(settings, profiles) {
+            Ok(named) => named,
+            Err(error) => return vec![error.into()],
+        };
+        let tries = named.into_iter().map(async |named| {
+            let candidate = self.connect(named, Patience::OneTry(limit))?;
+            candidate.try_out().await.map_err(TrialFailure::from)
+        });
+        join_all(tries).await.into_iter().filter_map(Result::err).collect()
+    }
+
+    fn connect(&self, named: NamedModel, patience: Patience) -> Result<Candidate, ConnectError> {
+        let NamedModel { provider, name, options } = named;
+        let choice = self.config.choice_for(provider.as_deref(), name.as_deref())?;
         let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
         let key = (choice.clone(), patience);
         let model = match cache.models.get(&key) {
             Some(model) => Arc::clone(model),
             None => {
                 let model = cache.connect(&self.config, &choice, patience)?;
-                cache.models.insert(key, Arc::clone(&model));
+                // A check may name any model, which then takes no memory.
+                if !matches!(patience, Patience::OneTry(_)) {
+                    cache.models.insert(key, Arc::clone(&model));
+                }
                 model
             }
         };
         Ok(Candidate { model, choice, options })
     }
+}
+
+/// Returns the models of settings, the first one before its fallback.
+fn named_models(settings: Option<&ModelSettings>, profiles: &Profiles) -> Result<Vec<NamedModel>, ConnectError> {
+    let own = settings.map(ModelSettings::options).unwrap_or_default();
+    let Some(profile) = settings.and_then(|settings| settings.profile.as_deref()) else {
+        let provider = settings.and_then(|settings| settings.provider.clone());
+        let name = settings.and_then(|settings| settings.name.clone());
+        return Ok(vec![NamedModel { provider, name, options: own }]);
+    };
+    let models = profiles.models(profile).ok_or_else(|| ConnectError::UnknownProfile(profile.to_owned()))?;
+    let named = models.into_iter().map(|ProfileModel { provider, model, options }| NamedModel {
+        options: own.or(&options),
+        provider: Some(provider),
+        name: Some(model),
+    });
+    Ok(named.collect())
 }
 
 impl ModelCache {
@@ -138,8 +197,10 @@ impl ModelCache {
             None => self.client.insert(upstream::client(config)?).clone(),
         };
         let mut policy = RetryPolicy::of(config);
-        if patience == Patience::Short {
-            policy.retry_after_max = policy.retry_after_max.min(SHORT_PAUSE);
+        match patience {
+            Patience::Usual => {}
+            Patience::Short => policy.retry_after_max = policy.retry_after_max.min(SHORT_PAUSE),
+            Patience::OneTry(limit) => policy = RetryPolicy { retries: 0, total: policy.total.min(limit), ..policy },
         }
         let subject = Arc::new(Subject::new(choice.clone(), config.key(provider).cloned()));
         let tokens = if provider == Provider::Vertex { self.google_tokens(config)? } else { None };

@@ -61,7 +61,7 @@ pub enum Error {
 
     /// The provider rejects a file of the request.
     #[error("{model} refused a file of the request: {message}")]
-    FileRefused { model: ModelChoice, message: String },
+    FileRefused { model: ModelChoice, status: u16, message: String },
 
     /// The stream ended before the answer was complete, or the response is no stream.
     #[error("the answer of {model} is broken: {cause}")]
@@ -239,6 +239,14 @@ impl Error {
         }
     }
 
+    /// Returns the error of a request without files. Some providers spell another refusal like one of a file.
+    pub(super) fn without_files(self) -> Self {
+        match self {
+            Self::FileRefused { model, status, message } => Self::Refused { model, status, message },
+            other => other,
+        }
+    }
+
     /// Returns whether another model may answer the request.
     pub(super) fn lets_another_model_answer(&self) -> bool {
         matches!(self, Self::Timeout { .. } | Self::NoCredit { .. }) || self.may_pass()
@@ -346,7 +354,7 @@ impl Error {
             FailureKind::NoCredit => Self::NoCredit { model, message },
             FailureKind::RegionRefused => Self::RegionRefused { model, message },
             FailureKind::TooLong => Self::TooLong { model, message },
-            FailureKind::FileRefused => Self::FileRefused { model, message },
+            FailureKind::FileRefused => Self::FileRefused { model, status, message },
             FailureKind::RateLimited => Self::RateLimited { model, message, retry_after },
             FailureKind::Unavailable => Self::Unavailable { model, message, retry_after },
             FailureKind::Broken => Self::BrokenStream { model, cause: message },

@@ -60,13 +60,6 @@ impl ChosenModel {
         Self { first: plain(&self.first), fallback, file_kinds: Arc::clone(&self.file_kinds) }
     }
 
-    /// Asks the first model once for a few tokens, to see whether its provider answers.
-    pub async fn try_out(&self) -> Result<(), Error> {
-        let options = ModelOptions { max_tokens: Some(TRIAL_TOKENS), ..self.first.options.clone() };
-        let request = Request { turns: vec![Turn::user("Say yes.")], options, ..Request::default() };
-        self.first.model.ask(&request).await.map(drop)
-    }
-
     /// Requests one answer, and from the next model if one does not begin to answer. The future resolves with the first
     /// delta. Dropping it, or the stream, cancels the request.
     ///
@@ -103,6 +96,13 @@ impl ChosenModel {
 }
 
 impl Candidate {
+    /// Asks for a few tokens, with the options of the model, to see whether its provider answers.
+    pub async fn try_out(&self) -> Result<(), Error> {
+        let options = ModelOptions { max_tokens: Some(TRIAL_TOKENS), ..self.options.clone() };
+        let request = Request { turns: vec![Turn::user("Say yes.")], options, ..Request::default() };
+        self.model.ask(&request).await.map(drop)
+    }
+
     /// Requests one answer from this model: with its options, what it takes, and what it wrote itself.
     async fn ask(&self, request: &Request, file_kinds: &[ModelFileKind]) -> Result<ModelAnswer, Error> {
         let mut asked = request.with_lines(self.takes(file_kinds));

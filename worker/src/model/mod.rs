@@ -31,7 +31,7 @@ mod upstream;
 use futures::future::BoxFuture;
 
 pub use answer::{AnswerDelta, AnswerStream, CallDelta};
-pub use connect::{ConnectError, Models};
+pub use connect::{ConnectError, Models, NOT_CONFIGURED, TrialFailure};
 pub use embedder::Embedder;
 pub use error::{Error, Phase};
 pub use fallback::{ChosenModel, ModelAnswer};

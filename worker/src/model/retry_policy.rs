@@ -84,10 +84,12 @@ impl<U: Upstream> Model for RetryModel<U> {
         async move {
             let ends_at = Instant::now() + policy.total;
             let mut tries = 1;
+            let has_files = request.has_files();
+            let explain = move |error: Error| if has_files { error } else { error.without_files() };
             loop {
                 let error = match first_delta(&*upstream, &request, policy, ends_at, &subject).await {
-                    Ok(answer) => return Ok(answer.inspect_err(count).boxed()),
-                    Err(error) => error,
+                    Ok(answer) => return Ok(answer.map_err(explain).inspect_err(count).boxed()),
+                    Err(error) => explain(error),
                 };
                 count(&error);
                 let Some(pause) = policy.pause_after(&error, tries) else { return Err(error) };

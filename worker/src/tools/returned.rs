@@ -16,6 +16,7 @@ use holdfast_shared::{
     file::{PART_BYTES, StoredFile, ToolFile},
     file_name::{name_from_tool, plain_name},
     file_store::{self, FileStore},
+    hidden::visible,
     idempotency::IdempotencyKey,
     media_type,
     quotas::FileLimits,
@@ -73,13 +74,13 @@ pub enum ReturnedData {
 impl ReturnedFile {
     /// Returns the file in words, as its tool describes it.
     pub fn described(&self) -> String {
-        let claimed = self.media_type.as_deref().unwrap_or("of unknown type");
+        let claimed = within_line(self.media_type.as_deref().unwrap_or("of unknown type"));
         let bytes = match &self.data {
             ReturnedData::Base64(text) => text.trim_end_matches('=').len() * 3 / 4,
             ReturnedData::Bytes(bytes) => bytes.len(),
         };
         match &self.uri {
-            Some(uri) => format!("{} {uri}, {claimed}, {bytes} bytes", self.kind),
+            Some(uri) => format!("{} {}, {claimed}, {bytes} bytes", self.kind, within_line(uri)),
             None => format!("{} {claimed}, {bytes} bytes", self.kind),
         }
     }
@@ -90,6 +91,11 @@ impl ReturnedFile {
         let last = path.rsplit('/').next().filter(|last| !last.is_empty())?;
         Some(plain_name(&percent_decode_str(last).decode_utf8_lossy()))
     }
+}
+
+/// Returns a tool's words for a line of ours, which they can neither end nor continue in another one.
+pub fn within_line(words: &str) -> String {
+    visible(words).replace(['[', ']'], " ")
 }
 
 /// Returns whether the result of a call may name a file that was stored.
@@ -159,10 +165,7 @@ impl FileKeeper {
                 Ok(file) => {
                     left -= file.bytes;
                     let ToolFile { file_id, name, media_type, bytes } = &file;
-                    let line = format!(
-                        "[{kind} {}, {media_type}, {bytes} bytes, file {file_id}]",
-                        name.replace(['[', ']'], " ")
-                    );
+                    let line = format!("[{kind} {}, {media_type}, {bytes} bytes, file {file_id}]", within_line(name));
                     files.push(file);
                     line
                 }

@@ -61,7 +61,7 @@ impl ResponseHead {
         ended_at: Option<i64>,
     ) -> Value {
         let error = match state {
-            ResponseState::Failed(RunError { code, message }) => json!({"code": code, "message": message}),
+            ResponseState::Failed(RunError { code, message, .. }) => json!({"code": code, "message": message}),
             _ => Value::Null,
         };
         let incomplete = match state {

@@ -2,12 +2,13 @@
 import type { Data } from "../chat/message";
 import { words } from "../i18n";
 import { Icon } from "./icons";
+import { warningIn } from "./reason";
 
 export function Warning({ warning }: { warning: Data["warning"] }) {
   return (
     <p className="notice" data-kind="warning">
       <Icon name="warning" />
-      <span dir="auto">{words.warning[warning.code] ?? warning.message}</span>
+      <span dir="auto">{warningIn(words.warning, warning)}</span>
     </p>
   );
 }

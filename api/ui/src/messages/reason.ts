@@ -2,6 +2,7 @@
 import type { Problem } from "holdfast-client/problem";
 
 import { RUN_FAILED, isTooLong, limitOf } from "../client/refusals";
+import { inSentences } from "../i18n";
 
 export type TroubleWords = { unknown: string; tooLong(limit: string): string; code: Record<string, string> };
 
@@ -24,8 +25,17 @@ function sizeOf(bytes: number): string {
   return bytes < 1024 ? `${bytes} B` : `${Math.round((bytes / 1024) * 10) / 10} KiB`;
 }
 
+/** Warnings whose message names files, tools or servers. The page's own words, where a language needs any, come before it. */
+const NAMING = /^(?:files?_|tools_|mcp_|subagent_|vectors_)/;
+
+/** Returns a warning in the page's words, with the server's message where these are incomplete. */
+export function warningIn(words: Record<string, string>, warning: { code: string; message: string }): string {
+  const own = Object.hasOwn(words, warning.code) && words[warning.code];
+  return inSentences([own, (!own || NAMING.test(warning.code)) && warning.message]);
+}
+
 /** Returns the server's detail where the page's words are incomplete: for models, for limits, and for unknown codes. */
 export function detailOf(words: TroubleWords, problem: Problem): string | undefined {
-  const isToldWhole = Object.hasOwn(words.code, problem.code) && !/^(?:model_|limit_|run_|attachment_)/.test(problem.code);
+  const isToldWhole = Object.hasOwn(words.code, problem.code) && !/^(?:model_|limit_|run_|attachment_|file_refused$)/.test(problem.code);
   return isToldWhole ? undefined : problem.message || undefined;
 }

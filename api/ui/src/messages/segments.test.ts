@@ -181,7 +181,9 @@ test("the page announces only beginnings and ends", () => {
 test.each([
   [new Problem(429, "rate_limited", "10 a minute"), "Too many messages in a short time.", undefined],
   [new Problem(0, "model_refused", "no credit"), "The model did not accept the request.", "no credit"],
-  [new Problem(0, "scripted_failure", "as told"), "The answer could not be finished.", "as told"],
+  [new Problem(0, "model_key_refused", "OpenAI says no"), "The model's provider refused this server's key.", "OpenAI says no"],
+  [new Problem(0, "file_refused", "a.png"), "The model refused a file of the message. Send it in another form, or without it.", "a.png"],
+  [new Problem(0, "new_failure", "as told"), "The answer could not be finished.", "as told"],
   [new Problem(418, "teapot", "It is a teapot."), "Something went wrong.", "It is a teapot."],
   [new Problem(500, "constructor", ""), "Something went wrong.", undefined],
 ])("the page describes a problem in plain words, %#", (problem, reason, detail) => {

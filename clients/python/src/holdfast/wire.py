@@ -123,6 +123,8 @@ class Run(TypedDict):
     created_at: str
     # Set for a failed run only.
     error: NotRequired[RunError | None]
+    # The cause of `error` in its own words, such as those of the model's provider. Only operators see it.
+    error_details: NotRequired[str | None]
     # The model's reason for ending the answer, once the run is completed.
     finish_reason: NotRequired[FinishReason | None]
     # Time of the database at the terminal status.

@@ -301,6 +301,7 @@ impl<'a> Acceptance<'a> {
             total_usage: None,
             finish_reason: None,
             error: None,
+            error_details: None,
             last_event_id: self.queued.id,
             metadata: new.options.metadata.clone(),
             trace_id: new.traceparent.and_then(Traceparent::trace_id),

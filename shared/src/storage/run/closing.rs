@@ -123,6 +123,7 @@ statements! {
             model = coalesce($11, model),
             error_code = $5,
             error_message = $6,
+            error_details = $12,
             parts = $10,
             finished_at = {now},
             holder = null,
@@ -221,6 +222,7 @@ pub async fn write_closing(tx: &mut Tx, closing: RunEnd<'_>, spare: Spare) -> Re
     chunk.progress.children.clear();
     chunk.progress.roles.retain(|role| role.of_run == closing.run_id);
     let (code, message) = ending.error().map(|error| (error.code.clone(), error.message.clone())).unzip();
+    let details = ending.error().and_then(|error| error.details.clone());
     let args = args![
         closing.run_id,
         ending.status().as_str(),
@@ -232,7 +234,8 @@ pub async fn write_closing(tx: &mut Tx, closing: RunEnd<'_>, spare: Spare) -> Re
         closing.first.attempt,
         closing.finish_text(),
         closing.parts(&events),
-        chunk.progress.model.clone()
+        chunk.progress.model.clone(),
+        details
     ];
     let fenced = FencedWrites::new(Statement::new(END, args), writes_of(closing.run_id, &chunk));
     let written = tx.write_spares::<EndedRow>(fenced, spare).await?;

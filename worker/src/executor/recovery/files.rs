@@ -91,7 +91,7 @@ fn refusal_of(files: &[Attachment], attempt: &Attempt<'_>, error: &model::Error)
     let message = format!(
         "{model} refused {names}; send the message without it, or with the file in another form. Later requests have a line in its place"
     );
-    RunError::new("file_refused", with_words(attempt, message, error))
+    RunError::new("file_refused", with_words(attempt, message, error)).with_details(error.to_string())
 }
 
 fn remember(files: &[Attachment], attempt: &Attempt<'_>) {

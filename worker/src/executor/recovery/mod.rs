@@ -69,11 +69,12 @@ impl Recovery {
 /// Returns the end of a run whose model has failed.
 pub fn stop_for(attempt: &Attempt<'_>, error: model::Error) -> Stop {
     tracing::warn!(%error, "failed to get an answer from the model");
-    Stop::Failed(RunError::new(error.code(), with_words(attempt, error.reason(), &error)))
+    let sentence = with_words(attempt, error.reason(), &error);
+    Stop::Failed(RunError::new(error.code(), sentence).with_details(error.to_string()))
 }
 
 /// Adds the provider's words to the sentence for users, in development mode only: they may quote the conversation and name things
-/// that users must not see.
+/// that users must not see. Otherwise only operators read them, in the details of the error.
 fn with_words(attempt: &Attempt<'_>, sentence: String, error: &model::Error) -> String {
     match error.words().filter(|_| attempt.shared.worker.is_development) {
         Some(words) => format!("{sentence} ({words})"),

@@ -1,12 +1,13 @@
 //! The model that an agent gets.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use futures::StreamExt;
 use holdfast_shared::agent::{ModelSettings, Profiles};
+use serde_json::json;
 
-use super::{ConnectError, FakeProvider, Models, config, models, request, wires::openai};
-use crate::model::ChosenModel;
+use super::{ConnectError, FakeProvider, Models, Reply, config, models, request, wires::openai};
+use crate::model::{ChosenModel, TrialFailure};
 
 fn settings(provider: Option<&str>, name: Option<&str>) -> ModelSettings {
     ModelSettings { provider: provider.map(str::to_owned), name: name.map(str::to_owned), ..ModelSettings::default() }
@@ -67,4 +68,31 @@ async fn an_agents_model_is_asked_by_its_name_with_the_deployments_key() {
         assert_eq!(request.body["model"], sent);
         assert!(request.head.contains("bearer secret-key"));
     }
+}
+
+#[tokio::test]
+async fn a_trial_asks_each_model_of_a_profile_once_for_a_few_tokens() {
+    let busy = || Reply::json(503, r#"{"error":{"message":"later"}}"#);
+    let provider = FakeProvider::start(vec![busy(), Reply::silence()]).await;
+    let models = models(&openai().config(&provider.url, &["--model-retries=5"])).unwrap();
+    let profiles: Profiles = serde_json::from_value(json!({"profiles": {
+        "fast": {"provider": "openai", "model": "small", "options": {"max_tokens": 900}, "fallback": ["good"]},
+        "good": {"provider": "openai", "model": "large", "fallback": [{"provider": "anthropic", "model": "claude"}]}
+    }}))
+    .unwrap();
+    let failures = async |settings: ModelSettings| -> Vec<&'static str> {
+        let failures = models.try_out(Some(&settings), &profiles, Duration::from_millis(300)).await;
+        failures.iter().map(TrialFailure::code).collect()
+    };
+    let fast = ModelSettings { profile: Some("fast".to_owned()), ..ModelSettings::default() };
+    let mut codes = failures(fast).await;
+    codes.sort_unstable();
+    assert_eq!(codes, ["model_not_configured", "model_timeout", "model_unavailable"]);
+    let requests = provider.requests();
+    let mut asked: Vec<_> = requests.iter().map(|request| request.body["model"].as_str().unwrap()).collect();
+    asked.sort_unstable();
+    assert_eq!(asked, ["large", "small"]);
+    assert!(requests.iter().all(|request| request.body["max_tokens"] == 16), "{requests:?}");
+    let unknown = ModelSettings { profile: Some("none".to_owned()), ..ModelSettings::default() };
+    assert_eq!(failures(unknown).await, ["model_not_configured"]);
 }

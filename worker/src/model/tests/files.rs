@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::{
-    ModelFile, Request, ToolRequest, Turn, UserPart, ask_with, assistant, user,
+    ModelFile, Reply, Request, ToolRequest, Turn, UserPart, ask_with, assistant, request, user,
     wires::{ProviderWire, anthropic, gemini, ollama, openai, vertex_claude, vertex_gemini},
 };
 
@@ -136,4 +136,19 @@ async fn ollama_gets_images() {
     assert_eq!(messages[0]["images"], json!(["aW1n"]));
     let text = messages[0]["content"].as_str().unwrap();
     assert!(text.contains("Compare") && text.contains("with this:"), "{text}");
+}
+
+#[tokio::test]
+async fn a_refusal_spelled_as_one_of_a_file_is_another_one_without_a_file() {
+    let refused = |status| Reply::json(status, r#"{"error":{"message":"This model does not support images."}}"#);
+    let with_file = Request { turns: vec![Turn::User(vec![file("a.png", "image/png", "aW1n")])], ..Request::default() };
+    let in_stream = Reply::new(200, "text/event-stream")
+        .chunk("data: {\"error\":{\"code\":400,\"message\":\"This model does not support images.\"}}\n\n");
+    for reply in [refused(400), refused(404), in_stream] {
+        for (asked, code) in [(&with_file, "file_refused"), (&request(), "model_refused")] {
+            let outcome = ask_with(asked, &openai(), &[], vec![reply.clone()]).await;
+            assert_eq!(outcome.code(), Some(code), "{outcome:?}");
+            assert!(outcome.message().contains("does not support images"), "{}", outcome.message());
+        }
+    }
 }

@@ -72,7 +72,7 @@ async fn a_refused_parameter_is_left_out_and_remembered() {
 async fn a_refusal_of_anything_else_is_not_tried_again() {
     let replies = vec![refusal("messages", "This model does not support images."), openai().complete_reply()];
     let outcome = ask(&openai(), &["--model-max-tokens=9"], replies).await;
-    assert_eq!((outcome.code(), outcome.requests.len()), (Some("file_refused"), 1));
+    assert_eq!((outcome.code(), outcome.requests.len()), (Some("model_refused"), 1));
 }
 
 #[tokio::test]

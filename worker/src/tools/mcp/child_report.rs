@@ -1,4 +1,4 @@
-//! The end of a child as operators read it: its exit status, and the last lines of its standard error.
+//! The end of a child, or its silence, as operators read it: its exit status, and the last lines of its standard error.
 
 use std::{
     collections::VecDeque,
@@ -67,6 +67,11 @@ impl ChildReport {
         report
     }
 
+    /// Returns the last lines of standard error so far.
+    pub fn last_lines(&self) -> String {
+        lock(&self.ending).last_lines()
+    }
+
     pub fn note_end(&self, status: ExitStatus) {
         lock(&self.ending).status = Some(status);
     }
@@ -80,16 +85,18 @@ impl ChildReport {
         let _ = timeout(REST, has_read_all.wait_for(|read| *read)).await;
         let ending = lock(&self.ending);
         match ending.status {
-            Some(status) => {
-                let lines: Vec<String> = ending.lines.iter().cloned().collect();
-                ServerProblem::Exited { status: status.to_string(), lines: lines.join("\n") }
-            }
+            Some(status) => ServerProblem::Exited { status: status.to_string(), lines: ending.last_lines() },
             None => problem,
         }
     }
 }
 
 impl ChildEnding {
+    fn last_lines(&self) -> String {
+        let lines: Vec<&str> = self.lines.iter().map(String::as_str).collect();
+        lines.join("\n")
+    }
+
     fn keep(&mut self, line: &str) {
         if line.trim().is_empty() {
             return;

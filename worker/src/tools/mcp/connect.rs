@@ -16,6 +16,7 @@ use rmcp::{
 use secrecy::SecretString;
 
 use super::{
+    child_report::ChildReport,
     children::Children,
     connection::Connection,
     error::{Error, SUPPORTED_VERSIONS, ServerProblem},
@@ -50,16 +51,28 @@ const OLD_TRANSPORT_PROBE: Duration = Duration::from_secs(2);
 const HANDSHAKE: &str = "connecting";
 const LISTING: &str = "reading its tools";
 
+/// The report of the child that a start has, once there is one.
+pub type StartReport = OnceLock<ChildReport>;
+
 /// Connects, and logs the outcome. A process waits for its turn first, which the time limit does not count.
 pub async fn connect(target: &ServerTarget, terms: &Terms) -> Result<Arc<Connection>, Error> {
+    connect_reporting(target, terms, &StartReport::new()).await
+}
+
+/// Does as `connect`, and sets the report of the child as soon as it has started.
+pub async fn connect_reporting(
+    target: &ServerTarget,
+    terms: &Terms,
+    report: &StartReport,
+) -> Result<Arc<Connection>, Error> {
     let turn = match &target.transport {
         TargetTransport::Stdio { command, args, .. } => Some(terms.starts.begin(command, args).await),
         _ => None,
     };
     let started = std::time::Instant::now();
     let limit = target.connect_limit(&terms.config);
-    let slow = |_| Err(ServerProblem::Slow { doing: HANDSHAKE, limit });
-    let outcome = tokio::time::timeout(limit, open(target, terms, limit)).await.unwrap_or_else(slow);
+    let opened = tokio::time::timeout(limit, open(target, terms, limit, report)).await;
+    let outcome = opened.unwrap_or_else(|_| Err(slow(limit)));
     if outcome.is_ok() {
         turn.iter().for_each(StartTurn::succeed);
     }
@@ -77,16 +90,26 @@ pub async fn connect(target: &ServerTarget, terms: &Terms) -> Result<Arc<Connect
             Ok(Arc::new(connection))
         }
         Err(problem) => {
-            let error = target.error(problem);
+            let error = target.error(problem.with_lines_of(report.get()));
             tracing::warn!(mcp.server = server, mcp.transport = transport, duration_ms, %error, "failed to connect to MCP server");
             Err(error)
         }
     }
 }
 
-async fn open(target: &ServerTarget, terms: &Terms, limit: Duration) -> Result<(Connection, usize), ServerProblem> {
+/// Returns the problem of a server that has not connected within `limit`.
+pub const fn slow(limit: Duration) -> ServerProblem {
+    ServerProblem::Slow { doing: HANDSHAKE, limit, lines: None }
+}
+
+async fn open(
+    target: &ServerTarget,
+    terms: &Terms,
+    limit: Duration,
+    report: &StartReport,
+) -> Result<(Connection, usize), ServerProblem> {
     let listener = Arc::new(NotificationListener::default());
-    let service = serve(target, Arc::clone(&listener), terms).await?;
+    let service = serve(target, Arc::clone(&listener), terms, report).await?;
     let version = service.peer().peer_info().map(|info| info.protocol_version.to_string()).unwrap_or_default();
     if !SUPPORTED_VERSIONS.split(", ").any(|supported| supported == version) {
         return Err(unsupported_version(version));
@@ -101,6 +124,7 @@ async fn serve(
     target: &ServerTarget,
     listener: Arc<NotificationListener>,
     terms: &Terms,
+    report: &StartReport,
 ) -> Result<RunningService<RoleClient, Arc<NotificationListener>>, ServerProblem> {
     let intake = Intake::new(&terms.config, terms.memory.clone(), &target.key().in_words());
     match &target.transport {
@@ -109,7 +133,7 @@ async fn serve(
             let stdio = Stdio::start(&program, &terms.children, intake);
             let user = terms.children.user_name().map(str::to_owned);
             let stdio = stdio.map_err(|error| ServerProblem::Command { user, error: error.to_string() })?;
-            let report = stdio.report();
+            let report = report.get_or_init(|| stdio.report());
             match listener.serve(stdio).await {
                 Ok(service) => Ok(service),
                 Err(error) => Err(report.explain(handshake(error)).await),
@@ -190,7 +214,9 @@ pub fn listing(failure: CallFailure) -> ServerProblem {
     match failure {
         CallFailure::Unavailable(error) => error.problem,
         CallFailure::Transport(failure) => of_transport(failure, LISTING),
-        CallFailure::Timeout(limit) | CallFailure::TotalTimeout(limit) => ServerProblem::Slow { doing: LISTING, limit },
+        CallFailure::Timeout(limit) | CallFailure::TotalTimeout(limit) => {
+            ServerProblem::Slow { doing: LISTING, limit, lines: None }
+        }
         CallFailure::Refused(error) => ServerProblem::Failed { doing: LISTING, detail: in_short(&error) },
         CallFailure::Tool(detail) => ServerProblem::Failed { doing: LISTING, detail },
     }

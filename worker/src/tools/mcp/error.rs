@@ -5,6 +5,8 @@ use std::{borrow::Cow, time::Duration};
 
 use holdfast_shared::agent::SecretUnavailable;
 
+use super::{child_report::ChildReport, hidden::HiddenTexts};
+
 /// A server that cannot be used, its address, and how to fix it. Never contains a secret.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("MCP server {server} ({address}): {problem}")]
@@ -31,8 +33,16 @@ pub enum ServerProblem {
     Unauthorized(String),
     #[error("it requires its users to sign in (OAuth), which a worker cannot do; set a token as auth.bearer")]
     OAuth,
-    #[error("it did not answer within {} ms while {doing}; check that it runs and speaks MCP", limit.as_millis())]
-    Slow { doing: &'static str, limit: Duration },
+    #[error(
+        "it did not answer within {} ms while {doing}; check that it runs and speaks MCP{}",
+        limit.as_millis(), lines.as_deref().map_or_else(String::new, quoted)
+    )]
+    Slow {
+        doing: &'static str,
+        limit: Duration,
+        /// The last lines of a child's standard error.
+        lines: Option<String>,
+    },
     #[error("it speaks the old HTTP+SSE transport, which is not supported; use its streamable HTTP address")]
     OldTransport,
     #[error("it requires the protocol version {0}, which is not supported; supported are {SUPPORTED_VERSIONS}")]
@@ -91,6 +101,40 @@ impl Error {
             ServerProblem::Busy => "too many servers are in use",
             ServerProblem::Stopping => "this worker is stopping",
         })
+    }
+}
+
+impl ServerProblem {
+    /// Returns the problem with the words of a child that has not answered in time.
+    pub fn with_lines_of(mut self, report: Option<&ChildReport>) -> Self {
+        if let Self::Slow { lines, .. } = &mut self {
+            *lines = report.map(ChildReport::last_lines);
+        }
+        self
+    }
+
+    /// Returns the problem without texts that no message shows.
+    pub fn without(mut self, hidden: &HiddenTexts) -> Self {
+        if let Some(words) = self.foreign_words() {
+            *words = hidden.replace_in(words);
+        }
+        self
+    }
+
+    /// Returns the words of the server or the system.
+    fn foreign_words(&mut self) -> Option<&mut String> {
+        match self {
+            Self::Command { error: words, .. }
+            | Self::Exited { lines: words, .. }
+            | Self::Client(words)
+            | Self::Unreachable(words)
+            | Self::Unauthorized(words)
+            | Self::Version(words)
+            | Self::NewerProtocol(words)
+            | Self::Failed { detail: words, .. } => Some(words),
+            Self::Slow { lines, .. } => lines.as_mut(),
+            Self::Secret(_) | Self::OAuth | Self::OldTransport | Self::Busy | Self::Stopping => None,
+        }
     }
 }
 

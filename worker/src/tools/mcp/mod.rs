@@ -58,7 +58,7 @@ pub use resources::is_reader;
 pub use target::ServerUser;
 pub use uses::ConnectionHold;
 
-use connect::Terms;
+use connect::{StartReport, Terms, connect_reporting};
 use connection::TimeLimit;
 use failure::CallFailure;
 use hidden::HiddenTexts;
@@ -162,6 +162,25 @@ impl Mcp {
         if let Ok(target) = target {
             // The pool logs the outcome.
             let _ = self.pool.acquire(&target, None).await;
+        }
+    }
+
+    /// Connects to the server apart from all runs, reads its list of tools, and disconnects. Fails after `limit`; a start then
+    /// still continues to its own end, so that a slow installation is done the next time.
+    pub async fn try_out(&self, server: &McpServer, limit: Duration) -> Result<(), Error> {
+        let target = ServerTarget::of_worker(server, &self.config.agent_secrets)?;
+        let (terms, report) = (self.pool.terms().clone(), Arc::new(StartReport::new()));
+        let trial = tokio::spawn({
+            let (target, report) = (target.clone(), Arc::clone(&report));
+            async move {
+                let connection = connect_reporting(&target, &terms, &report).await?;
+                connection.close().await;
+                Ok(())
+            }
+        });
+        match tokio::time::timeout(limit, trial).await {
+            Ok(outcome) => outcome.expect("no code of a trial panics or aborts it"),
+            Err(_) => Err(target.error(connect::slow(limit).with_lines_of(report.get()))),
         }
     }
 

@@ -3,7 +3,7 @@
 use rmcp::model::{CallToolResult, ContentBlock, Resource, ResourceContents, ServerResult};
 
 use super::{Output, content, failure::CallFailure, transport_failure::TransportFailure};
-use crate::tools::returned::{ResultPart, ReturnedData, ReturnedFile};
+use crate::tools::returned::{ResultPart, ReturnedData, ReturnedFile, within_line};
 
 /// Returns the output of a call. Fails if the result reports a failure, if its structured content has more bytes
 /// than `text_bytes`, or if its kind is not supported.
@@ -58,7 +58,9 @@ fn part(block: ContentBlock) -> ResultPart {
         ContentBlock::Image(image) => return file("image", None, Some(image.mime_type), image.data),
         ContentBlock::Audio(audio) => return file("audio", None, Some(audio.mime_type), audio.data),
         ContentBlock::Resource(embedded) => match embedded.resource {
-            ResourceContents::TextResourceContents { uri, text, .. } => format!("[resource {uri}]\n{text}"),
+            ResourceContents::TextResourceContents { uri, text, .. } => {
+                format!("[resource {}]\n{text}", within_line(&uri))
+            }
             ResourceContents::BlobResourceContents { uri, mime_type, blob, .. } => {
                 return file("resource", Some(uri), mime_type, blob);
             }
@@ -76,7 +78,7 @@ fn link_in_words(link: &Resource) -> String {
         [Some(&link.uri), name, link.title.as_ref().filter(|title| **title != link.name), link.mime_type.as_ref()];
     let facts: Vec<&str> = facts.into_iter().flatten().map(String::as_str).collect();
     let description = link.description.as_ref().map(|description| format!(": {description}")).unwrap_or_default();
-    format!("[resource link {}{description}]", facts.join(", "))
+    format!("[resource link {}]", within_line(&format!("{}{description}", facts.join(", "))))
 }
 
 fn file(kind: &'static str, uri: Option<String>, media_type: Option<String>, data: String) -> ResultPart {

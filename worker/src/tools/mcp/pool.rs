@@ -49,6 +49,10 @@ impl ConnectionPool {
         Self { terms, slots, freed: Arc::default() }
     }
 
+    pub const fn terms(&self) -> &Terms {
+        &self.terms
+    }
+
     /// Returns a connection that is usable, as far as the pool knows. A failure before `since` does not count. Fails if
     /// the server cannot be reached, or if too many connections are in use.
     pub async fn acquire(&self, target: &ServerTarget, since: Option<Instant>) -> Result<HeldConnection, Error> {

@@ -10,7 +10,10 @@ use secrecy::{ExposeSecret, SecretString};
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
-use super::error::{Error, ServerProblem};
+use super::{
+    error::{Error, ServerProblem},
+    hidden::HiddenTexts,
+};
 
 /// The run that uses a server.
 #[derive(Debug, Clone)]
@@ -130,12 +133,13 @@ impl ServerTarget {
         }
     }
 
+    /// Returns the error of this server. A server may send its secrets back, so the error's words lose them here.
     pub fn error(&self, problem: impl Into<ServerProblem>) -> Error {
         let address = match &self.transport {
             TargetTransport::Stdio { command, .. } => command.clone(),
             TargetTransport::Http { url, .. } | TargetTransport::Rpc { url, .. } => without_secrets(url),
         };
-        Error { server: self.name.clone(), address, problem: problem.into() }
+        Error { server: self.name.clone(), address, problem: problem.into().without(&HiddenTexts::of(self)) }
     }
 
     pub fn key(&self) -> Key {

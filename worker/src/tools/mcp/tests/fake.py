@@ -115,9 +115,13 @@ if "gated" in sys.argv:
     gate = sys.argv[-1]
     with open(gate + ".starts", "a") as starts:
         starts.write("start\n")
+    with open(gate + ".writing", "w") as pid:
+        pid.write(str(os.getpid()))
+    os.rename(gate + ".writing", gate + ".pid")
     while not os.path.exists(gate):
         time.sleep(0.01)
 if "silent" in sys.argv:
+    print("loading", os.environ.get("SECRET"), "and a large index", file=sys.stderr, flush=True)
     threading.Event().wait()
 for line in sys.stdin:
     message = json.loads(line)

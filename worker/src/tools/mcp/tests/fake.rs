@@ -16,6 +16,8 @@ pub enum Behaviour {
     Fine,
     /// Refuses every request with this status.
     Status(u16),
+    /// Refuses the handshake in words that quote the client's credentials.
+    EchoesCredentials,
     /// Accepts connections and sends nothing.
     Silent,
     /// Opens a stream of events for a GET, and refuses POSTs.
@@ -156,6 +158,12 @@ async fn serve(
         Behaviour::Version(version) => reply(socket, &request, version, earlier).await,
         Behaviour::NoHandshake if request.method() == "initialize" => {
             let error = json!({"code": -32601, "message": "Method not found"});
+            let body = json!({"jsonrpc": "2.0", "id": request.body["id"], "error": error}).to_string();
+            write(socket, 200, "application/json", body.as_bytes()).await
+        }
+        Behaviour::EchoesCredentials => {
+            let message = format!("who is {}?", request.headers["authorization"]);
+            let error = json!({"code": -32000, "message": message});
             let body = json!({"jsonrpc": "2.0", "id": request.body["id"], "error": error}).to_string();
             write(socket, 200, "application/json", body.as_bytes()).await
         }

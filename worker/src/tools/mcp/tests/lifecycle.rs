@@ -72,3 +72,36 @@ async fn an_attempt_survives_its_dropped_first_caller() {
     assert_eq!(tool_names(&mcp, &server).await.len(), 3);
     assert_eq!(handshakes(&fake), 1);
 }
+
+#[tokio::test]
+async fn a_trial_lists_the_tools_on_a_connection_of_its_own_and_closes_it() {
+    let fake = FakeServer::start().await;
+    let (mcp, server) = (mcp(&[]), http(&fake.url()));
+    let lists = || fake.count(|request| request.method() == "tools/list");
+    call(&mcp, &server, "echo", json!({})).await.unwrap();
+    let pages = lists();
+    for trials in 1..=2 {
+        mcp.try_out(&server, DEADLINE).await.unwrap();
+        assert_eq!((handshakes(&fake), lists()), (1 + trials, (1 + trials) * pages));
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let noted = folder.path().join("gate");
+    std::fs::write(&noted, "").unwrap();
+    let gated = fake_stdio(&["gated", &noted.display().to_string()]);
+    mcp.try_out(&gated, DEADLINE).await.unwrap();
+    let pid: u32 = std::fs::read_to_string(folder.path().join("gate.pid")).unwrap().parse().unwrap();
+    until(async || !std::path::Path::new(&format!("/proc/{pid}")).exists()).await;
+}
+
+#[tokio::test]
+async fn a_start_beyond_the_time_of_a_trial_is_its_failure_and_continues() {
+    let folder = tempfile::tempdir().unwrap();
+    let gate = folder.path().join("gate");
+    let (mcp, server) = (mcp(&[]), fake_stdio(&["gated", &gate.display().to_string()]));
+    let error = mcp.try_out(&server, Duration::from_millis(50)).await.unwrap_err();
+    assert!(error.to_string().contains("within 50 ms while connecting"), "{error}");
+    until(async || folder.path().join("gate.pid").exists()).await;
+    std::fs::write(&gate, "").unwrap();
+    let pid = std::fs::read_to_string(folder.path().join("gate.pid")).unwrap();
+    until(async || !std::path::Path::new(&format!("/proc/{pid}")).exists()).await;
+}

@@ -8,7 +8,10 @@ use std::{
 use holdfast_shared::agent::McpAuth;
 use tracing_subscriber::fmt::MakeWriter;
 
-use super::{fake::FakeServer, *};
+use super::{
+    fake::{Behaviour, FakeServer},
+    *,
+};
 
 const SECRET: &str = "hunter2-and-more";
 
@@ -84,6 +87,26 @@ async fn a_bearer_token_is_sent_and_not_logged() {
     let text = log.text();
     assert!(text.contains("connected to MCP server"), "{text}");
     assert!(!text.contains(SECRET));
+}
+
+#[tokio::test]
+async fn a_server_that_sends_its_token_back_in_an_error_shows_it_to_no_reader() {
+    let log = CapturedLog::start();
+    let fake = FakeServer::with_behaviour(Behaviour::EchoesCredentials).await;
+    let mcp = mcp(&[]);
+    for server in [with_bearer(http(&fake.url())), with_bearer(rpc(&fake.url()))] {
+        for error in [mcp.tools(&server, &user("ann")).await.map(drop), mcp.try_out(&server, DEADLINE).await] {
+            let text = error.unwrap_err().to_string();
+            assert!(text.contains("it failed while connecting: error -32000: who is Bearer …?"), "{text}");
+        }
+        let error = call(&mcp, &server, "echo", json!({})).await.unwrap_err();
+        assert!(!error.message.contains(SECRET), "{}", error.message);
+    }
+    let text = log.text();
+    assert!(text.contains("who is Bearer …?"), "{text}");
+    let quiet = [" TRACE ", " DEBUG "];
+    let leaks: Vec<&str> = text.lines().filter(|line| line.contains(SECRET)).collect();
+    assert!(leaks.iter().all(|line| quiet.iter().any(|level| line.contains(level))), "{leaks:?}");
 }
 
 #[tokio::test]

@@ -1,6 +1,9 @@
 //! Faults of a child process.
 
-use super::*;
+use super::{
+    fake::{Behaviour, FakeServer},
+    *,
+};
 
 #[tokio::test]
 async fn every_fault_has_its_code() {
@@ -139,6 +142,23 @@ async fn a_child_that_ends_at_once_is_explained_without_its_secrets() {
     }
     assert!(!text.contains("hunter2") && !text.contains("address"), "{text}");
     assert_eq!(error.reason(), "it ended before it could be used (exit status: 3)");
+}
+
+#[tokio::test]
+async fn a_child_that_hangs_at_its_start_shows_what_it_wrote() {
+    let mut server = fake_stdio(&["silent"]);
+    if let Transport::Stdio { env, .. } = &mut server.transport {
+        env.insert("SECRET".into(), secret("hunter2-and-more"));
+    }
+    let (patient, mcp) = (mcp(&[]), mcp(&["--mcp-connect-ms=5000"]));
+    let lines = "; the last lines of its standard error:\nloading … and a large index";
+    let text = mcp.tools(&server, &user("ann")).await.unwrap_err().to_string();
+    assert!(text.contains("within 5000 ms while connecting") && text.ends_with(lines), "{text}");
+    let text = patient.try_out(&server, Duration::from_secs(5)).await.unwrap_err().to_string();
+    assert!(text.ends_with(lines), "{text}");
+    let silent = FakeServer::with_behaviour(Behaviour::Silent).await;
+    let text = patient.try_out(&http(&silent.url()), Duration::from_millis(50)).await.unwrap_err().to_string();
+    assert!(text.ends_with("check that it runs and speaks MCP"), "{text}");
 }
 
 #[tokio::test]
