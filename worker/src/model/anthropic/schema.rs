@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn properties_whose_names_are_refused_are_told_in_words() {
+    fn the_description_has_the_properties_whose_names_the_provider_refuses() {
         let usual = json!({"type": "object", "properties": {"a.b-c_1": {"type": "string"}}, "required": ["a.b-c_1"]});
         assert_eq!(parameters(&usual), usual);
         let query = json!({"type": "object", "description": "A query.", "additionalProperties": false,

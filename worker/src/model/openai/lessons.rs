@@ -89,7 +89,7 @@ impl Parameter {
 /// Words of a refusal that demands a field.
 const DEMANDED: [&str; 3] = ["missing", "must be", "required"];
 
-/// What the refusals of an address have taught for a model.
+/// The lessons that the refusals of an address have taught for a model.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Taught {
     /// The parameters that must not be sent.
