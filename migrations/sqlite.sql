@@ -17,7 +17,7 @@ CREATE TABLE chat_conversations (
     activity_at text not null,
     -- Deleted conversations are hidden at once and removed by the sweeper when their runs have ended.
     deleted_at text
-, forked_from blob, handle text, bytes bigint not null default 256, branch blob, parent_run_id blob, hidden boolean not null default false, knowledge text, expires boolean not null default false, metadata text);
+, forked_from blob, handle text, bytes bigint not null default 256, branch blob, parent_run_id blob, hidden boolean not null default false, knowledge text, expires boolean not null default false, metadata text, inherited_summary text, inherited_up_to integer);
 CREATE INDEX chat_conversations_by_activity on chat_conversations (owner_id, activity_at desc, id desc) where deleted_at is null;
 CREATE INDEX chat_conversations_deleted on chat_conversations (deleted_at) where deleted_at is not null;
 CREATE TABLE agent_runs (
@@ -665,4 +665,17 @@ CREATE TABLE anonymous_data (
 CREATE INDEX agent_runs_unfinished_by_group on agent_runs (caller_group, status, queue_round)
     where finished_at is null and caller_group is not null;
 CREATE INDEX agent_runs_of_top on agent_runs (top_run_id) where top_run_id is not null;
+CREATE TABLE due_summaries (
+    run_id blob primary key references agent_runs (id) on delete cascade,
+    conversation_id blob not null,
+    -- The newest turn that the summary is to cover.
+    up_to integer not null,
+    -- Most tokens of the summary.
+    tokens integer not null,
+    -- A worker makes the summary until then; later, another one may.
+    lease_until text not null,
+    tries integer not null default 0
+);
+CREATE INDEX due_summaries_by_lease on due_summaries (lease_until);
+CREATE INDEX due_summaries_by_conversation on due_summaries (conversation_id);
 insert into passage_words (passage_words, rank) values ('secure-delete', 1);

@@ -192,8 +192,23 @@ async fn older_messages_that_exceed_the_models_context_are_left_out(deployment: 
     let run = say(&client, &path, json!("third ".repeat(700))).await;
     assert_eq!((&run["status"], code(&run)), (&json!("completed"), ""));
     assert_eq!(warnings(&client, &run).await, ["context_shortened"]);
-    let last = provider.requests().last().unwrap()["messages"].to_string();
+    let last = newest_question(&provider);
     assert!(!last.contains("first") && last.contains("third"));
+
+    // The summary after the answer has the messages that were left out, and the next question keeps to the length that is known now.
+    let refused = provider.requests().iter().filter(|body| too_long(body, 10_000).is_some()).count();
+    let run = say(&client, &path, json!("fourth")).await;
+    assert_eq!((&run["status"], warnings(&client, &run).await), (&json!("completed"), Vec::new()));
+    let last = newest_question(&provider);
+    assert!(last.contains("[Summary of the conversation so far]\\nAye.") && last.contains("third"), "{last}");
+    assert!(!last.contains("first") && !last.contains("second"));
+    assert_eq!(provider.requests().iter().filter(|body| too_long(body, 10_000).is_some()).count(), refused);
+}
+
+/// Returns the messages of the newest request for an answer.
+fn newest_question(provider: &JudgingProvider) -> String {
+    let mut requests = provider.requests().into_iter().map(|body| body["messages"].to_string());
+    requests.rfind(|messages| !messages.contains("Summarise our")).unwrap()
 }
 
 async fn a_message_that_is_too_long_by_itself_fails_with_advice(deployment: Deployment) {

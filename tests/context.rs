@@ -4,17 +4,30 @@ use serde_json::{Value, json};
 
 use crate::{
     in_both_modes, in_either_mode,
-    support::{Client, Deployment, EventFrame, agent, frames_of, of_kind, upstream::TestUpstream},
+    support::{
+        Client, Deployment, EventFrame, agent, frames_of, of_kind,
+        providers::{OLLAMA, RuledProvider, ScriptedReply},
+        until,
+        upstream::TestUpstream,
+    },
 };
 
 in_both_modes!(
     the_last_twenty_messages_of_a_standing_conversation_are_twenty_with_the_question,
-    older_messages_become_a_summary_that_is_kept_and_used_again,
+    what_falls_out_of_an_agents_messages_extends_the_summary_after_the_answer,
+    a_question_that_comes_too_soon_waits_for_the_summary,
+    a_summary_survives_the_death_of_its_worker,
+    edits_and_forks_have_summaries_of_their_own,
     the_model_does_not_receive_replaced_messages,
     a_later_run_receives_the_results_of_earlier_tools,
 );
 
 in_either_mode!(
+    a_plain_conversation_is_read_word_by_word_within_its_budget,
+    a_summary_is_ready_before_the_budget_is_full,
+    a_long_question_has_its_summary_made_before_the_answer,
+    the_budget_follows_the_context_window,
+    ollama_is_sent_the_context_window,
     a_card_is_distinguishable_from_the_dialogue,
     cards_have_the_labels_of_the_agents_language,
     an_agents_own_history_limit_holds_everywhere,
@@ -52,9 +65,28 @@ async fn add_briefing(client: &Client, agent_id: &str, priority: Value) -> Strin
     client.post(&path, json!({})).await.unwrap()["conversation_id"].as_str().unwrap().to_owned()
 }
 
-/// Returns role and content of each message of the newest request.
+/// Returns role and content of each message of the newest request for an answer.
 fn model_messages(upstream: &TestUpstream) -> Vec<(String, String)> {
-    messages_of(upstream.requests().last().unwrap())
+    upstream.requests().iter().map(messages_of).rfind(|messages| !asks_for_summary(messages)).unwrap()
+}
+
+fn asks_for_summary(messages: &[(String, String)]) -> bool {
+    messages.last().is_some_and(|(_, text)| text.contains("Summarise our conversation"))
+}
+
+/// Waits until the provider has so many requests for summaries, and returns the messages of each.
+async fn summaries_asked(upstream: &TestUpstream, n: usize) -> Vec<Vec<(String, String)>> {
+    until("a summary is asked for", || async {
+        let requests = upstream.requests();
+        let asked: Vec<_> = requests.iter().map(messages_of).filter(|messages| asks_for_summary(messages)).collect();
+        (asked.len() >= n).then_some(asked)
+    })
+    .await
+}
+
+/// Returns a user's text after a summary.
+fn after_summary(summary: &str, text: &str) -> String {
+    format!("[Summary of the conversation so far]\n{summary}\n[End of the summary]\n\n{text}")
 }
 
 fn messages_of(request: &Value) -> Vec<(String, String)> {
@@ -113,10 +145,10 @@ async fn the_last_twenty_messages_of_a_standing_conversation_are_twenty_with_the
     let agent_id = agent(&client, json!([]), json!({})).await;
     let free = client.post("/v1/conversations", json!({"agent_id": agent_id})).await.unwrap();
     // Number of messages in the model's input, and the first one.
-    // A line of the user stands before an answer that would be the first.
-    let before = ("user", "[The conversation began before this message.]");
-    let long_conversation = (standing_conversation(&client, &agent_id).await, 21, before);
-    let free = (free["id"].as_str().unwrap().to_owned(), 11, ("user", "turn 7"));
+    // The summary has a turn of its own before an answer that would be the first.
+    let (alone, with_question) = (after_summary("ok", ""), after_summary("ok", "turn 7"));
+    let long_conversation = (standing_conversation(&client, &agent_id).await, 21, ("user", alone.trim_end()));
+    let free = (free["id"].as_str().unwrap().to_owned(), 11, ("user", with_question.as_str()));
     for (conversation, most, first) in [long_conversation, free] {
         for turn in 1..=12 {
             say(&client, &conversation, json!({"content": format!("turn {turn}")})).await;
@@ -137,7 +169,8 @@ async fn an_agents_own_history_limit_holds_everywhere(deployment: Deployment) {
     for turn in 1..=3 {
         say(&client, &conversation, json!({"content": format!("turn {turn}")})).await;
     }
-    assert_eq!(model_messages(&upstream), pairs(&[("user", "turn 2"), ("assistant", "ok"), ("user", "turn 3")]));
+    let second = after_summary("ok", "turn 2");
+    assert_eq!(model_messages(&upstream), pairs(&[("user", &second), ("assistant", "ok"), ("user", "turn 3")]));
 }
 
 fn usage(frames: &[EventFrame]) -> Value {
@@ -153,39 +186,207 @@ async fn stream_in(client: &Client, conversation: &str, content: &str) -> Vec<Ev
     crate::support::EventStream::new(answer).rest().await
 }
 
-async fn older_messages_become_a_summary_that_is_kept_and_used_again(deployment: Deployment) {
+/// Returns a conversation with an agent that reads two messages word by word, after so many turns, and the posted messages.
+async fn after_turns(client: &Client, turns: usize) -> (String, Vec<Value>) {
+    let agent_id = agent(client, json!([]), json!({"history_limit": 2})).await;
+    let conversation = client.post("/v1/conversations", json!({"agent_id": agent_id})).await.unwrap();
+    let conversation = conversation["id"].as_str().unwrap().to_owned();
+    let mut said = Vec::new();
+    for turn in 1..=turns {
+        said.push(say(client, &conversation, json!({"content": format!("turn {turn}")})).await);
+    }
+    (conversation, said)
+}
+
+async fn what_falls_out_of_an_agents_messages_extends_the_summary_after_the_answer(deployment: Deployment) {
     let upstream = TestUpstream::start(&["ok"]).await;
     let mut deployment = asking(deployment, &upstream);
     let client = deployment.client();
-    let agent_id = agent(&client, json!([]), json!({"context_tokens": 300})).await;
-    let (a, b, third) = ("a".repeat(700), "b".repeat(200), "c".repeat(300));
-    let first = frames_of(&client, &agent_id, &a).await;
-    let first_usage = usage(&first);
-    assert_eq!((&first_usage["tokens"], &first_usage["budget"]), (&json!(179), &json!(300)));
-    assert_eq!(first_usage["compressed"], false);
-    let conversation = of_kind(&first, "run.queued")[0]["conversation_id"].as_str().unwrap().to_owned();
-    assert_eq!(usage(&stream_in(&client, &conversation, &b).await)["compressed"], false);
-    let asked_before = upstream.requests().len();
+    let (conversation, said) = after_turns(&client, 2).await;
+    let asked = summaries_asked(&upstream, 1).await;
+    assert_eq!(asked[0][..2], pairs(&[("user", "turn 1"), ("assistant", "ok")]));
+    assert_eq!((asked[0].len(), upstream.requests().len()), (3, 3), "two answers, and a summary after the second");
 
-    let run = stream_in(&client, &conversation, &third).await;
-    assert_eq!(usage(&run)["compressed"], true);
-    let seen_requests = upstream.requests();
-    assert_eq!(seen_requests.len(), asked_before + 2, "a summary, and the answer");
-    let summarised = messages_of(&seen_requests[asked_before]);
-    assert_eq!(summarised[..2], pairs(&[("user", &a), ("assistant", "ok")]));
-    assert!(summarised.last().unwrap().1.starts_with("Summarise our conversation"), "{summarised:?}");
-    let summary = format!("[Summary of the conversation so far]\nok\n\n{b}");
-    let expected = pairs(&[("user", &summary), ("assistant", "ok"), ("user", &third)]);
-    assert_eq!(model_messages(&upstream), expected);
-    let run = client.run(run[0].data["run_id"].as_str().unwrap()).await;
-    assert_eq!(run["usage"]["input_tokens"], 14, "the tokens of the summary count");
+    let frames = stream_in(&client, &conversation, "turn 3").await;
+    let second = after_summary("ok", "turn 2");
+    assert_eq!(model_messages(&upstream), pairs(&[("user", &second), ("assistant", "ok"), ("user", "turn 3")]));
+    let usage = usage(&frames);
+    assert_eq!((&usage["compressed"], &usage["verbatim_from"]), (&json!(true), &said[1]["message"]["id"]));
+    let asked = summaries_asked(&upstream, 2).await;
+    assert_eq!(asked[1][..2], pairs(&[("user", &second), ("assistant", "ok")]), "the summary and what fell out");
+    assert_eq!(asked[1].len(), 3);
 
-    let fourth = stream_in(&client, &conversation, "fourth").await;
-    assert_eq!(usage(&fourth)["compressed"], false);
-    assert_eq!(upstream.requests().len(), asked_before + 3, "the run requests no second summary");
-    assert_eq!(model_messages(&upstream)[..3], expected);
-    let message = &of_kind(&fourth, "message.completed")[0]["message"];
-    assert_eq!(message["content"], "ok");
+    // The run of the newest question also has the tokens of the summary after it.
+    let run = frames[0].data["run_id"].as_str().unwrap();
+    until("the usage is complete", || async { (client.run(run).await["usage"]["input_tokens"] == 14).then_some(()) })
+        .await;
+}
+
+async fn a_question_that_comes_too_soon_waits_for_the_summary(deployment: Deployment) {
+    let upstream = TestUpstream::with_permits(&["ok"]).await;
+    let mut deployment = asking(deployment, &upstream);
+    let client = deployment.client();
+    upstream.permit_words(2);
+    let (conversation, _) = after_turns(&client, 2).await;
+    summaries_asked(&upstream, 1).await;
+    let path = format!("/v1/conversations/{conversation}/messages");
+    let third = client.post(&path, json!({"content": "turn 3"})).await.unwrap();
+    let run = third["run"]["id"].as_str().unwrap();
+    client.events(run, None).await.up_to("attempt.started").await;
+    assert_eq!(upstream.requests().len(), 3, "the question is not asked yet");
+    upstream.permit_words(2);
+    client.wait_for_run(run).await;
+    let second = after_summary("ok", "turn 2");
+    assert_eq!(model_messages(&upstream), pairs(&[("user", &second), ("assistant", "ok"), ("user", "turn 3")]));
+    let asked = summaries_asked(&upstream, 2).await;
+    assert_eq!(asked[1][0].1, second, "no summary was made twice");
+}
+
+async fn a_summary_survives_the_death_of_its_worker(deployment: Deployment) {
+    let upstream = TestUpstream::with_permits(&["ok"]).await;
+    let mut deployment = asking(deployment, &upstream).with("HOLDFAST_LEASE_MS", 1500).with("HOLDFAST_SWEEP_MS", 250);
+    let client = deployment.client();
+    upstream.permit_words(2);
+    let (conversation, _) = after_turns(&client, 2).await;
+    summaries_asked(&upstream, 1).await;
+    deployment.kill_worker();
+    upstream.permit_words(10);
+    let client = deployment.client();
+    let asked = summaries_asked(&upstream, 2).await;
+    assert_eq!(asked[0], asked[1], "another worker asks again");
+    say(&client, &conversation, json!({"content": "turn 3"})).await;
+    let second = after_summary("ok", "turn 2");
+    assert_eq!(model_messages(&upstream), pairs(&[("user", &second), ("assistant", "ok"), ("user", "turn 3")]));
+    let asked = summaries_asked(&upstream, 3).await;
+    assert_eq!(asked[2][0].1, second, "the question has asked for none");
+}
+
+async fn edits_and_forks_have_summaries_of_their_own(deployment: Deployment) {
+    let upstream = TestUpstream::start(&["ok"]).await;
+    let mut deployment = asking(deployment, &upstream);
+    let client = deployment.client();
+    let (conversation, said) = after_turns(&client, 3).await;
+    summaries_asked(&upstream, 2).await;
+    let checkpoints = client.get(&format!("/v1/conversations/{conversation}/checkpoints?limit=200")).await.unwrap();
+    let is_input = |checkpoint: &&Value| checkpoint["run_id"] == said[2]["run"]["id"] && checkpoint["node"] == "input";
+    let checkpoint = checkpoints["items"].as_array().unwrap().iter().find(is_input).unwrap();
+    let path = format!("/v1/conversations/{conversation}/fork");
+    let fork = client.post(&path, json!({"checkpoint_id": checkpoint["id"]})).await.unwrap();
+    let before = upstream.requests().len();
+    say(&client, fork["id"].as_str().unwrap(), json!({"content": "in the fork"})).await;
+    // The summary of the first two turns covers what the fork has of them, so its question waits for none.
+    let summary = after_summary("ok", "").trim_end().to_owned();
+    let in_fork = [("user", summary.as_str()), ("assistant", "ok"), ("user", "turn 3\n\nin the fork")];
+    assert_eq!(messages_of(&upstream.requests()[before]), pairs(&in_fork));
+
+    let edit = json!({"content": "eins", "replace_from": said[0]["message"]["id"]});
+    say(&client, &conversation, edit).await;
+    assert_eq!(model_messages(&upstream), pairs(&[("user", "eins")]));
+    say(&client, &conversation, json!({"content": "zwei"})).await;
+    assert_eq!(model_messages(&upstream), pairs(&[("user", "eins"), ("assistant", "ok"), ("user", "zwei")]));
+    say(&client, &conversation, json!({"content": "drei"})).await;
+    let second = after_summary("ok", "zwei");
+    assert_eq!(model_messages(&upstream), pairs(&[("user", &second), ("assistant", "ok"), ("user", "drei")]));
+}
+
+async fn a_plain_conversation_is_read_word_by_word_within_its_budget(deployment: Deployment) {
+    let upstream = TestUpstream::start(&["ok"]).await;
+    let mut deployment = asking(deployment, &upstream);
+    let client = deployment.client();
+    let conversation = client.post("/v1/conversations", json!({})).await.unwrap();
+    let conversation = conversation["id"].as_str().unwrap();
+    for turn in 1..=12 {
+        say(&client, conversation, json!({"content": format!("turn {turn}")})).await;
+    }
+    let messages = model_messages(&upstream);
+    assert_eq!((messages.len(), &messages[0]), (23, &("user".to_owned(), "turn 1".to_owned())));
+    assert_eq!(upstream.requests().len(), 12, "no summary is asked for");
+}
+
+async fn a_summary_is_ready_before_the_budget_is_full(deployment: Deployment) {
+    let upstream = TestUpstream::start(&["ok"]).await;
+    let mut deployment = asking(deployment, &upstream).with("HOLDFAST_CONTEXT_TOKENS", 400);
+    let client = deployment.client();
+    let conversation = client.post("/v1/conversations", json!({})).await.unwrap();
+    let conversation = conversation["id"].as_str().unwrap();
+    let mut said = Vec::new();
+    // Each turn has 109 tokens, so the first three fit word by word with a question of 50.
+    for letter in ["a", "b", "c"] {
+        said.push(letter.repeat(400));
+        say(&client, conversation, json!({"content": said.last().unwrap()})).await;
+    }
+    let asked = summaries_asked(&upstream, 1).await;
+    assert_eq!(asked[0][..2], pairs(&[("user", &said[0]), ("assistant", "ok")]));
+    let short = stream_in(&client, conversation, "short").await;
+    let expected = said.iter().flat_map(|text| [("user", text.as_str()), ("assistant", "ok")]);
+    let expected: Vec<_> = expected.chain([("user", "short")]).collect();
+    assert_eq!(model_messages(&upstream), pairs(&expected), "all of it fits");
+    assert_eq!(
+        (usage(&short)["compressed"].clone(), usage(&short)["verbatim_from"].clone()),
+        (json!(false), Value::Null)
+    );
+
+    let before = upstream.requests().len();
+    let longer = "d".repeat(280);
+    let frames = stream_in(&client, conversation, &longer).await;
+    assert_eq!(messages_of(&upstream.requests()[before]), model_messages(&upstream), "the question waits for nothing");
+    let messages = model_messages(&upstream);
+    assert!(messages[0].1.starts_with("[Summary of the conversation so far]\nok"), "{messages:?}");
+    assert!(!messages[0].1.contains(&said[0]) && messages.last().unwrap().1 == longer, "{messages:?}");
+    assert_eq!((&usage(&frames)["budget"], &usage(&frames)["compressed"]), (&json!(400), &json!(true)));
+    assert!(usage(&frames)["tokens"].as_u64().unwrap() <= 400);
+}
+
+async fn a_long_question_has_its_summary_made_before_the_answer(deployment: Deployment) {
+    let upstream = TestUpstream::start(&["ok"]).await;
+    let mut deployment = asking(deployment, &upstream).with("HOLDFAST_CONTEXT_TOKENS", 400);
+    let client = deployment.client();
+    let conversation = client.post("/v1/conversations", json!({})).await.unwrap();
+    let conversation = conversation["id"].as_str().unwrap();
+    say(&client, conversation, json!({"content": "a".repeat(400)})).await;
+    assert_eq!(upstream.requests().len(), 1);
+    let question = "b".repeat(1400);
+    let frames = stream_in(&client, conversation, &question).await;
+    let requests = upstream.requests();
+    assert!(asks_for_summary(&messages_of(&requests[1])), "{requests:?}");
+    assert_eq!(messages_of(&requests[2]), pairs(&[("user", &after_summary("ok", &question))]));
+    let run = client.run(frames[0].data["run_id"].as_str().unwrap()).await;
+    assert!(run["usage"]["input_tokens"].as_u64().unwrap() >= 14, "the tokens of the summary count: {run}");
+}
+
+async fn the_budget_follows_the_context_window(deployment: Deployment) {
+    let upstream = TestUpstream::start(&["ok"]).await;
+    let deployment = asking(deployment, &upstream).with("HOLDFAST_CONTEXT_WINDOWS", "tiny*=4000");
+    let mut deployment = deployment;
+    let client = deployment.client();
+    for (definition, budget) in [
+        (json!({}), 16_000),
+        (json!({"model": {"name": "gpt-4o"}}), 64_000),
+        (json!({"model": {"name": "tiny-1"}}), 2_000),
+        (json!({"model": {"name": "tiny-1"}, "context_tokens": 3_000}), 3_000),
+        (json!({"kind": "planner"}), 5_000),
+    ] {
+        let id = agent(&client, json!([]), definition.clone()).await;
+        let frames = frames_of(&client, &id, "hi").await;
+        assert_eq!(usage(&frames)["budget"], budget, "{definition}");
+        client.delete(&format!("/v1/agents/{id}")).await.unwrap();
+    }
+}
+
+async fn ollama_is_sent_the_context_window(deployment: Deployment) {
+    let provider = RuledProvider::start(OLLAMA, [ScriptedReply::text("a"), ScriptedReply::text("b")]).await;
+    let mut deployment = deployment;
+    for (variable, value) in provider.settings() {
+        deployment = deployment.with(variable, value);
+    }
+    let client = deployment.client();
+    for definition in [json!({}), json!({"context_tokens": 20_000})] {
+        let id = agent(&client, json!([]), definition).await;
+        assert_eq!(frames_of(&client, &id, "hi").await.last().unwrap().event, "run.completed");
+        client.delete(&format!("/v1/agents/{id}")).await.unwrap();
+    }
+    let sizes: Vec<Value> = provider.taken().iter().map(|request| request.body["options"]["num_ctx"].clone()).collect();
+    assert_eq!(sizes, [json!(32_000), json!(40_000)], "the window, and room for a larger budget");
 }
 
 async fn without_a_summary_the_run_continues_and_warns(deployment: Deployment) {

@@ -1,4 +1,6 @@
-//! Truncates a result that is too long, and adds a mark with both lengths.
+//! Truncates a text that is too long, and adds a mark.
+
+use crate::tokens;
 
 /// Returns at most `most` characters, and the mark if characters are missing.
 pub fn chars(text: &str, most: usize) -> String {
@@ -19,6 +21,17 @@ pub fn bytes(mut text: String, most: usize) -> String {
         text.push_str(&format!("\n[cut: the first {} of {all} bytes]", text.len()));
     }
     text
+}
+
+/// Returns a text with about so many tokens at most: its beginning and its end, with a mark between them.
+pub fn tokens(text: &str, most: u32) -> String {
+    if tokens::estimate(text) <= most {
+        return text.to_owned();
+    }
+    let beginning = tokens::beginning(text, most / 2);
+    let reversed: String = text[beginning.len()..].chars().rev().collect();
+    let end: String = tokens::beginning(&reversed, most / 2).chars().rev().collect();
+    format!("{beginning}\n[cut: a part of a longer text is missing here]\n{end}")
 }
 
 /// The name of the tool that reads the rest of a result.
@@ -44,6 +57,15 @@ mod tests {
         assert_eq!(chars("déjà vu", 4), "déjà\n[cut: the first 4 of 7 characters]");
         assert_eq!(bytes("abc".into(), 3), "abc");
         assert_eq!(bytes("aé".into(), 2), "a\n[cut: the first 1 of 3 bytes]");
+    }
+
+    #[test]
+    fn a_long_text_keeps_its_beginning_and_its_end() {
+        let text = format!("first {} last", "x".repeat(100));
+        assert_eq!(tokens(&text, 28), text);
+        let cut = tokens(&text, 8);
+        assert!(cut.starts_with("first xxxx") && cut.ends_with("xxxxx last") && cut.contains("[cut: "), "{cut}");
+        assert_eq!(tokens("多字的文本", 2), "多\n[cut: a part of a longer text is missing here]\n本");
     }
 
     #[test]

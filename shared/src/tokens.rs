@@ -13,6 +13,19 @@ pub fn estimate(text: &str) -> u32 {
     u32::try_from(quarters.div_ceil(4)).unwrap_or(u32::MAX)
 }
 
+/// Returns the beginning of a text that has at most so many tokens.
+pub fn beginning(text: &str, most: u32) -> &str {
+    let mut left = u64::from(most) * 4;
+    let end = text.char_indices().find(|(_, character)| match left.checked_sub(quarters_of(*character)) {
+        Some(rest) => {
+            left = rest;
+            false
+        }
+        None => true,
+    });
+    end.map_or(text, |(end, _)| &text[..end])
+}
+
 /// Returns the quarters of a token that a character counts for.
 pub const fn quarters_of(character: char) -> u64 {
     match character.len_utf8() {
@@ -34,5 +47,14 @@ mod tests {
         check("harbour!", 2);
         check("为什么会这样？", 7);
         check("über", 2);
+    }
+
+    #[test]
+    fn a_beginning_has_at_most_so_many_tokens() {
+        let check = |text: &str, most, expected| assert_eq!(beginning(text, most), expected, "{text}");
+        check("harbour!", 2, "harbour!");
+        check("harbour!", 1, "harb");
+        check("为什么", 2, "为什");
+        check("abc", 0, "");
     }
 }

@@ -206,6 +206,7 @@ const STORAGE: &[&str] = &[
     "plans",
     "conversation_removal",
     "run",
+    "fork_summary",
 ];
 
 /// The files of the run's protocol, each after all files that it imports.
@@ -218,6 +219,7 @@ const PROTOCOL: &[&str] = &[
     "steering",
     "planning",
     "elements",
+    "due_summary",
     "progress",
     "chunk",
     "ancestor",
@@ -249,6 +251,7 @@ const PROTOCOL: &[&str] = &[
     "unfinished",
     "completion",
     "finish",
+    "earlier",
     "summary",
     "begin",
     "new_run",

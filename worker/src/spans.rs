@@ -10,7 +10,7 @@ use holdfast_shared::{
     agent::AgentDefinition,
     config::{ModelChoice, Provider},
     event::AttemptReason,
-    storage::{self, ArchiveChunk, Claim, Release},
+    storage::{self, ArchiveChunk, Claim, DueSummary, Release},
     telemetry::{self, Span, SpanKind, Traceparent},
     usage::Usage,
 };
@@ -42,6 +42,13 @@ impl Spans {
     /// Returns spans under the request that submitted the run.
     pub fn of(claim: &Claim) -> Self {
         let Claim { traceparent, run_id, conversation_id, attempt, .. } = *claim;
+        Self { parent: traceparent.filter(|_| telemetry::is_on()), run_id, conversation_id, attempt }
+    }
+
+    /// Returns spans beside the attempts of an ended run.
+    pub fn after(due: &DueSummary) -> Self {
+        let DueSummary { traceparent, attempt, scope, .. } = *due;
+        let (run_id, conversation_id) = (scope.run_id, scope.conversation_id);
         Self { parent: traceparent.filter(|_| telemetry::is_on()), run_id, conversation_id, attempt }
     }
 

@@ -422,10 +422,16 @@ pub struct ContextShiftedEvent {
 pub struct ContextUsageEvent {
     /// Tokens that the conversation may take.
     pub budget: u64,
-    /// Whether older messages were summarised for this run.
+    /// Whether the model reads a summary in place of older messages.
     pub compressed: bool,
     /// Estimated tokens of the conversation.
     pub tokens: u64,
+    /// The first message that the model reads word by word, if there are older ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verbatim_from: Option<String>,
+    /// The id of that message that its client has chosen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verbatim_from_client_id: Option<String>,
     pub id: EventId,
     pub run_id: String,
     pub at: String,

@@ -298,10 +298,14 @@ export interface ContextShiftedEvent {
 export interface ContextUsageEvent {
   /** Tokens that the conversation may take. */
   budget: number;
-  /** Whether older messages were summarised for this run. */
+  /** Whether the model reads a summary in place of older messages. */
   compressed: boolean;
   /** Estimated tokens of the conversation. */
   tokens: number;
+  /** The first message that the model reads word by word, if there are older ones. */
+  verbatim_from?: string | null;
+  /** The id of that message that its client has chosen. */
+  verbatim_from_client_id?: string | null;
   id: EventId;
   run_id: string;
   type: "context.usage";

@@ -107,11 +107,12 @@ pub struct AgentDefinition {
     /// Limits of each run; the deployment's where absent.
     #[serde(default)]
     pub limits: Limits,
-    /// Earlier messages that the model reads, from 0 to 1,000; `CHAT_HISTORY_LIMIT` (10) by default.
+    /// Newest earlier messages that the model reads word by word, from 0 to 1,000; `CHAT_HISTORY_LIMIT` (10) by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub history_limit: Option<usize>,
     /// Tokens that the conversation may have for the model, roughly. The worker summarizes older messages to keep to
-    /// it. At least 100; `HOLDFAST_CONTEXT_TOKENS` (5,000) by default.
+    /// it. At least 100; by default `HOLDFAST_CONTEXT_TOKENS`, or else 5,000 for a planner and half of the model's context
+    /// window for others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context_tokens: Option<u32>,
     /// The language of the labels that the model reads on cards.

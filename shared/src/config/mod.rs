@@ -4,6 +4,7 @@
 //! a wrong value. Durations are whole milliseconds, and sizes are bytes.
 
 mod api;
+mod context_windows;
 mod embedding;
 mod files;
 mod knowledge;
@@ -20,6 +21,7 @@ mod vertex;
 mod web_search;
 
 pub use api::{ApiConfig, PageComposer};
+pub use context_windows::ContextWindows;
 pub use embedding::EmbeddingConfig;
 pub use files::FilesConfig;
 pub use knowledge::KnowledgeConfig;

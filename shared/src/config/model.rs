@@ -7,7 +7,7 @@ use std::{fmt, time::Duration};
 use clap::ValueEnum;
 use secrecy::{ExposeSecret, SecretString};
 
-use super::{Error, VertexAccess, VertexConfig, count, milliseconds, retries};
+use super::{ContextWindows, Error, VertexAccess, VertexConfig, count, milliseconds, retries};
 
 /// Settings of the model that executes the runs.
 #[derive(Debug, Clone, clap::Args)]
@@ -56,6 +56,10 @@ pub struct ModelConfig {
     /// Longest answer to ask for, in tokens; by default the maximum of the provider or of the known model.
     #[arg(long, env = "HOLDFAST_MODEL_MAX_TOKENS", value_parser = tokens)]
     pub model_max_tokens: Option<u32>,
+
+    /// Context windows of models that the server does not know, or knows wrong, such as my-model=8192,gpt-4*=128000.
+    #[arg(long, env = "HOLDFAST_CONTEXT_WINDOWS", default_value = "", value_parser = ContextWindows::parse)]
+    pub context_windows: ContextWindows,
 
     /// Time-out of connecting to the provider, in ms.
     #[arg(long = "model-connect-ms", env = "HOLDFAST_MODEL_CONNECT_MS", default_value = "10000", value_parser = milliseconds)]

@@ -61,21 +61,23 @@ pub struct RunConfig {
     #[arg(long = "drain-ms", env = "HOLDFAST_DRAIN_MS", default_value = "25000", value_parser = milliseconds)]
     pub drain: Duration,
 
-    /// Messages of a standing conversation that the model reads, with the question.
+    /// Newest messages of a standing conversation that the model of an agent reads word by word, with the question.
     #[arg(long = "chat-standing-history-limit", env = "CHAT_STANDING_HISTORY_LIMIT", default_value = "20", value_parser = history_limit)]
     pub standing_history_limit: usize,
 
-    /// Tokens that a conversation may have for the model, roughly. The worker summarizes older messages to keep to it.
-    #[arg(long = "context-tokens", env = "HOLDFAST_CONTEXT_TOKENS", default_value = "5000", value_parser = context_tokens)]
-    pub context_tokens: u32,
+    /// Tokens that a conversation may have for the model, roughly; by default 5000 for planners, and else half of the model's
+    /// context window.
+    #[arg(long = "context-tokens", env = "HOLDFAST_CONTEXT_TOKENS", value_parser = context_tokens)]
+    pub context_tokens: Option<u32>,
 
     /// Characters of each tool input and each tool result of earlier runs that the model reads; 0 for none.
     #[arg(long = "earlier-result-chars", env = "HOLDFAST_EARLIER_RESULT_CHARS", default_value = "1000", value_parser = characters)]
     pub earlier_result_chars: usize,
 
-    /// Earlier messages of a conversation that the model reads.
-    #[arg(long = "chat-history-limit", env = "CHAT_HISTORY_LIMIT", default_value = "10", value_parser = history_limit)]
-    pub history_limit: usize,
+    /// Newest earlier messages of a conversation that the model reads word by word; by default 10 for agents, and for plain
+    /// conversations and planners as many as the budget holds.
+    #[arg(long = "chat-history-limit", env = "CHAT_HISTORY_LIMIT", value_parser = history_limit)]
+    pub history_limit: Option<usize>,
 }
 
 impl RunConfig {

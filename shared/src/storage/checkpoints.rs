@@ -7,6 +7,7 @@ use uuid::Uuid;
 
 use super::{
     Error, Storage,
+    fork_summary::inherit_summary,
     pages::{PageRow, page_of, page_query},
     quota,
     rows::{ConversationRow, conversation_columns},
@@ -125,7 +126,7 @@ statements! {
             order by m.position
             limit $4
         )
-        select m.id, cast(octet_length(m.content) as bigint)
+        select m.id, cast(octet_length(m.content) as bigint), m.turn
         from chat_messages m
         left join agent_runs r on r.id = $2 and r.conversation_id = $1
         where m.conversation_id = $1
@@ -318,21 +319,23 @@ async fn write_fork(tx: &mut Tx, account: Account<'_>, state: &CheckpointState) 
         |message: &&TraceMessage| message.role == TraceRole::User && message.step > 0 && message.call_id.is_none();
     let joined = state.trace.iter().filter(has_joined).count();
     let args = args![source, run_id, Some(state.checkpoint.created_at), joined];
-    let messages = tx.fetch_all::<(Uuid, i64)>(MESSAGES_OF_FORK, args).await?;
+    let messages = tx.fetch_all::<(Uuid, i64, i64)>(MESSAGES_OF_FORK, args).await?;
     // A fork beyond the quota copies nothing.
-    let copied: i64 = messages.iter().map(|(_, bytes)| bytes).sum();
+    let copied: i64 = messages.iter().map(|(_, bytes, _)| bytes).sum();
     let mut usage = quota::usage(tx, owner, account.quotas()).await?;
     usage.bytes += copied as usize + messages.len() * quota::MESSAGE_ROW;
     if let Some(exceeded) = quota::exceeded(account.quotas(), usage) {
         return Err(tx.refused_by(exceeded));
     }
+    let turns: Vec<i64> = messages.iter().map(|(_, _, turn)| *turn).collect();
     let copies: Vec<Value> = (1_i64..)
         .zip(messages)
-        .map(|(position, (message, _))| json!({"of": message.simple(), "id": Uuid::now_v7().simple(), "position": position}))
+        .map(|(position, (message, _, _))| json!({"of": message.simple(), "id": Uuid::now_v7().simple(), "position": position}))
         .collect();
     let mut position = copies.len() as i64;
     tx.execute(COPY_MESSAGES, args![id, Value::from(copies)]).await?;
     tx.execute(COPY_FILE_USES, args![id, source]).await?;
+    inherit_summary(tx, id, &state.checkpoint, &turns).await?;
     let text: String =
         state.trace.iter().filter(|message| message.call_id.is_none()).filter_map(assistant_text).collect();
     if !text.is_empty() && state.checkpoint.node != Node::Fork {

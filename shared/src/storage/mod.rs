@@ -27,6 +27,7 @@ mod deployment;
 mod erasure;
 mod file_removals;
 mod files;
+mod fork_summary;
 mod history;
 mod kept_results;
 mod knowledge_rows;
@@ -79,11 +80,12 @@ pub use plans::StoredRole;
 pub use profiles::StoredProfiles;
 pub use run::{
     Answer, AnswerOutcome, AnsweredRun, ArchiveChunk, BeginResult, CallState, CancelOutcome, Claim, ClaimTerms,
-    ClientResult, Closed, CommittedMessage, DecisionBy, EarlierMessage, EarlierResult, EditOutcome, EndedRun,
-    FinishOutcome, FlushOutcome, History, Holder, IngestOutcome, Ingestion, InvalidInput, MessageInput, NewApproval,
-    NewCheckpoint, NewChild, NewDocument, NewRole, NewRun, NewTraceMessage, PendingEdit, Progress, Release,
-    ReleaseOutcome, RenewedLease, RetireOutcome, Room, RunOptions, Start, SteeringMessage, StepState, SubmitOutcome,
-    Summary, Suspects, TakeBackOutcome, TakenEdit, Target, ToldPassage, Tree, Window, tree_is_full,
+    ClientResult, Closed, CommittedMessage, DecisionBy, DueSummary, EarlierMessage, EarlierResult, EditOutcome,
+    EndedRun, FinishOutcome, FlushOutcome, History, Holder, IngestOutcome, Ingestion, InvalidInput, MessageInput,
+    NewApproval, NewCheckpoint, NewChild, NewDocument, NewDueSummary, NewRole, NewRun, NewTraceMessage, PendingEdit,
+    Progress, Release, ReleaseOutcome, RenewedLease, RetireOutcome, Room, RunOptions, Start, SteeringMessage,
+    StepState, SubmitOutcome, Summary, SummaryScope, Suspects, TakeBackOutcome, TakenEdit, Target, ToldPassage, Tree,
+    Window, tree_is_full,
 };
 pub use runs::{Backlog, RunFilter, StreamDefaults};
 pub use sql::{Connections, Error, Pgvector};

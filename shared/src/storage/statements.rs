@@ -2,9 +2,9 @@
 
 use super::{
     BackEnd, access, add_messages, agents, anonymous_data, approvals, archive, briefings, chats, checkpoints,
-    conversation_removal, conversations, delegations, deployment, erasure, file_removals, files, history, kept_results,
-    knowledge_rows, memories, memory_removals, memory_rows, messages, owners, pause_names, plans, position, profiles,
-    quota, rows, run, runs, sessions,
+    conversation_removal, conversations, delegations, deployment, erasure, file_removals, files, fork_summary, history,
+    kept_results, knowledge_rows, memories, memory_removals, memory_rows, messages, owners, pause_names, plans,
+    position, profiles, quota, rows, run, runs, sessions,
     sql::{self, FencedTexts, Sql},
     trace, user_profiles, versions, workspace_rows,
 };
@@ -28,6 +28,7 @@ const FILES: &[&[Sql]] = &[
     erasure::STATEMENTS,
     file_removals::STATEMENTS,
     files::STATEMENTS,
+    fork_summary::STATEMENTS,
     history::STATEMENTS,
     kept_results::STATEMENTS,
     knowledge_rows::STATEMENTS,

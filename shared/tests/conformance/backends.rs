@@ -173,7 +173,7 @@ pub fn new_run(target: Target, content: &str) -> NewRun {
 pub const NO_QUOTAS: Quotas = Quotas { runs: None, bytes: None };
 
 /// More messages than any test has.
-pub const ALL: Window = Window { usual: 1000, standing: 1000, result_chars: 1000 };
+pub const ALL: Window = Window { usual: 1000, standing: 1000, bytes: 1_000_000, result_chars: 1000 };
 
 /// Returns the terms of a holder.
 pub fn terms(holder: &Holder) -> ClaimTerms {

@@ -28,7 +28,7 @@ on_each_backend!(
     metadata_with_any_name_is_found,
     a_deleted_conversation_frees_its_handle,
     a_standing_conversation_has_its_own_window,
-    a_summary_replaces_older_turns_until_one_of_them_is_superseded,
+    a_window_keeps_the_newest_messages_within_its_bytes,
     the_answer_of_a_superseded_run_is_superseded,
     a_rollback_supersedes_the_interrupted_turn_only,
     an_answer_needs_a_question,
@@ -381,48 +381,32 @@ async fn a_standing_conversation_has_its_own_window(backends: TestBackends) {
             answer(&backends, &claim_of(&backends, run_id).await, "a").await;
         }
         let (run_id, _) = backends.submit(Target::Existing(id), "now").await;
-        let (_, history) = model_history(
-            &backends,
-            &claim_of(&backends, run_id).await,
-            Window { usual: 3, standing: 5, result_chars: 0 },
-        )
-        .await;
+        let (_, history) =
+            model_history(&backends, &claim_of(&backends, run_id).await, Window { usual: 3, standing: 5, ..ALL }).await;
         assert_eq!(history.len(), expected + 1, "and its own input");
     }
 }
 
-async fn a_summary_replaces_older_turns_until_one_of_them_is_superseded(backends: TestBackends) {
-    let (first, id) = backends.submit(Target::New { agent_id: None }, "one").await;
-    let target = Target::Existing(id);
-    answer(&backends, &claim_of(&backends, first).await, "first").await;
-    let second = submitted(&backends, new_run(target.clone(), "two")).await;
-    let claim = claim_of(&backends, second.run.id).await;
-    let summary = Summary { up_to: 1, content: "short".into() };
-    for _ in 0..2 {
-        backends.storage.keep_summary(&claim, &summary).await.unwrap();
-    }
-    let (kept, history) = model_history(&backends, &claim, ALL).await;
-    assert_eq!((kept, texts(&history)), (Some(summary.clone()), vec!["two".to_owned()]));
-    answer(&backends, &claim, "second").await;
-    let (third, _) = backends.submit(target.clone(), "three").await;
-    let (kept, history) = model_history(&backends, &claim_of(&backends, third).await, ALL).await;
-    assert_eq!(
-        (kept, texts(&history)),
-        (Some(summary.clone()), ["two", "second", "three"].map(str::to_owned).to_vec())
-    );
-    backends.storage.end_run(third, &Ending::Cancelled).await.unwrap();
-    let edit = async |content: &str, replace_from| {
-        let input = MessageInput::Edit { content: content.into(), replace_from };
-        let run_id = submitted(&backends, NewRun { input, ..new_run(target.clone(), "") }).await.run.id;
-        let claim = claim_of(&backends, run_id).await;
-        let (kept, history) = model_history(&backends, &claim, ALL).await;
-        backends.storage.end_run(run_id, &Ending::Cancelled).await.unwrap();
-        (kept, texts(&history))
+async fn a_window_keeps_the_newest_messages_within_its_bytes(backends: TestBackends) {
+    let (first, id) = backends.submit(Target::New { agent_id: None }, "aaaa").await;
+    answer(&backends, &claim_of(&backends, first).await, "bbbb").await;
+    let (second, _) = backends.submit(Target::Existing(id), "cccc").await;
+    answer(&backends, &claim_of(&backends, second).await, "dddd").await;
+    let (third, _) = backends.submit(Target::Existing(id), "now").await;
+    let claim = claim_of(&backends, third).await;
+    let read = async |usual: usize, bytes: usize| {
+        let window = Window { usual, bytes, ..ALL };
+        let BeginResult::Executing(start) = backends.storage.begin(&claim, window).await.unwrap() else { panic!() };
+        let earlier = start.history.earlier.into_iter().map(|earlier| earlier.message.content.to_stored());
+        (earlier.collect::<Vec<_>>().join(" "), start.history.older)
     };
-    let other = edit("zwei", second.message.id).await;
-    assert_eq!(other, (Some(summary), vec!["zwei".to_owned()]), "the covered turns are unchanged");
-    let first_message = shown(&backends, id, MessageFilter::Current, 10).await[0].id;
-    assert_eq!(edit("eins", first_message).await, (None, vec!["eins".to_owned()]));
+    assert_eq!(read(1000, 1000).await, ("aaaa bbbb cccc dddd".to_owned(), None));
+    assert_eq!(read(4, 1000).await, ("aaaa bbbb cccc dddd".to_owned(), None));
+    assert_eq!(read(3, 1000).await, ("bbbb cccc dddd".to_owned(), Some(1)));
+    assert_eq!(read(2, 1000).await, ("cccc dddd".to_owned(), Some(1)));
+    assert_eq!(read(0, 1000).await, (String::new(), Some(3)));
+    assert_eq!(read(1000, 5).await, ("cccc dddd".to_owned(), Some(1)), "the oldest message may exceed the bytes");
+    assert_eq!(read(1000, 0).await, ("dddd".to_owned(), Some(3)));
 }
 
 async fn the_answer_of_a_superseded_run_is_superseded(backends: TestBackends) {

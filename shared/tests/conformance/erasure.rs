@@ -21,6 +21,7 @@ use holdfast_shared::{
     },
     tool::{Effect, ToolCallStatus},
     trace::{Node, TraceRole},
+    usage::Usage,
 };
 use serde_json::json;
 use uuid::Uuid;
@@ -30,6 +31,7 @@ use crate::{
     conversations::agent,
     conversations::checkpoint_of,
     on_each_backend,
+    summaries::scope,
 };
 
 on_each_backend!(
@@ -129,7 +131,11 @@ async fn use_everything(backends: &TestBackends, owner: &str, text: &str) -> Cla
     let target = Target::New { agent_id: Some(agent_id) };
     submit(backends, owner, NewRun { key: key("1"), options, ..new_run(target, text) }).await;
     let claim = executing(backends).await;
-    backends.storage.keep_summary(&claim, &Summary { up_to: 1, content: text.into() }).await.unwrap();
+    backends
+        .storage
+        .keep_summary(&scope(&claim), &Summary { up_to: 1, content: text.into() }, Usage::default())
+        .await
+        .unwrap();
     let tail = chunk(&claim, 2, text, progress(text));
     assert!(matches!(
         backends.storage.release(&claim, Some(&tail), tail.last, Release::Waiting).await.unwrap(),
@@ -218,7 +224,11 @@ async fn the_worker_of_an_erased_run_writes_nothing(backends: TestBackends) {
         backends.storage.release(&claim, Some(&late), late.last, Release::Waiting).await.unwrap(),
         ReleaseOutcome::Fenced
     ));
-    backends.storage.keep_summary(&claim, &Summary { up_to: 1, content: "zitronenfalter".into() }).await.unwrap();
+    backends
+        .storage
+        .keep_summary(&scope(&claim), &Summary { up_to: 1, content: "zitronenfalter".into() }, Usage::default())
+        .await
+        .unwrap();
     let answer = Answer { text: "zitronenfalter".into(), ..Answer::default() };
     for ending in [Ending::Completed, Ending::Cancelled] {
         let finished = backends.storage.finish(&claim, Some(&late), late.last, &answer, &ending).await.unwrap();

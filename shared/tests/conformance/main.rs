@@ -36,6 +36,7 @@ mod statements;
 mod steering;
 mod storage;
 mod subagents;
+mod summaries;
 mod suspects;
 mod trees;
 mod versions;

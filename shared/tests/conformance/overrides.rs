@@ -20,7 +20,7 @@ use crate::{
 on_each_backend!(a_run_keeps_the_overrides_of_its_client, a_hidden_conversation_is_removed_with_the_events_of_its_run,);
 
 const NEW: Target = Target::New { agent_id: None };
-const WINDOW: Window = Window { usual: 10, standing: 10, result_chars: 10 };
+const WINDOW: Window = Window { usual: 10, standing: 10, bytes: 1000, result_chars: 10 };
 
 fn overrides() -> RunOverrides {
     let result =

@@ -462,8 +462,7 @@ async fn a_model_reads_earlier_messages_only(backends: TestBackends) {
     backends.storage.finish(&first, None, first.started.id, &answer("answer"), &Ending::Completed).await.unwrap();
     let second = backends.claim(1).await.remove(0);
     assert_eq!(begin(&backends, &second).await, ["one", "answer", "two"]);
-    let BeginResult::Executing(start) =
-        backends.storage.begin(&second, Window { usual: 1, standing: 9, result_chars: 0 }).await.unwrap()
+    let BeginResult::Executing(start) = backends.storage.begin(&second, Window { usual: 1, ..ALL }).await.unwrap()
     else {
         panic!("fenced")
     };

@@ -7,6 +7,7 @@ use holdfast_shared::{
         Answer, Claim, CommittedMessage, FinishOutcome, MessageFilter, MessageInput, NewRun, RestoreOutcome,
         SubmitOutcome, Summary, Target,
     },
+    usage::Usage,
 };
 use uuid::Uuid;
 
@@ -14,6 +15,7 @@ use crate::{
     backends::{ALL, NO_QUOTAS, TestBackends, new_run},
     conversations::{checkpoint_of, claim_of, ids, model_history, shown, submitted, texts},
     on_each_backend,
+    summaries::scope,
 };
 
 on_each_backend!(
@@ -262,7 +264,7 @@ async fn a_restored_answer_is_in_the_context_or_in_its_summary(backends: TestBac
     let claim = claim_of(&backends, two).await;
     // It covers the question without an answer, because the second answer is a turn of its own.
     let summary = Summary { up_to: 1, content: "one was asked".into() };
-    backends.storage.keep_summary(&claim, &summary).await.unwrap();
+    backends.storage.keep_summary(&scope(&claim), &summary, Usage::default()).await.unwrap();
     complete(&backends, &claim, "zwei").await;
     restore(&backends, id, answer).await;
     let (three, _) = backends.submit(Target::Existing(id), "three").await;

@@ -3,13 +3,12 @@
 use std::{error::Error, future::Future, pin::Pin, sync::Arc, time::Duration};
 
 use holdfast_shared::{
-    agent::{AgentDefinition, ModelSettings, Profiles},
-    config::{Provider, RunConfig},
+    agent::{AgentDefinition, Profiles},
+    config::Provider,
     event::{EventBody, WarningRaised},
-    overrides::RunOverrides,
     run::RunError,
     storable::storable,
-    storage::{self, Answer, BeginResult, Claim, NewCheckpoint, Progress, Window},
+    storage::{self, Answer, BeginResult, Claim, NewCheckpoint, Progress, Start, Window},
     telemetry::Span,
     tool::ClientTool,
     trace::{Node, TraceRole},
@@ -19,8 +18,8 @@ use tokio::time::Sleep;
 use uuid::Uuid;
 
 use super::{
-    Stop, age, attachments, compress, knowledge, limits::RunLimits, mcp_servers, memory::Memory, planning::Planner,
-    results, workspace::add_workspace_tools,
+    Stop, age, attachments, budget, compress, knowledge, limits::RunLimits, mcp_servers, memory::Memory,
+    overridden::overridden, planning::Planner, results, workspace::add_workspace_tools,
 };
 use crate::{
     WorkerState,
@@ -46,6 +45,12 @@ pub struct Attempt<'a> {
     /// The agent's definition at the run's submission; a plain conversation has an empty one.
     pub definition: Arc<AgentDefinition>,
     pub chosen_model: ChosenModel,
+    /// Tokens that the conversation may have for the model.
+    pub budget: u32,
+    /// The earlier messages that the model may read word by word.
+    pub window: Window,
+    /// True if a summary is to be made after the end of the run.
+    pub is_summary_due: bool,
     pub toolbox: Toolbox,
     /// The part of a planner, or of a child that works for one.
     pub planner: Option<Box<Planner>>,
@@ -75,13 +80,7 @@ impl<'a> Attempt<'a> {
         spans: Spans,
     ) -> Result<Self, Stop> {
         let worker = &shared.worker;
-        // Once per run: the checkpoint after the input also covers this warning.
-        if claim.is_fresh()
-            && let Some(caution) = worker.storage.caution()
-        {
-            let (code, message) = (caution.code.into(), caution.message.into());
-            recorder.emit(&EventBody::WarningRaised(WarningRaised { code, message }));
-        }
+        warn_of_database(shared, claim, recorder);
         let definition = match claim.agent {
             None => Arc::default(),
             Some((id, version)) => {
@@ -95,13 +94,8 @@ impl<'a> Attempt<'a> {
             None => Arc::clone(&definition),
             Some(planner) => Arc::new(planner.adapt(&definition, &worker.planner)),
         };
-        let window = window(&of_run, &worker.config);
-        let result = retry_query(lease, recorder, || worker.storage.begin(claim, window)).await?;
-        let BeginResult::Executing(mut start) = result else { return Err(Stop::Fenced) };
-        let overrides = std::mem::take(&mut start.overrides);
-        let names_profile =
-            overrides.profile.is_some() || definition.model.as_ref().is_some_and(|model| model.profile.is_some());
-        let profiles = if names_profile || planner.is_some() {
+        let names_profile = definition.model.as_ref().is_some_and(|model| model.profile.is_some());
+        let mut profiles = if names_profile || planner.is_some() {
             retry_query(lease, recorder, || worker.storage.profiles()).await?
         } else {
             Profiles::default()
@@ -113,16 +107,29 @@ impl<'a> Attempt<'a> {
         if let Some(planner) = &mut planner {
             planner.set_synthesizer(&worker.models, &definition, &profiles);
         }
-        let settings = overridden(settings, &overrides);
         let definition = of_run;
+        let budget_of = |model: &ChosenModel| budget::tokens(&definition, shared, model);
+        let window_of = |budget| budget::window(&definition, claim.agent.is_none(), &worker.config, budget);
+        // A request that names another profile has a budget that is not known before the state is read.
+        let usual = worker.models.get(settings.as_ref(), &profiles).map_or(0, |model| budget_of(&model));
+        let mut start = Box::new(read_start(shared, claim, (lease, recorder), window_of(usual)).await?);
+        let overrides = std::mem::take(&mut start.overrides);
+        if overrides.profile.is_some() {
+            profiles = retry_query(lease, recorder, || worker.storage.profiles()).await?;
+        }
+        let settings = overridden(settings, &overrides);
         let chosen_model = worker.models.get(settings.as_ref(), &profiles).map_err(|error| {
             tracing::warn!(error = &error as &dyn Error, "failed to set up the model of the run's agent");
             let sentence = "the agent's model is not set up on this server";
             Stop::Failed(RunError::new(NOT_CONFIGURED, sentence).with_details(error.to_string()))
         })?;
+        let budget = budget_of(&chosen_model);
+        if budget > usual && start.history.older.is_some() {
+            start.history = read_start(shared, claim, (lease, recorder), window_of(budget)).await?.history;
+        }
+        let window = window_of(budget);
         let model = chosen_model.choice().path();
         if let Some(planner) = planner.as_mut().filter(|_| claim.is_fresh()) {
-            let budget = definition.context_tokens.unwrap_or(worker.config.context_tokens);
             recorder.note_for_next_flush(planner.own_role(claim, &model, budget));
         }
         start.plan =
@@ -147,6 +154,9 @@ impl<'a> Attempt<'a> {
             recorder,
             definition,
             chosen_model,
+            budget,
+            window,
+            is_summary_due: false,
             toolbox: Toolbox::default(),
             planner,
             limits,
@@ -327,31 +337,26 @@ impl<'a> Attempt<'a> {
     }
 }
 
-/// Returns the settings of the run's model: those of the agent, but for what the client overrides.
-fn overridden(settings: Option<ModelSettings>, overrides: &RunOverrides) -> Option<ModelSettings> {
-    let RunOverrides { profile, options, .. } = overrides;
-    if profile.is_none() && options.is_default() {
-        return settings;
+/// Warns of a database that may lose data, once per run: the checkpoint after the input also covers this warning.
+fn warn_of_database(shared: &WorkerState, claim: &Claim, recorder: &mut Recorder) {
+    if claim.is_fresh()
+        && let Some(caution) = shared.worker.storage.caution()
+    {
+        let (code, message) = (caution.code.into(), caution.message.into());
+        recorder.emit(&EventBody::WarningRaised(WarningRaised { code, message }));
     }
-    let own = settings.unwrap_or_default();
-    let base = match profile {
-        Some(profile) => ModelSettings { profile: Some(profile.clone()), ..ModelSettings::default() },
-        None => own.clone(),
-    };
-    let mut options = options.or(&own.options());
-    // The limit of an agent bounds its costs, so a client can only lower it.
-    options.max_tokens = options.max_tokens.map(|most| most.min(own.max_tokens.unwrap_or(most)));
-    Some(base.with_options(options))
 }
 
-/// Returns how much of its conversation a run of the agent reads.
-fn window(definition: &AgentDefinition, config: &RunConfig) -> Window {
-    // The question is one of the messages of a standing conversation.
-    let (usual, standing) = (config.history_limit, config.standing_history_limit.saturating_sub(1));
-    let result_chars = config.earlier_result_chars;
-    match definition.history_limit {
-        Some(limit) => Window { usual: limit, standing: limit, result_chars },
-        None => Window { usual, standing, result_chars },
+/// Reads the state that the attempt continues from, with the earlier messages within the window.
+async fn read_start(
+    shared: &WorkerState,
+    claim: &Claim,
+    (lease, recorder): (&mut Lease, &mut Recorder),
+    window: Window,
+) -> Result<Start, Stop> {
+    match retry_query(lease, recorder, || shared.worker.storage.begin(claim, window)).await? {
+        BeginResult::Executing(start) => Ok(*start),
+        BeginResult::Fenced => Err(Stop::Fenced),
     }
 }
 

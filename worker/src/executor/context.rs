@@ -38,7 +38,7 @@ pub fn request(
 }
 
 fn conversation(memory: &Memory, language: Language, passages: Option<String>, sent: &mut BTreeSet<Uuid>) -> Vec<Turn> {
-    let mut turns: Vec<Turn> = memory.summary.as_ref().map(turn_of_summary).into_iter().collect();
+    let mut turns = Vec::new();
     for earlier in &memory.earlier {
         turns.extend(turn_of_results(&earlier.results));
         turns.extend(turn_of_earlier(earlier, language, &memory.files, sent));
@@ -47,7 +47,7 @@ fn conversation(memory: &Memory, language: Language, passages: Option<String>, s
     let input = turn_of_message(&memory.input, language, &memory.files, sent);
     turns.extend(input.map(|turn| turn.dated(memory.date.as_ref())));
     turns.extend(turn_of_results(&memory.given_results));
-    turns
+    with_summary(turns, memory.shown_summary())
 }
 
 /// Returns the tool results that led to the next answer. They come before that answer, in the order of the calls.
@@ -69,9 +69,24 @@ pub fn line_of_result(result: &EarlierResult) -> String {
     format!("{} {}: {outcome}", result.name, result.input)
 }
 
-/// Returns the turn that replaces older messages. A user's turn does not have the authority of the instructions.
-pub fn turn_of_summary(summary: &Summary) -> Turn {
-    Turn::user(format!("[Summary of the conversation so far]\n{}", summary.content))
+/// Returns the turns with a summary of those before them. It stands at the beginning of the user's first turn, because two turns
+/// of the user in a row break the templates of some models; it has a turn of its own only before an answer. A user's turn does not
+/// have the authority of the instructions.
+pub fn with_summary(mut turns: Vec<Turn>, summary: Option<&Summary>) -> Vec<Turn> {
+    let Some(text) = summary.map(text_of_summary) else { return turns };
+    match turns.first_mut() {
+        Some(Turn::User(parts)) => match parts.first_mut() {
+            Some(UserPart::Text(first)) => *first = format!("{text}\n\n{first}"),
+            _ => parts.insert(0, UserPart::Text(text)),
+        },
+        _ => turns.insert(0, Turn::user(text)),
+    }
+    turns
+}
+
+/// Returns a summary as the model reads it.
+pub fn text_of_summary(summary: &Summary) -> String {
+    format!("[Summary of the conversation so far]\n{}\n[End of the summary]", summary.content)
 }
 
 /// Returns the turn of an earlier message, with the date that a model read with it.
@@ -200,7 +215,10 @@ mod tests {
                     .into_iter()
                     .map(|message| EarlierMessage { turn: 1, message, results: Vec::new(), date: None })
                     .collect(),
+                older: None,
                 input: message(Role::User, "c"),
+                input_turn: 2,
+                is_standing: false,
             },
             trace: Vec::new(),
             calls: Vec::new(),
@@ -233,17 +251,38 @@ mod tests {
         let notice = vec![card, message(Role::User, "a"), message(Role::Assistant, ""), message(Role::Assistant, "b")];
         let mut memory = memory(notice);
         memory.summary = Some(Summary { up_to: 0, content: "old".into() });
+        memory.older = Some(0);
         let definition = AgentDefinition { language: Language::En, ..AgentDefinition::default() };
         let request = request(&definition, &memory, None, Vec::new(), Vec::new(), None);
         let expected = [
-            Turn::user("[Summary of the conversation so far]\nold"),
-            Turn::user("[Briefing 1970-01-01 00:00]\nTitle: t\nSummary: s"),
+            Turn::user(
+                "[Summary of the conversation so far]\nold\n[End of the summary]\n\n[Briefing 1970-01-01 00:00]\nTitle: t\nSummary: s",
+            ),
             Turn::user("a"),
             assistant("b"),
             Turn::user("c"),
         ];
         assert_eq!(request.turns, expected);
         assert_eq!(request.system, None);
+    }
+
+    #[test]
+    fn a_summary_is_no_turn_of_the_user_beside_another_one() {
+        let summary = Summary { up_to: 0, content: "old".into() };
+        let text = "[Summary of the conversation so far]\nold\n[End of the summary]";
+        let check = |turns: Vec<Turn>, expected: &[Turn]| assert_eq!(with_summary(turns, Some(&summary)), expected);
+        check(vec![Turn::user("a"), assistant("b")], &[Turn::user(format!("{text}\n\na")), assistant("b")]);
+        check(vec![assistant("b"), Turn::user("c")], &[Turn::user(text), assistant("b"), Turn::user("c")]);
+        check(vec![Turn::user("c")], &[Turn::user(format!("{text}\n\nc"))]);
+        assert_eq!(with_summary(vec![Turn::user("c")], None), [Turn::user("c")]);
+    }
+
+    #[test]
+    fn a_summary_of_messages_that_the_model_reads_anyway_is_not_sent() {
+        let mut memory = memory(vec![message(Role::User, "a")]);
+        memory.summary = Some(Summary { up_to: 0, content: "old".into() });
+        let turns = request(&AgentDefinition::default(), &memory, None, Vec::new(), Vec::new(), None).turns;
+        assert_eq!(turns, [Turn::user("a"), Turn::user("c")]);
     }
 
     fn date(day: &str, zone: &str) -> Option<RunDate> {

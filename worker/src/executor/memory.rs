@@ -30,11 +30,18 @@ use crate::tools::{Toolbox, names_file};
 
 /// State of the run so far. Callers that change it also record the change for the database.
 pub struct Memory {
-    /// Replaces all messages before `earlier`.
+    /// The newest summary of older messages. It may cover some of `earlier` too.
     pub summary: Option<Summary>,
-    /// Messages before the run's own input, oldest first.
+    /// Messages before the run's own input that the model reads word by word, oldest first.
     pub earlier: Vec<EarlierMessage>,
+    /// The turn of the newest message that is older than those.
+    pub older: Option<i64>,
     pub input: Message,
+    pub input_turn: i64,
+    /// True in the conversation with an agent to which its briefings go.
+    pub is_standing: bool,
+    /// True if the request has brought `earlier`.
+    pub has_given_history: bool,
     /// The date that the model reads with the input; `None` if its agent has no clock.
     pub date: Option<RunDate>,
     pub trace: Vec<NewTraceMessage>,
@@ -138,6 +145,8 @@ impl Memory {
             StepCall { state: state_of(call, position), approval }
         });
         let RunOverrides { instructions, format, history: given, .. } = overrides;
+        let has_given_history = given.is_some();
+        let older = history.older.filter(|_| !has_given_history);
         let (summary, mut earlier, given_results, left_out) = match given {
             None => (history.summary, history.earlier, Vec::new(), 0),
             Some(GivenHistory { before, results, left_out }) => {
@@ -149,7 +158,11 @@ impl Memory {
         Self {
             summary,
             earlier,
+            older,
             input: history.input,
+            input_turn: history.input_turn,
+            is_standing: history.is_standing,
+            has_given_history,
             date: None,
             calls: calls.collect(),
             plan: plan.map(Box::new),
@@ -182,6 +195,16 @@ impl Memory {
             self.earlier.iter_mut().for_each(|earlier| earlier.date = None);
         }
         self.date = date;
+    }
+
+    /// Returns the newest turn that the summary covers.
+    pub fn covered(&self) -> Option<i64> {
+        self.summary.as_ref().map(|summary| summary.up_to)
+    }
+
+    /// Returns the summary, if there are messages that the model does not read word by word.
+    pub fn shown_summary(&self) -> Option<&Summary> {
+        self.summary.as_ref().filter(|_| self.older.is_some())
     }
 
     /// Adds the usage of a model call whose answer the user does not see. The next message of the trace gets it, because a later

@@ -6,10 +6,12 @@
 
 mod attachments;
 mod attempt;
+mod budget;
 mod call_plan;
 mod compress;
 mod context;
 mod delegate;
+mod due_summary;
 mod embedding;
 mod extracted;
 mod ingestion;
@@ -18,6 +20,7 @@ mod limits;
 mod mcp_servers;
 mod memory;
 mod outcome;
+mod overridden;
 mod planning;
 mod process;
 mod recovery;
@@ -26,8 +29,10 @@ mod side_call;
 mod steering;
 mod step_answer;
 mod step_request;
+mod summariser;
 mod tools;
 mod tree;
+mod verbatim;
 mod workspace;
 
 use std::{sync::Arc, time::Duration};
@@ -49,6 +54,7 @@ use crate::{
     spans::{self, Spans},
 };
 use attempt::Attempt;
+pub use due_summary::sweep as sweep_due_summaries;
 
 /// Why an execution ends early, and what follows.
 #[derive(Debug)]
@@ -105,7 +111,7 @@ pub async fn execute(shared: Arc<WorkerState>, claim: Arc<Claim>, mut lease: Lea
         }
         let executing = ExecutingGuard::begin();
         let mut recorder = Recorder::start(&shared, Arc::clone(&claim), spans);
-        let outcome = work(&shared, &claim, &mut lease, &mut recorder, (&mut span, spans)).await;
+        let (outcome, is_summary_due) = work(&shared, &claim, &mut lease, &mut recorder, (&mut span, spans)).await;
         let recorder_outcome = Box::pin(end(recorder, outcome, &mut span)).await;
         drop(executing);
         spans::set_end(&mut span, &recorder_outcome);
@@ -115,6 +121,7 @@ pub async fn execute(shared: Arc<WorkerState>, claim: Arc<Claim>, mut lease: Lea
                 // Order matters: the last clone of the claim goes before the wake-up, because it has the place for which another
                 // document may wait.
                 drop(claim);
+                drop(lease);
                 if closed.next_waits || leaves_place {
                     let _ = worker.queue.wake().await;
                 }
@@ -122,6 +129,9 @@ pub async fn execute(shared: Arc<WorkerState>, claim: Arc<Claim>, mut lease: Lea
                 metrics::counter!("holdfast_runs_ended_total", "status" => status.as_str()).increment(1);
                 metrics::histogram!("holdfast_run_seconds").record(duration.as_secs_f64());
                 tracing::info!(status = status.as_str(), duration_ms = duration.as_millis() as u64, "run ended");
+                if is_summary_due {
+                    Box::pin(due_summary::make_after(&shared, run_id)).await;
+                }
             }
             RecorderOutcome::Released { release, asked } => {
                 if let Some(top) = asked {
@@ -188,26 +198,38 @@ enum NextNode {
     Respond,
 }
 
-/// Executes the nodes of one attempt. A run waits for its model most of the time: all other futures are boxed, so that
-/// a waiting run holds no memory for them.
+/// Executes an attempt. Returns its end, and whether a summary is to be made after the end of the run.
 async fn work(
     shared: &WorkerState,
     claim: &Claim,
     lease: &mut Lease,
     recorder: &mut Recorder,
     (span, spans): (&mut Span, Spans),
-) -> Result<(), Stop> {
+) -> (Result<(), Stop>, bool) {
     if let Some(work) = claim.ingestion {
-        return Box::pin(ingestion::ingest(shared, claim, work, lease, recorder)).await;
+        return (Box::pin(ingestion::ingest(shared, claim, work, lease, recorder)).await, false);
     }
-    let mut attempt = Box::pin(Attempt::begin(shared, claim, lease, recorder, spans)).await?;
+    let mut attempt = match Box::pin(Attempt::begin(shared, claim, lease, recorder, spans)).await {
+        Ok(attempt) => attempt,
+        Err(stop) => return (Err(stop), false),
+    };
     spans::set_agent(span, claim, &attempt.definition, &attempt.chosen_model);
+    let outcome = execute_nodes(&mut attempt).await;
+    if matches!(outcome, Ok(()) | Err(Stop::Failed(_) | Stop::Cancelled)) {
+        compress::note_due(&mut attempt);
+    }
+    (outcome, attempt.is_summary_due)
+}
+
+/// Executes the nodes of one attempt. A run waits for its model most of the time: all other futures are boxed, so that
+/// a waiting run holds no memory for them.
+async fn execute_nodes(attempt: &mut Attempt<'_>) -> Result<(), Stop> {
     let mut next = attempt.memory.next();
     loop {
         let result = match next {
-            NextNode::Process => process::process(&mut attempt).await,
-            NextNode::Tools => Box::pin(tools::call_tools(&mut attempt)).await,
-            NextNode::Plan => Box::pin(planning::advance(&mut attempt)).await,
+            NextNode::Process => process::process(attempt).await,
+            NextNode::Tools => Box::pin(tools::call_tools(attempt)).await,
+            NextNode::Plan => Box::pin(planning::advance(attempt)).await,
             NextNode::Respond => {
                 attempt.checkpoint(Node::Respond, Default::default());
                 return Ok(());

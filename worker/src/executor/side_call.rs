@@ -6,7 +6,7 @@ use holdfast_shared::usage::Usage;
 use super::{Stop, attempt::Attempt};
 use crate::{
     model::{self, AnswerDelta, ChosenModel, Request},
-    spans,
+    spans::{self, Spans},
 };
 
 /// Asks a model within a span of its own. The newest turn of the user gets the date of the run. Returns the complete text and the usage.
@@ -16,36 +16,39 @@ pub async fn ask_aside(
     mut request: Request,
 ) -> Result<Result<(String, Usage), model::Error>, Stop> {
     request.date_newest(attempt.memory.date.as_ref());
-    let mut span = attempt.spans.chat(model);
-    let result = read_text(attempt, model, request).await;
+    let (spans, most_bytes) = (attempt.spans, attempt.shared.worker.config.max_answer_bytes);
+    attempt.alongside(ask_for_text(model, request, spans, most_bytes)).await
+}
+
+/// Asks a model within a span of its own. Returns the text, up to about so many bytes, and the usage.
+pub async fn ask_for_text(
+    model: &ChosenModel,
+    request: Request,
+    spans: Spans,
+    most_bytes: usize,
+) -> Result<(String, Usage), model::Error> {
+    let mut span = spans.chat(model);
+    let result = read_text(model, request, most_bytes).await;
     match &result {
-        Ok(Ok((_, usage))) => spans::set_usage(&mut span, *usage),
-        Ok(Err(error)) => span.fail(error.code()),
-        Err(_) => {}
+        Ok((_, usage)) => spans::set_usage(&mut span, *usage),
+        Err(error) => span.fail(error.code()),
     }
     result
 }
 
-async fn read_text(
-    attempt: &mut Attempt<'_>,
-    model: &ChosenModel,
-    request: Request,
-) -> Result<Result<(String, Usage), model::Error>, Stop> {
-    let mut answer = match attempt.alongside(model.ask(request)).await? {
-        Ok(answer) => answer.deltas,
-        Err(error) => return Ok(Err(error)),
-    };
+async fn read_text(model: &ChosenModel, request: Request, most_bytes: usize) -> Result<(String, Usage), model::Error> {
+    let mut answer = model.ask(request).await?.deltas;
     let mut text = String::new();
     loop {
-        match attempt.alongside(answer.next()).await? {
+        match answer.next().await {
             Some(Ok(AnswerDelta::Text(piece))) => text.push_str(&piece),
-            Some(Ok(AnswerDelta::End(usage, _))) => return Ok(Ok((text, usage))),
+            Some(Ok(AnswerDelta::End(usage, _))) => return Ok((text, usage)),
             Some(Ok(AnswerDelta::Reasoning(_) | AnswerDelta::Call(_))) => {}
-            Some(Err(error)) => return Ok(Err(error)),
-            None => return Ok(Ok((String::new(), Usage::default()))),
+            Some(Err(error)) => return Err(error),
+            None => return Ok((String::new(), Usage::default())),
         }
-        if text.len() > attempt.shared.worker.config.max_answer_bytes {
-            return Ok(Ok((text, Usage::default())));
+        if text.len() > most_bytes {
+            return Ok((text, Usage::default()));
         }
     }
 }

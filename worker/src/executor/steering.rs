@@ -59,11 +59,15 @@ pub async fn take_messages(attempt: &mut Attempt<'_>) -> Result<(), Stop> {
     Ok(())
 }
 
+/// Returns whether a message of the trace has joined the run.
+pub fn has_joined(message: &NewTraceMessage) -> bool {
+    message.role == TraceRole::User && message.step > 0 && !message.is_task()
+}
+
 /// Returns the first messages that fit into the run beside those that have joined it before.
 fn within_limit(attempt: &Attempt<'_>, mut messages: Vec<SteeringMessage>) -> Vec<SteeringMessage> {
-    let has_joined =
-        |message: &&NewTraceMessage| message.role == TraceRole::User && message.step > 0 && !message.is_task();
-    let joined = attempt.memory.trace.iter().filter(has_joined).map(|message| message.content.len());
+    let joined = attempt.memory.trace.iter().filter(|message| has_joined(message));
+    let joined = joined.map(|message| message.content.len());
     let (mut bytes, most) = (joined.sum::<usize>(), attempt.shared.worker.config.max_steering_bytes);
     let fits = |message: &&SteeringMessage| {
         bytes += message.content.len();

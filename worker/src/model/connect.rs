@@ -160,7 +160,8 @@ impl Models {
                 model
             }
         };
-        Ok(Candidate { model, choice, options })
+        let context_window = self.config.context_windows.of(&choice);
+        Ok(Candidate { model, choice, options, context_window })
     }
 }
 

@@ -19,6 +19,8 @@ pub(super) struct Candidate {
     pub model: Arc<dyn Model>,
     pub choice: ModelChoice,
     pub options: ModelOptions,
+    /// Tokens that the model can read and write in one request.
+    pub context_window: u32,
 }
 
 /// The model of a run, with its fallback.
@@ -46,6 +48,11 @@ impl ChosenModel {
     /// Returns the provider and the name of the first model.
     pub fn choice(&self) -> &ModelChoice {
         &self.first.choice
+    }
+
+    /// Returns the tokens that the first model can read and write in one request, as far as the server knows.
+    pub fn context_window(&self) -> u32 {
+        self.first.context_window
     }
 
     /// Returns whether the first model takes files of this media type.
@@ -99,7 +106,8 @@ impl Candidate {
     /// Asks for a few tokens, with the options of the model, to see whether its provider answers.
     pub async fn try_out(&self) -> Result<(), Error> {
         let options = ModelOptions { max_tokens: Some(TRIAL_TOKENS), ..self.options.clone() };
-        let request = Request { turns: vec![Turn::user("Say yes.")], options, ..Request::default() };
+        let turns = vec![Turn::user("Say yes.")];
+        let request = Request { turns, options, context_tokens: Some(self.context_window), ..Request::default() };
         self.model.ask(&request).await.map(drop)
     }
 
@@ -107,6 +115,7 @@ impl Candidate {
     async fn ask(&self, request: &Request, file_kinds: &[ModelFileKind]) -> Result<ModelAnswer, Error> {
         let mut asked = request.with_lines(self.takes(file_kinds));
         asked.options = self.options.clone();
+        asked.context_tokens = Some(self.context_window.max(request.context_tokens.unwrap_or(0)));
         asked.remove_signatures_of_others(&self.choice.path());
         let left_out_tools = asked.limit_tools(self.model.max_tools());
         let names = ReplacedNames::replace_in(&mut asked);

@@ -19,7 +19,8 @@ pub struct Request {
     pub tools: Vec<ToolSpec>,
     /// Each model that is asked has options of its own; see `ChosenModel`.
     pub options: ModelOptions,
-    /// Most tokens of the conversation, if a budget is known. A server that would read less by itself is sent it.
+    /// Tokens that the model must be able to read and write, if they are known; at least its context window. A server that would
+    /// read less by itself is sent it.
     pub context_tokens: Option<u32>,
     /// The form of the answer. The instructions name it too, because not every provider has a field for it.
     pub form: AnswerForm,

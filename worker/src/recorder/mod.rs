@@ -102,6 +102,11 @@ impl Recorder {
         self.knows_answer = true;
     }
 
+    /// Returns the text of the run so far.
+    pub fn text(&self) -> &str {
+        &self.answer.text
+    }
+
     /// Records an event. It is sent when the executor next awaits `alongside`; the first ones when it has to wait there.
     pub fn emit(&mut self, body: &EventBody<'_>) {
         if let EventBody::MessageDelta(delta) = body {

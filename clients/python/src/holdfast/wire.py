@@ -511,10 +511,14 @@ class ContextUsageEvent(TypedDict):
 
     # Tokens that the conversation may take.
     budget: int
-    # Whether older messages were summarised for this run.
+    # Whether the model reads a summary in place of older messages.
     compressed: bool
     # Estimated tokens of the conversation.
     tokens: int
+    # The first message that the model reads word by word, if there are older ones.
+    verbatim_from: NotRequired[str | None]
+    # The id of that message that its client has chosen.
+    verbatim_from_client_id: NotRequired[str | None]
     id: EventId
     run_id: str
     type: Literal["context.usage"]

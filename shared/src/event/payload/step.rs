@@ -76,12 +76,18 @@ pub struct MessageCompleted {
 }
 
 /// The size of the conversation and its budget, in tokens.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct ContextUsage {
     /// Estimated tokens of the conversation.
     pub tokens: u64,
     /// Tokens that the conversation may take.
     pub budget: u64,
-    /// Whether older messages were summarised for this run.
+    /// Whether the model reads a summary in place of older messages.
     pub compressed: bool,
+    /// The first message that the model reads word by word, if there are older ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verbatim_from: Option<Uuid>,
+    /// The id of that message that its client has chosen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verbatim_from_client_id: Option<String>,
 }

@@ -1,11 +1,13 @@
 //! BEGIN: the start of an attempt's work reads the state that the run resumes from. CLAIM has marked the run as executing.
 
 use chrono::{DateTime, Utc};
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sqlx::{FromRow, types::Json};
 
-use super::{Claim, Summary, attempt::status, claim::FirstInput, summary::newest_summary};
+use super::{
+    Claim, EarlierMessage, EarlierResult, History, Summary, Window, attempt::status, claim::FirstInput,
+    earlier::join_dated, summary::newest_summary,
+};
 use crate::storage::{
     Error, Storage,
     rows::{MessageRow, message_columns},
@@ -13,9 +15,7 @@ use crate::storage::{
 };
 use crate::{
     approval::Approval,
-    excerpt,
     finish_reason::FinishReason,
-    message::Message,
     overrides::{RunOverrides, StoredClientParts},
     plan::Plan,
     time_zone::RunDate,
@@ -57,80 +57,6 @@ pub struct Start {
     pub plan: Option<Plan>,
 }
 
-/// The conversation at the time of the run's submission.
-#[derive(Debug)]
-pub struct History {
-    /// The summary of all messages before `earlier`, if there were too many.
-    pub summary: Option<Summary>,
-    /// Messages of earlier turns, oldest first. It never has a later message.
-    pub earlier: Vec<EarlierMessage>,
-    /// The message that the run answers.
-    pub input: Message,
-}
-
-/// A message before the run's own input.
-#[derive(Debug, Clone, PartialEq)]
-pub struct EarlierMessage {
-    /// The number of its turn. A run's input and its answer are one turn.
-    pub turn: i64,
-    /// The message itself.
-    pub message: Message,
-    /// Results of the tools that the message's run called, newest first.
-    pub results: Vec<EarlierResult>,
-    /// The date that the model read with the message; `None` if no run began with it.
-    pub date: Option<RunDate>,
-}
-
-/// The beginning of a tool's input and output.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct EarlierResult {
-    /// Name of the tool, as the model knows it.
-    pub name: String,
-    /// JSON. It has one character more than the window if it was longer.
-    pub input: String,
-    /// Output of the tool, limited as `input` is.
-    pub output: Option<String>,
-    /// JSON of the error of a failed call, limited as `input` is.
-    pub error: Option<String>,
-    /// The call, if its result is kept; a result that the client brings is not.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub call_id: Option<String>,
-}
-
-impl EarlierResult {
-    /// Truncates input and result to `most` characters each, with a mark. That of a kept result says how to read on.
-    pub fn truncate(&mut self, most: usize) {
-        truncate(&mut self.input, most, None);
-        let kept = |offset| self.call_id.as_deref().map(|call_id| excerpt::read_on(call_id, offset));
-        if let Some(output) = &mut self.output {
-            truncate(output, most, kept(most));
-        }
-        // The words of a kept error are longer than its JSON by another beginning.
-        if let Some(error) = &mut self.error {
-            truncate(error, most, kept(0));
-        }
-    }
-}
-
-fn truncate(text: &mut String, most: usize, read_on: Option<String>) {
-    if let Some((end, _)) = text.char_indices().nth(most) {
-        text.truncate(end);
-        text.push('…');
-        text.extend(read_on.map(|read_on| format!("[cut{read_on}")));
-    }
-}
-
-/// The number of earlier messages that a run's model reads.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Window {
-    /// Messages of a usual conversation.
-    pub usual: usize,
-    /// Messages of a standing conversation.
-    pub standing: usize,
-    /// Characters of each input and each result of earlier runs' tools; 0 for no results.
-    pub result_chars: usize,
-}
-
 /// Results of one earlier run.
 const RESULTS: usize = 20;
 
@@ -147,6 +73,8 @@ struct HistoryRow {
     metadata: Option<Json<Value>>,
     inherited: Option<Json<Value>>,
     run_finish_reason: Option<String>,
+    is_standing: Option<bool>,
+    turn_before: Option<i64>,
     results: Option<Json<Vec<EarlierResult>>>,
     dated_at: Option<DateTime<Utc>>,
     time_zone: Option<String>,
@@ -192,41 +120,12 @@ macro_rules! earlier_results {
     };
 }
 
-/// Joins the run whose model read the message `earlier` as its input: the newest before this run, or the one that started with a
-/// message that a fork has copied. A message and its own run have one time, so a message that joined another run has none.
-macro_rules! join_dated {
-    () => {
-        "
-        left join agent_runs started on started.id {is:earlier.run_id}
-            and started.created_at = earlier.created_at
-            and earlier.role = 'user'
-        left join agent_runs dated on dated.id {is:
-            coalesce(
-                case
-                    when earlier.role = 'user'
-                    then (
-                        select answering.id
-                        from agent_runs answering
-                        where answering.conversation_id = $2
-                          and answering.position >= earlier.turn
-                          and answering.position < $3
-                          and answering.input_message_id = earlier.id
-                        order by answering.position desc
-                        limit 1
-                    )
-                end,
-                started.id
-            )
-        }"
-    };
-}
-
 statements! {
-    /// Reads the run's own input first, then the earlier messages and their runs' tool results, newest first. It
-    /// includes messages that were superseded after the run's submission.
+    /// Reads the run's own input first, then the earlier messages and their runs' tool results, newest first: one more than
+    /// the window has, within its bytes. It includes messages that were superseded after the run's submission.
     HISTORY = concat!("
         with summary as (
-            ", newest_summary!(), "
+            ", newest_summary!("$2", "$3"), "
         )
         select *
         from (
@@ -249,8 +148,14 @@ statements! {
                     order by c.id desc
                     limit 1
                 ) as inherited,
-                r.finish_reason as run_finish_reason, cast(null as jsonb) as results, r.dated_at,
-                r.time_zone
+                r.finish_reason as run_finish_reason,
+                (
+                    select coalesce(c.handle like 'agent:%', false)
+                    from chat_conversations c
+                    where c.id = $2
+                ) as is_standing,
+                cast(null as bigint) as turn_before, cast(0 as bigint) as newer_bytes,
+                cast(null as jsonb) as results, r.dated_at, r.time_zone
             from (
                 select *
                 from agent_runs
@@ -264,26 +169,34 @@ statements! {
         union all
         select earlier.*, ", earlier_results!(), " as results, dated.dated_at, dated.time_zone
         from (
-            select false as own, m.turn, ", message_columns!(), ", cast(null as bigint) as up_to,
-                cast(null as text) as summary, cast(null as jsonb) as client_tools,
-                cast(null as jsonb) as metadata, cast(null as jsonb) as inherited,
-                cast(null as text) as run_finish_reason
-            from chat_messages m
-            where m.conversation_id = $2
-              and m.turn < $3
-              and m.turn > coalesce((select up_to from summary), -1)
-              and m.id <> (select input_message_id from agent_runs where id = $1)
-              and (m.superseded_at is null or m.superseded_at > $4)
-            order by m.turn desc, m.position desc
-            limit (
-                select case
-                    when c.handle like 'agent:%' then cast($6 as bigint)
-                    else cast($5 as bigint)
-                end
-                from chat_conversations c
-                where c.id = $2
-            )
+            select newest.*,
+                lag(newest.turn) over (order by newest.turn, newest.position) as turn_before,
+                sum(octet_length(newest.content)) over (
+                    order by newest.turn desc, newest.position desc
+                ) - octet_length(newest.content) as newer_bytes
+            from (
+                select false as own, m.turn, ", message_columns!(), ",
+                    cast(null as bigint) as up_to, cast(null as text) as summary,
+                    cast(null as jsonb) as client_tools, cast(null as jsonb) as metadata,
+                    cast(null as jsonb) as inherited, cast(null as text) as run_finish_reason,
+                    cast(null as boolean) as is_standing
+                from chat_messages m
+                where m.conversation_id = $2
+                  and m.turn < $3
+                  and m.id <> (select input_message_id from agent_runs where id = $1)
+                  and (m.superseded_at is null or m.superseded_at > $4)
+                order by m.turn desc, m.position desc
+                limit (
+                    select case
+                        when c.handle like 'agent:%' then cast($6 as bigint)
+                        else cast($5 as bigint)
+                    end
+                    from chat_conversations c
+                    where c.id = $2
+                ) + 1
+            ) newest
         ) earlier", join_dated!(), "
+        where earlier.newer_bytes <= $10
         order by own desc, turn desc, position desc
     "),
 }
@@ -294,7 +207,14 @@ impl Storage {
     pub async fn begin(&self, claim: &Claim, window: Window) -> Result<BeginResult, Error> {
         if let Some(FirstInput { message, metadata }) = claim.first_input.as_deref() {
             return Ok(BeginResult::Executing(Box::new(Start {
-                history: History { summary: None, earlier: Vec::new(), input: message.clone() },
+                history: History {
+                    summary: None,
+                    earlier: Vec::new(),
+                    older: None,
+                    input: message.clone(),
+                    input_turn: claim.position,
+                    is_standing: false,
+                },
                 trace: Vec::new(),
                 calls: Vec::new(),
                 approvals: Vec::new(),
@@ -309,7 +229,13 @@ impl Storage {
         let args = history_args(claim, window);
         let mut rows = self.database.fetch_all::<HistoryRow>("begin an attempt", HISTORY, args).await?.into_iter();
         let Some(own) = rows.next().filter(|row| row.own) else { return Ok(BeginResult::Fenced) };
-        let mut earlier: Vec<EarlierMessage> = rows
+        let is_standing = own.is_standing.unwrap_or(false);
+        let mut newest: Vec<HistoryRow> = rows.collect();
+        let beyond = newest.get(window.messages(is_standing)).map(|row| row.turn);
+        let older = beyond.or_else(|| newest.last().and_then(|row| row.turn_before));
+        newest.truncate(window.messages(is_standing));
+        let mut earlier: Vec<EarlierMessage> = newest
+            .into_iter()
             .map(|row| EarlierMessage {
                 turn: row.turn,
                 message: row.message.into(),
@@ -323,7 +249,7 @@ impl Storage {
         let parts = own.client_tools.map(|parts| parts.0.into_parts());
         let (client_tools, overrides) = parts.unwrap_or_default();
         let mut start = Start {
-            history: History { summary, earlier, input: own.message.into() },
+            history: History { summary, earlier, older, input: own.message.into(), input_turn: own.turn, is_standing },
             trace: Vec::new(),
             calls: Vec::new(),
             approvals: Vec::new(),
@@ -348,10 +274,10 @@ impl Storage {
 
 /// Returns the parameters of `HISTORY`.
 fn history_args(claim: &Claim, window: Window) -> Vec<sql::Value> {
-    let Window { usual, standing, result_chars } = window;
+    let Window { usual, standing, bytes, result_chars } = window;
     let created_at = Some(claim.created_at);
     let (run_id, conversation_id, attempt) = (claim.run_id, claim.conversation_id, claim.attempt);
-    args![run_id, conversation_id, claim.position, created_at, usual, standing, result_chars, RESULTS, attempt]
+    args![run_id, conversation_id, claim.position, created_at, usual, standing, result_chars, RESULTS, attempt, bytes]
 }
 
 /// Returns both objects merged; a field of `own` replaces an inherited one.

@@ -3,7 +3,7 @@
 //!
 //! - SUBMIT: `submit`, `locked_conversation`, `accept`, `opening`, `zone`, `supersede`; `ingestion` for documents. CLAIM: `claim`,
 //!   `attempt_start`, `queued`, `suspects`; `blocked` and `delayed` runs are no candidates.
-//!   BEGIN: `begin`, `summary`. RENEW: `lease`.
+//!   BEGIN: `begin`, `earlier`; `summary`, `due_summary`. RENEW: `lease`.
 //! - The holder's writes: FLUSH in `flush` and `plain_flush`, FINISH in `finish` and `completion`, LEAVE in `release`.
 //! - Plans and roles: `planning`. Runs below a run: `children` starts them within the limits of their
 //!   `tree`, `outcomes` answers their parent, `orphans` cancels them.
@@ -28,7 +28,9 @@ mod closing;
 mod completion;
 mod deaths;
 mod delayed;
+mod due_summary;
 mod durable;
+mod earlier;
 mod edit_plan;
 mod elements;
 mod end;
@@ -69,12 +71,14 @@ mod zone;
 pub use self::{
     ancestor::AnsweredRun,
     answer::{AnswerOutcome, ClientResult, DecisionBy, InvalidInput},
-    begin::{BeginResult, EarlierMessage, EarlierResult, History, Start, Window, merged},
+    begin::{BeginResult, Start, merged},
     cancel::CancelOutcome,
     children::NewChild,
     chunk::ArchiveChunk,
     claim::{Claim, ClaimTerms, Ingestion},
     closing::{Answer, Closed},
+    due_summary::{DueSummary, NewDueSummary},
+    earlier::{EarlierMessage, EarlierResult, History, Window},
     edit_plan::{EditOutcome, PendingEdit},
     elements::{CallState, NewApproval, NewCheckpoint, NewTraceMessage, ToldPassage},
     end::{EndedRun, cancel_in_conversation},
@@ -90,7 +94,7 @@ pub use self::{
     retire::RetireOutcome,
     statements::{FENCED, SPARE, STATEMENTS},
     steering::SteeringMessage,
-    summary::Summary,
+    summary::{Summary, SummaryScope},
     supersede::{SupersedePoint, everything_from as supersede_from},
     suspects::{Room, Suspects},
     take_back::TakeBackOutcome,
@@ -98,7 +102,7 @@ pub use self::{
     unfinished::{cancel_all, lock_running, unfinished_runs},
 };
 
-pub(in crate::storage) use self::attempt::status;
+pub(in crate::storage) use self::{attempt::status, summary::newest_summary};
 
 use chrono::{DateTime, Utc};
 

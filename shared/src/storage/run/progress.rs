@@ -6,6 +6,7 @@ use uuid::Uuid;
 
 use super::{
     children::{NewChild, spawns},
+    due_summary::{NewDueSummary, notes},
     elements::{CallState, NewApproval, NewCheckpoint, NewTraceMessage, ToldPassage},
     planning::{NewRole, StepState, TakenEdit, plan_row, planning_rows},
     steering::{SteeringMessage, joins},
@@ -36,6 +37,8 @@ pub struct Progress {
     pub taken_edits: Vec<TakenEdit>,
     /// New roles of the run and of its children.
     pub roles: Vec<NewRole>,
+    /// The summary that is to be made after the end of the run.
+    pub due_summaries: Vec<NewDueSummary>,
     /// New checkpoints.
     pub checkpoints: Vec<NewCheckpoint>,
     /// The event that a later attempt may resume from.
@@ -57,6 +60,7 @@ impl Progress {
             && self.calls.is_empty()
             && self.approvals.is_empty()
             && self.passages.is_empty()
+            && self.due_summaries.is_empty()
             && self.checkpoints.is_empty()
             && self.resume_at.is_none()
             && !self.step_completed
@@ -77,6 +81,7 @@ impl Progress {
             plan_steps,
             taken_edits,
             roles,
+            due_summaries,
             checkpoints,
             resume_at,
             step_completed,
@@ -94,6 +99,7 @@ impl Progress {
             && plan_steps.is_empty()
             && taken_edits.is_empty()
             && roles.is_empty()
+            && due_summaries.is_empty()
             && checkpoints.is_empty());
         let changes_run = *step_completed || resume_at.is_some() || usage.is_some() || finish_reason.is_some();
         !has_rows && !changes_run
@@ -135,6 +141,7 @@ impl Progress {
         }
         self.taken_edits.extend(later.taken_edits);
         self.roles.extend(later.roles);
+        self.due_summaries.extend(later.due_summaries);
         self.checkpoints.extend(later.checkpoints);
         self.resume_at = later.resume_at.or(self.resume_at);
         self.step_completed |= later.step_completed;
@@ -260,6 +267,7 @@ pub fn rows_of(progress: &[(Uuid, &Progress)]) -> Vec<Statement> {
     let steps = elements(progress, |progress| &progress.plan_steps);
     let roles = elements(progress, |progress| &progress.roles);
     rows.extend(planning_rows(plans, steps, roles, elements(progress, |progress| &progress.taken_edits)));
+    rows.extend(notes(elements(progress, |progress| &progress.due_summaries)));
     let checkpoints = elements(progress, |progress| &progress.checkpoints);
     if !checkpoints.is_empty() {
         rows.push(Statement::new(INSERT_CHECKPOINTS, args![Value::from(checkpoints)]).spare());

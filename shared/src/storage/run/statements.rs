@@ -2,9 +2,9 @@
 
 use super::{
     accept, ancestor, answer, attempt, attempt_start, begin, blocked, cancel, children, chunk, closing, completion,
-    deaths, delayed, durable, edit_plan, end, expire, flush, forwarded, ingestion, lease, locked_conversation, opening,
-    orphans, outcomes, plain_flush, planning, progress, queued, release, retire, steering, submit, summary, supersede,
-    suspects, sweep, take, tree, unfinished,
+    deaths, delayed, due_summary, durable, edit_plan, end, expire, flush, forwarded, ingestion, lease,
+    locked_conversation, opening, orphans, outcomes, plain_flush, planning, progress, queued, release, retire,
+    steering, submit, summary, supersede, suspects, sweep, take, tree, unfinished,
 };
 use crate::storage::sql::{FencedTexts, Sql};
 
@@ -25,6 +25,7 @@ pub const STATEMENTS: &[&[Sql]] = &[
     completion::STATEMENTS,
     deaths::STATEMENTS,
     delayed::STATEMENTS,
+    due_summary::STATEMENTS,
     durable::STATEMENTS,
     edit_plan::STATEMENTS,
     end::STATEMENTS,
@@ -77,6 +78,7 @@ const CHUNK: &[Sql] = &[
     planning::INSERT_ROLES,
     planning::DROP_EDITS,
     planning::TAKE_EDITS,
+    due_summary::NOTE_DUE,
     progress::INSERT_CHECKPOINTS,
 ];
 
@@ -124,6 +126,7 @@ pub const FENCED: &[FencedTexts] = &[
             progress::USE_FILES,
             progress::INSERT_APPROVALS,
             progress::INSERT_PASSAGES,
+            due_summary::NOTE_DUE,
             progress::INSERT_CHECKPOINTS,
         ],
     },

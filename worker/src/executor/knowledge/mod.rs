@@ -158,8 +158,7 @@ fn within(found: Vec<FoundPassage>, most: usize) -> Vec<FoundPassage> {
 /// Returns the tokens of the passages that come with the run's input, at most: half of the budget of its agent is for the
 /// conversation.
 fn passage_tokens(attempt: &Attempt<'_>) -> usize {
-    let budget = attempt.definition.context_tokens.unwrap_or(attempt.shared.worker.config.context_tokens);
-    attempt.shared.worker.knowledge.knowledge_tokens.min(budget as usize / 2)
+    attempt.shared.worker.knowledge.knowledge_tokens.min(attempt.budget as usize / 2)
 }
 
 /// Forgets the texts of passages that the run's owner may not read any more, before a request to the model.

@@ -1,5 +1,5 @@
 //! Shorter requests for a provider that has refused one as too long: first without the results of earlier runs' tools, then with
-//! the beginnings of the run's own oldest results, then without the oldest turns. The newest input stays.
+//! the beginnings of the run's own oldest results, then without the oldest turns. The summary and the newest input stay.
 
 use std::collections::BTreeSet;
 
@@ -101,6 +101,8 @@ fn take_tokens(memory: &mut Memory, excess: u32, cost: impl Fn(&EarlierMessage) 
     {
         let end = memory.earlier.iter().position(|earlier| earlier.turn != turn).unwrap_or(memory.earlier.len());
         let taken: u32 = memory.earlier.drain(..end).map(|earlier| cost(&earlier)).sum();
+        // The summary after the answer covers the turn; the summary before stays.
+        memory.older = Some(turn);
         left = left.saturating_sub(taken);
     }
     left < excess

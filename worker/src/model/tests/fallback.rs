@@ -73,7 +73,10 @@ async fn a_failure_that_may_pass_gives_way_to_the_next_model() {
             (&body(&outcome.first_requests)["max_tokens"], &body(&outcome.first_requests)["temperature"]),
             (&json!(7), &json!(0.5))
         );
-        assert_eq!(body(&outcome.other_requests)["options"], json!({"num_predict": 8, "temperature": 0.5}));
+        assert_eq!(
+            body(&outcome.other_requests)["options"],
+            json!({"num_predict": 8, "num_ctx": 32_000, "temperature": 0.5})
+        );
     }
 }
 
