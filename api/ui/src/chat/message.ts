@@ -47,7 +47,15 @@ type PlanStep = {
 export type Data = {
   /** The agent's current activity. The stream has it and the history does not: no message has this part. */
   state: { state: string };
-  context: { tokens: number; budget: number; compressed: boolean };
+  context: {
+    tokens: number;
+    budget: number;
+    compressed: boolean;
+    /** The first message that the model reads word by word, if there are older ones. */
+    verbatim_from?: string;
+    /** The id of that message that its client has chosen. */
+    verbatim_from_client_id?: string;
+  };
   warning: { code: string; message: string };
   /**
    * A worker was lost, and another one has taken over; the chunks that it took back are no longer part of the answer.

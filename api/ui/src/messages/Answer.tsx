@@ -10,7 +10,7 @@ import { Briefing } from "./Briefing";
 import { durationsOf } from "./call";
 import { Cited, type Citation } from "./cited";
 import { Markdown, Marking } from "./markdown/Markdown";
-import { Compressed, Warning } from "./Notice";
+import { Warning } from "./Notice";
 import { type Segment, segmentsOf } from "./segments";
 import type { Actions } from "./useActions";
 
@@ -59,8 +59,6 @@ export function Answer({ message, isLive, isWorking, doing, actions }: Props) {
         return <Briefing key={segment.key} briefing={segment.briefing} />;
       case "warning":
         return <Warning key={segment.key} warning={segment.warning} />;
-      case "compressed":
-        return <Compressed key={segment.key} />;
     }
   };
   return (

@@ -1,7 +1,8 @@
 // Lists the messages of a conversation, newest last, and at their end the run's activity. It scrolls by itself.
-import { useEffect, useLayoutEffect, useRef } from "react";
+import { Fragment, useEffect, useLayoutEffect, useRef } from "react";
 
 import type { Chat, Posting, WaitingMessage } from "../chat/chat";
+import { verbatimFrom } from "../chat/context";
 import { words } from "../i18n";
 import { useRefocus } from "../refocus";
 import { Announcer } from "./Announcer";
@@ -42,6 +43,7 @@ export function Messages({ chat, place, onFork, onTakenBack }: Props) {
   const actions = useActions(chat, onFork);
   const first = useGradually(chat.messages.length);
   const newest = chat.messages.length - 1;
+  const verbatim = verbatimFrom(chat.messages);
   const visited = useRef<typeof place>(undefined);
   // The effect runs after every render, because the history arrives later than the address, and a long one gradually.
   useEffect(() => {
@@ -66,7 +68,10 @@ export function Messages({ chat, place, onFork, onTakenBack }: Props) {
             const isNewest = behind === 0;
             const unsent = chat.unsent?.instead === message.id && !chat.unsent.isUnderway ? chat.unsent : undefined;
             return (
-              <Message key={message.id} message={message} unsent={unsent} isNewest={isNewest} isFound={place?.messageId === message.id} isOld={behind > RECENT} progress={isNewest ? chat.progress : "idle"} doing={isNewest ? chat.doing : undefined} actions={actions} />
+              <Fragment key={message.id}>
+                {message.id === verbatim && <p className="summarised">{words.message.summarised}</p>}
+                <Message message={message} unsent={unsent} isNewest={isNewest} isFound={place?.messageId === message.id} isOld={behind > RECENT} progress={isNewest ? chat.progress : "idle"} doing={isNewest ? chat.doing : undefined} actions={actions} />
+              </Fragment>
             );
           })}
           <Ending chat={chat} />

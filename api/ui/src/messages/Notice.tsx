@@ -12,7 +12,3 @@ export function Warning({ warning }: { warning: Data["warning"] }) {
     </p>
   );
 }
-
-export function Compressed() {
-  return <p className="notice">{words.message.compressed}</p>;
-}

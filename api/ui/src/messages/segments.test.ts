@@ -82,9 +82,9 @@ test("a segment keeps its key while the message grows", () => {
   parts.forEach((_, length) => expect(keys.slice(0, kinds(parts.slice(0, length)).length)).toEqual(segmentsOf(parts.slice(0, length)).map((segment) => segment.key)));
 });
 
-test("the page shows cards, plans and warnings, and a context only if the server compressed it", () => {
+test("the page shows cards, plans and warnings, and no context beside an answer", () => {
   const context = (compressed: boolean): Part => ({ type: "data-context", data: { tokens: 1, budget: 2, compressed } });
-  expect(kinds([context(true), context(false), { type: "data-warning", data: { code: "x", message: "y" } }])).toEqual(["compressed", "warning"]);
+  expect(kinds([context(true), context(false), { type: "data-warning", data: { code: "x", message: "y" } }])).toEqual(["warning"]);
   expect(kinds([{ type: "data-plan", data: { id: "p", status: "executing", steps: [], metadata: { goal: "g" } } }, { type: "data-briefing", data: { briefing_id: "b", title: "t", summary: "s" } }])).toEqual(["plan", "briefing"]);
 });
 

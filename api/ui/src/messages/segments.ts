@@ -21,8 +21,6 @@ export type Segment = { key: string } & (
   | { kind: "plan"; plan: Data["plan"] }
   | { kind: "briefing"; briefing: Data["briefing"] }
   | { kind: "warning"; warning: Data["warning"] }
-  /** The server summarised older messages for this answer. */
-  | { kind: "compressed" }
 );
 
 /** The page skips unknown parts. */
@@ -74,8 +72,6 @@ function segmentOf(part: Part, key: string, parts: readonly Part[]): Segment | u
       return { key, kind: "briefing", briefing: part.data };
     case "data-warning":
       return { key, kind: "warning", warning: part.data };
-    case "data-context":
-      return part.data.compressed ? { key, kind: "compressed" } : undefined;
     default:
       return undefined;
   }

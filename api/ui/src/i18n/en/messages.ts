@@ -53,7 +53,7 @@ export const messages = {
     },
     goOn: "Continue",
     goOnText: "Continue where your answer was cut off.",
-    compressed: "Older messages were summarised for this answer.",
+    summarised: "Older messages are summarised",
   },
   list: {
     loading: "Loading the conversation",

@@ -53,7 +53,7 @@ export const messages: typeof import("../en/messages").messages = {
     },
     goOn: "继续",
     goOnText: "请从你的回答被截断的地方继续。",
-    compressed: "为了生成这条回答，较早的消息已被概括。",
+    summarised: "更早的消息已被概括",
   },
   list: {
     loading: "正在加载对话",

@@ -3,6 +3,7 @@ import { useEffect, useRef, useState } from "react";
 
 import { type AgentContext, isAboutProject } from "../../client/context";
 import type { Conversation as About, ServerInfo } from "../../client/server";
+import { contextUsage } from "../../chat/context";
 import { useConversation } from "../../chat/useConversation";
 import { words } from "../../i18n";
 import { later } from "../../later";
@@ -11,7 +12,7 @@ import { Composer, type Suggestion } from "../composer/Composer";
 import { NEW_CHAT } from "../composer/drafts";
 import { Header } from "./Header";
 import { MessagesLater } from "./MessagesLater";
-import { contextUsage, firstQuestion, lastAnswer } from "./excerpts";
+import { firstQuestion, lastAnswer } from "./excerpts";
 import { firstWords, pageTitle } from "./title";
 import { showToast } from "../controls/toasts";
 import type { useAgents } from "./useAgents";
