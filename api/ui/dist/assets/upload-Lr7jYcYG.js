@@ -1,1 +1,0 @@
-export{t as uploadFile}from"./upload-D1J_6lx4.js";
