@@ -108,7 +108,7 @@ impl<'a> Attempt<'a> {
             planner.set_synthesizer(&worker.models, &definition, &profiles);
         }
         let definition = of_run;
-        let budget_of = |model: &ChosenModel| budget::tokens(&definition, shared, model);
+        let budget_of = |model: &ChosenModel| budget::tokens(&definition, shared, &claim.owner_id, model);
         let window_of = |budget| budget::window(&definition, claim.agent.is_none(), &worker.config, budget);
         // A request that names another profile has a budget that is not known before the state is read.
         let usual = worker.models.get(settings.as_ref(), &profiles).map_or(0, |model| budget_of(&model));

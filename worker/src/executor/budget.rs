@@ -24,8 +24,8 @@ const MOST: usize = 10_000;
 const TOKEN_BYTES: usize = 4;
 
 /// Returns the tokens of the conversation for a model. A length that its provider has refused counts as its context window.
-pub fn tokens(definition: &AgentDefinition, shared: &WorkerState, model: &ChosenModel) -> u32 {
-    let refused = shared.refusals.room(&model.choice().path()).unwrap_or(u32::MAX);
+pub fn tokens(definition: &AgentDefinition, shared: &WorkerState, owner: &str, model: &ChosenModel) -> u32 {
+    let refused = shared.refusals.room(owner, &model.choice().path()).unwrap_or(u32::MAX);
     tokens_within(definition, &shared.worker.config, model.context_window().min(refused))
 }
 

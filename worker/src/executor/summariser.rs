@@ -161,8 +161,7 @@ impl Summariser<'_> {
 
     /// Returns the tokens of messages that one request has room for.
     fn room(&self) -> u32 {
-        let refused = self.shared.refusals.room(&self.model.choice().path()).unwrap_or(u32::MAX);
-        self.model.context_window().min(refused) / WINDOW_SHARE
+        self.model.context_window() / WINDOW_SHARE
     }
 
     fn size(&self, earlier: &EarlierMessage) -> u32 {
