@@ -230,10 +230,8 @@ fn the_agent_wire_has_a_frame_for_each_kind_that_it_shows() {
     check(&message_completed("whole"), &[]);
     check(&by_client, &[&format!(r#"{{"type":"tool_call","tool_call":{call},"toolCall":{call}}}"#)]);
     let usage = ContextUsage { tokens: 4100, budget: 5000, compressed: true, ..ContextUsage::default() };
-    check(
-        &EventBody::ContextUsage(usage),
-        &[r#"{"type":"context_usage","tokens":4100,"budget":5000,"compressed":true}"#],
-    );
+    let frame = r#"{"type":"context_usage","tokens":4100,"budget":5000,"compressed":true}"#;
+    check(&EventBody::ContextUsage(usage), &[frame]);
     check(&warning(), &[]);
     check(&run_failed(), &[r#"{"type":"error","error":"it \"broke\"\nagain"}"#, "[DONE]"]);
     let done = r#"{"type":"done","usage":{"total_tokens":42}}"#;
