@@ -328,9 +328,11 @@ async fn the_model_gets_the_agents_prompt_options_and_last_messages() {
     let turn = |role: &str, content: &str| json!({"role": role, "content": content});
     let prompt = turn("system", "Be brief.");
     assert_eq!(requests[0]["messages"], json!([prompt, turn("user", "one")]), "the first message goes alone");
+    let with_summary = "[Summary of the conversation so far]\nanswer\n[End of the summary]\n\ntwo";
+    let third = requests.iter().rfind(|request| request["messages"][0] == prompt).unwrap();
     assert_eq!(
-        requests[2]["messages"],
-        json!([prompt, turn("user", "two"), turn("assistant", "answer"), turn("user", "three")])
+        third["messages"],
+        json!([prompt, turn("user", with_summary), turn("assistant", "answer"), turn("user", "three")])
     );
     assert_eq!((requests[0]["model"].as_str(), requests[0]["temperature"].as_f64()), (Some("gpt-other"), Some(0.25)));
 }
