@@ -1,5 +1,5 @@
 """A private server of an attack, and the requests that attackers send to it. Nothing here sends to another host."""
-import base64, hashlib, hmac, http.client, json, os, socket, sqlite3, subprocess, tempfile, threading, time
+import base64, hashlib, hmac, http.client, json, os, random, socket, sqlite3, subprocess, tempfile, threading, time
 
 KEY = "a secret of this benchmark, long enough for HS256"
 BASE = {"HOLDFAST_JWT_KEY": KEY}
@@ -15,13 +15,22 @@ def token(user, **claims):
     return (body + b"." + encode(hmac.new(KEY.encode(), body, hashlib.sha256).digest())).decode()
 
 
+def free_port():
+    """Returns a port that the system gives to no other program until the server has it."""
+    while True:
+        with socket.socket() as free:
+            try:
+                free.bind(("127.0.0.1", random.randrange(20_000, 32_000)))
+                return free.getsockname()[1]
+            except OSError:
+                continue
+
+
 class Server:
     """A private server, its memory, and the probe of its health."""
 
     def __init__(self, program, **settings):
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
+        self.port = free_port()
         self.folder = tempfile.TemporaryDirectory()
         environment = {
             "PATH": os.environ["PATH"],
