@@ -99,7 +99,7 @@ async fn an_anonymous_user_that_does_not_return_is_forgotten() {
     let embedded = Embedded::new()
         .with("HOLDFAST_JWT_KEY", SECRET)
         .with("HOLDFAST_SWEEP_MS", "100")
-        .with("HOLDFAST_ANONYMOUS_RETENTION_MS", "1000");
+        .with("HOLDFAST_ANONYMOUS_RETENTION_MS", "3000");
     let mut holdfast = embedded.start();
     let client = holdfast.client();
     let ann = user_named(&client, "ann");
