@@ -28,6 +28,7 @@ mod recorder;
 mod refusals;
 mod slow_documents;
 mod spans;
+mod summary_places;
 mod sweeper;
 mod tools;
 
@@ -56,6 +57,7 @@ use lease::Leases;
 use model::{Embedder, Models};
 use refusals::Refusals;
 use slow_documents::SlowDocuments;
+use summary_places::SummaryPlaces;
 pub use tools::mcp::{Children, guard};
 
 use tools::mcp::Mcp;
@@ -118,6 +120,7 @@ struct WorkerState {
     web_search: Option<WebSearch>,
     file_memory: FileMemory,
     refusals: Refusals,
+    summary_places: SummaryPlaces,
     documents: Knowledge,
     document_reader: Arc<DocumentReader>,
 }
@@ -161,6 +164,7 @@ impl Worker {
             web_search: WebSearch::new(&self.web_search),
             file_memory: FileMemory::new(self.files.worker_file_bytes),
             refusals: Refusals::default(),
+            summary_places: SummaryPlaces::new(self.config.reserved_slots()),
             documents: Knowledge::new(&self.storage, self.knowledge_limits, self.vector_bytes),
             document_reader: Arc::new(document_reader),
             worker: self,

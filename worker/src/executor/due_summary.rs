@@ -19,8 +19,12 @@ use crate::{
 /// Renewals of the time to make a summary, while it lasts.
 const RENEWALS: u32 = 3;
 
-/// Makes the summary that is due after the end of the run.
-pub async fn make_after(shared: &WorkerState, run_id: Uuid) {
+/// Makes the summary that is due after the end of the run, if its owner or group has a place; otherwise the next question makes it.
+pub async fn make_after(shared: &WorkerState, run_id: Uuid, share: String) {
+    let Some(_place) = shared.summary_places.take(share) else {
+        tracing::debug!("the next question makes the summary, because no place is free");
+        return settle(shared, run_id).await;
+    };
     match shared.worker.storage.due_summary(run_id).await {
         Ok(Some(due)) => make(shared, due).await,
         Ok(None) => {}
@@ -33,7 +37,7 @@ pub async fn sweep(shared: &WorkerState) {
     loop {
         match shared.worker.storage.take_due_summary(shared.worker.config.lease).await {
             Ok(Some(due)) => {
-                tracing::info!(run.id = %due.scope.run_id, "makes a summary whose worker is gone");
+                tracing::info!(run.id = %due.scope.run_id, "took a summary whose worker is gone");
                 make(shared, due).await;
             }
             Ok(None) => return,
@@ -57,6 +61,10 @@ async fn make(shared: &WorkerState, due: DueSummary) {
         },
         () = renew(shared, run_id) => {}
     }
+    settle(shared, run_id).await;
+}
+
+async fn settle(shared: &WorkerState, run_id: Uuid) {
     if let Err(error) = shared.worker.storage.settle_due_summary(run_id).await {
         tracing::warn!(run.id = %run_id, error = &error as &dyn Error, "failed to settle a summary; a sweep does");
     }

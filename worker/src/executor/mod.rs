@@ -120,6 +120,7 @@ pub async fn execute(shared: Arc<WorkerState>, claim: Arc<Claim>, mut lease: Lea
                 let (run_id, duration, leaves_place) = (claim.run_id, age(&claim), claim.place.is_some());
                 // Order matters: the last clone of the claim goes before the wake-up, because it has the place for which another
                 // document may wait.
+                let share = claim.caller_group.clone().unwrap_or_else(|| claim.owner_id.clone());
                 drop(claim);
                 drop(lease);
                 if closed.next_waits || leaves_place {
@@ -130,7 +131,7 @@ pub async fn execute(shared: Arc<WorkerState>, claim: Arc<Claim>, mut lease: Lea
                 metrics::histogram!("holdfast_run_seconds").record(duration.as_secs_f64());
                 tracing::info!(status = status.as_str(), duration_ms = duration.as_millis() as u64, "run ended");
                 if is_summary_due {
-                    Box::pin(due_summary::make_after(&shared, run_id)).await;
+                    Box::pin(due_summary::make_after(&shared, run_id, share)).await;
                 }
             }
             RecorderOutcome::Released { release, asked } => {
