@@ -1,6 +1,6 @@
 //! OpenAI's chat completions, and every server that speaks this protocol. It is the hot path, so it has its own parser.
 //!
-//! `dialect` has the rules in which the addresses differ, and `lessons` those that their refusals have taught. `body`, `conversation` and
+//! `dialect` has the rules in which the addresses differ, and `lessons` those that their refusals have shown. `body`, `conversation` and
 //! `call_ids` write a request; `parser`, `chunk` and `wire_text` read the answer.
 
 use std::{
@@ -37,6 +37,9 @@ use body::CompletionRequest;
 use dialect::OpenAiDialect;
 use lessons::{Lessons, Parameter};
 use parser::{Flaw, StreamParser};
+
+/// Most requests of one call that lessons change. A server may refuse a field, then demand it, and refuse it again.
+const MAX_REQUESTS: usize = 12;
 
 /// An endpoint for chat completions of one model.
 pub(super) struct OpenAi(Arc<ChatEndpoint>);
@@ -94,13 +97,14 @@ impl ChatEndpoint {
     async fn response(&self, request: &Request) -> Result<Response, Error> {
         let (subject, name) = (&self.subject, &self.subject.choice.name);
         let dialect = OpenAiDialect::of(request.options.dialect, &self.url, name);
-        let mut is_limited = true;
+        let (mut is_limited, mut requests) = (true, 0);
         loop {
-            let mut taught = self.lessons.taught();
+            requests += 1;
+            let mut rules = self.lessons.rules();
             if !is_limited {
-                taught.refused.extend([Parameter::MaxTokens, Parameter::MaxCompletionTokens]);
+                rules.refused.extend([Parameter::MaxTokens, Parameter::MaxCompletionTokens]);
             }
-            let body = CompletionRequest::new(name, request, self.max_tokens, dialect, &taught);
+            let body = CompletionRequest::new(name, request, self.max_tokens, dialect, &rules);
             let response = self.post(&body).await?;
             let status = response.status();
             if status.is_success() {
@@ -117,10 +121,9 @@ impl ChatEndpoint {
                 400 | 422 => self.lessons.learn(&body.parameters(), &refusal),
                 _ => Vec::new(),
             };
-            if learned.is_empty() {
+            if learned.is_empty() || requests == MAX_REQUESTS {
                 return Err(Error::from_status(subject, status, &headers, &refusal));
             }
-            // The loop ends, because each lesson is learned once.
             let parameters: Vec<&str> = learned.iter().map(|parameter| parameter.name()).collect();
             tracing::info!(
                 model = subject.choice.path(),

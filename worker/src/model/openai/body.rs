@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::{
     conversation::{self, FunctionType, RequestMessage},
     dialect::OpenAiDialect,
-    lessons::{Parameter, Taught, taken},
+    lessons::{LearnedRules, Parameter, taken},
 };
 use crate::model::{AnswerForm, Request, ToolSpec, tool_schema};
 
@@ -84,23 +84,23 @@ struct FunctionDeclaration<'a> {
 }
 
 impl<'a> CompletionRequest<'a> {
-    /// Writes the request by the rules of the dialect, and by what the address has `taught`. `max_tokens` applies if the
+    /// Writes the request by the rules of the dialect, and by those that the refusals of the address have shown. `max_tokens` applies if the
     /// request sets no limit.
     pub fn new(
         model: &'a str,
         request: &'a Request,
         max_tokens: Option<u32>,
         dialect: &OpenAiDialect,
-        taught: &Taught,
+        rules: &LearnedRules,
     ) -> Self {
-        let refused = &taught.refused;
+        let refused = &rules.refused;
         let options = &request.options;
         let takes = |parameter| !dialect.without.contains(&parameter) && !refused.contains(&parameter);
         let limit = options.max_tokens.or(max_tokens);
         let limit_as = |name| limit.filter(|_| taken(dialect.token_limit, refused) == Some(name));
         Self {
             model,
-            messages: conversation::messages(request, taught),
+            messages: conversation::messages(request, rules),
             stream: true,
             stream_options: takes(Parameter::StreamOptions).then_some(StreamOptions { include_usage: true }),
             tools: request.tools.iter().map(RequestTool::of).collect(),

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::{
     call_ids::CallIds,
-    lessons::{Parameter, Taught},
+    lessons::{LearnedRules, Parameter},
     signature::{self, EXTRA_CONTENT, REASONING_CONTENT, REASONING_DETAILS},
 };
 use crate::model::{Request, ToolRequest, Turn, UserPart};
@@ -108,14 +108,14 @@ pub(super) enum FunctionType {
 struct MessageList<'a, 'r> {
     messages: Vec<RequestMessage<'a>>,
     ids: CallIds<'a>,
-    taught: &'r Taught,
+    rules: &'r LearnedRules,
 }
 
 /// Returns the messages without the fields that the address has refused, and with those that it demands.
-pub(super) fn messages<'a>(request: &'a Request, taught: &Taught) -> Vec<RequestMessage<'a>> {
+pub(super) fn messages<'a>(request: &'a Request, rules: &LearnedRules) -> Vec<RequestMessage<'a>> {
     let system = request.system.as_deref().filter(|text| !text.trim().is_empty());
     let messages = system.map(|content| RequestMessage::System { content }).into_iter().collect();
-    let mut conversation = MessageList { messages, ids: CallIds::default(), taught };
+    let mut conversation = MessageList { messages, ids: CallIds::default(), rules };
     for turn in &request.turns {
         conversation.add(turn);
     }
@@ -169,7 +169,7 @@ impl<'a> MessageList<'a, '_> {
             tool_calls: calls.iter().map(|call| self.call(call)).collect(),
             reasoning_content: self
                 .own_words(signature, Parameter::ReasoningContent, REASONING_CONTENT)
-                .or_else(|| (self.taught.demands_reasoning && !calls.is_empty()).then_some(&*NO_REASONING)),
+                .or_else(|| (self.rules.demands_reasoning && !calls.is_empty()).then_some(&*NO_REASONING)),
             reasoning_details: self.own_words(signature, Parameter::ReasoningDetails, REASONING_DETAILS),
         };
         match self.messages.last_mut() {
@@ -194,7 +194,7 @@ impl<'a> MessageList<'a, '_> {
 
     /// Returns a field of the signature, unless the address refuses it.
     fn own_words(&self, signature: Option<&'a Value>, parameter: Parameter, name: &str) -> Option<&'a Value> {
-        signature::field(signature, name).filter(|_| !self.taught.refused.contains(&parameter))
+        signature::field(signature, name).filter(|_| !self.rules.refused.contains(&parameter))
     }
 }
 

@@ -89,9 +89,9 @@ impl Parameter {
 /// Words of a refusal that demands a field.
 const DEMANDED: [&str; 3] = ["missing", "must be", "required"];
 
-/// The lessons that the refusals of an address have taught for a model.
+/// The rules that a process has learned from the refusals of an address for a model.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Taught {
+pub(super) struct LearnedRules {
     /// The parameters that must not be sent.
     pub refused: BTreeSet<Parameter>,
     /// Whether each message with calls needs reasoning, even if the model has thought nothing.
@@ -100,10 +100,10 @@ pub(super) struct Taught {
 
 /// The lessons of an address for a model.
 #[derive(Default)]
-pub(super) struct Lessons(Mutex<Taught>);
+pub(super) struct Lessons(Mutex<LearnedRules>);
 
 impl Lessons {
-    pub fn taught(&self) -> Taught {
+    pub fn rules(&self) -> LearnedRules {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -113,11 +113,11 @@ impl Lessons {
         let names = names_in(body);
         let mut learned: Vec<Parameter> =
             sent.iter().copied().filter(|parameter| names.contains(parameter.name())).collect();
-        let mut taught = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        taught.refused.extend(&learned);
-        if learned.is_empty() && !taught.demands_reasoning && demands_reasoning(body) {
-            taught.demands_reasoning = true;
-            taught.refused.remove(&Parameter::ReasoningContent);
+        let mut rules = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        rules.refused.extend(&learned);
+        if learned.is_empty() && !rules.demands_reasoning && demands_reasoning(body) {
+            rules.demands_reasoning = true;
+            rules.refused.remove(&Parameter::ReasoningContent);
             learned.push(Parameter::ReasoningContent);
         }
         learned
@@ -176,7 +176,7 @@ mod tests {
             let lessons = Lessons::default();
             let sent = BTreeSet::from([MaxTokens, Temperature, Stop, StreamOptions, ReasoningContent]);
             assert_eq!(lessons.learn(&sent, body), expected, "{body}");
-            assert_eq!(lessons.taught().refused, expected.iter().copied().collect(), "{body}");
+            assert_eq!(lessons.rules().refused, expected.iter().copied().collect(), "{body}");
         };
         check(
             r#"{"error":{"message":"Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.","param":"max_tokens","code":"unsupported_parameter"}}"#,
@@ -210,7 +210,7 @@ mod tests {
         let (lessons, sent) = (Lessons::default(), BTreeSet::new());
         let body = r#"{"error":{"message":"thinking is enabled but reasoning_content is missing in assistant tool call message at index 2"}}"#;
         assert_eq!(lessons.learn(&sent, body), [Parameter::ReasoningContent]);
-        assert!(lessons.taught().demands_reasoning);
+        assert!(lessons.rules().demands_reasoning);
         assert_eq!(lessons.learn(&sent, body), [], "a second refusal is reported");
     }
 

@@ -107,6 +107,19 @@ async fn a_server_that_demands_reasoning_before_each_call_gets_some() {
 }
 
 #[tokio::test]
+async fn a_server_that_refuses_and_demands_one_field_in_turn_is_not_asked_for_ever() {
+    let refused = |_| refusal("reasoning_content", "reasoning_content is not supported, but it must be sent");
+    let provider = FakeProvider::start((0..40).map(refused).collect()).await;
+    let model = connect(&openai().config(&provider.url, &["--model-retries=0"])).unwrap();
+    let signature = Some(json!({"reasoning_content": "I think."}));
+    let call = ToolRequest { id: "c".into(), name: "t".into(), input: json!({}), signature, ..ToolRequest::default() };
+    let outcome = Turn::Tool { call_id: "c".into(), name: "t".into(), text: "x".into(), is_error: false };
+    let turns = vec![user("Hi"), Turn::Assistant { text: String::new(), calls: vec![call] }, outcome];
+    assert!(model.ask(&Request { turns, ..Request::default() }).await.is_err());
+    assert_eq!(provider.requests().len(), 12);
+}
+
+#[tokio::test]
 async fn reasoning_models_of_openai_get_what_they_take_under_any_address() {
     let wire = ProviderWire { model: "gpt-5-mini", ..openai() };
     let provider = FakeProvider::start(vec![wire.complete_reply()]).await;

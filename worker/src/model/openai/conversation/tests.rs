@@ -22,8 +22,8 @@ fn outcome(id: &str, text: &str) -> Turn {
 
 fn written(system: Option<&str>, turns: Vec<Turn>, refused: &[Parameter]) -> Value {
     let request = Request { system: system.map(str::to_owned), turns, ..Request::default() };
-    let taught = Taught { refused: refused.iter().copied().collect(), ..Taught::default() };
-    serde_json::to_value(messages(&request, &taught)).unwrap()
+    let rules = LearnedRules { refused: refused.iter().copied().collect(), ..LearnedRules::default() };
+    serde_json::to_value(messages(&request, &rules)).unwrap()
 }
 
 /// Checks the messages as `role: content`, and calls as their number after a `+`.
