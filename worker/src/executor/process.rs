@@ -215,6 +215,12 @@ async fn read_deltas(
         let size = match &delta {
             AnswerDelta::Text(text) | AnswerDelta::Reasoning(text) => text.len(),
             AnswerDelta::Call(call) => call.arguments.len() + call.name.as_ref().map_or(0, String::len),
+            AnswerDelta::Picture => {
+                if !std::mem::replace(&mut step_answer.has_picture, true) {
+                    attempt.warn("picture_left_out", "The model has drawn a picture, which is not shown.");
+                }
+                continue;
+            }
             AnswerDelta::End(usage, reason) => {
                 step_answer.usage += *usage;
                 step_answer.finish_reason = Some(*reason);
@@ -244,7 +250,7 @@ async fn read_deltas(
                 Some(body) => body,
                 None => continue,
             },
-            AnswerDelta::End(..) => continue,
+            AnswerDelta::Picture | AnswerDelta::End(..) => continue,
         };
         attempt.recorder.emit(&body);
     }

@@ -43,7 +43,7 @@ async fn read_text(model: &ChosenModel, request: Request, most_bytes: usize) -> 
         match answer.next().await {
             Some(Ok(AnswerDelta::Text(piece))) => text.push_str(&piece),
             Some(Ok(AnswerDelta::End(usage, _))) => return Ok((text, usage)),
-            Some(Ok(AnswerDelta::Reasoning(_) | AnswerDelta::Call(_))) => {}
+            Some(Ok(AnswerDelta::Reasoning(_) | AnswerDelta::Call(_) | AnswerDelta::Picture)) => {}
             Some(Err(error)) => return Err(error),
             None => return Ok((String::new(), Usage::default())),
         }

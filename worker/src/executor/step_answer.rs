@@ -33,6 +33,7 @@ pub struct StepAnswer {
     /// Whether calls of the model count.
     pub takes_calls: bool,
     pub calls: Vec<StepCallDraft>,
+    pub has_picture: bool,
     /// The tokens of all answers in this step.
     pub usage: Usage,
     /// Why the provider ended the answer.

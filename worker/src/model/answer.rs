@@ -15,6 +15,8 @@ pub enum AnswerDelta {
     Text(String),
     Reasoning(String),
     Call(CallDelta),
+    /// The model has drawn a picture, which no message can have.
+    Picture,
     /// The provider reports the end of the answer, and why it ended.
     End(Usage, FinishReason),
 }

@@ -180,7 +180,7 @@ impl ModelMerger<'_> {
                     *self.of_run.usage.lock().unwrap_or_else(PoisonError::into_inner) += usage;
                     return Ok(text);
                 }
-                AnswerDelta::Reasoning(_) | AnswerDelta::Call(_) => {}
+                AnswerDelta::Reasoning(_) | AnswerDelta::Call(_) | AnswerDelta::Picture => {}
             }
             if text.len() > self.of_run.max_answer_bytes {
                 return Err("the model's text is too long".to_owned());

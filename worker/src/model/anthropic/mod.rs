@@ -71,7 +71,7 @@ impl Upstream for Anthropic {
             }
             body
         });
-        let route = self.route.clone();
-        async move { stream::ask(route, body?, ClaudeParser::default()).await }.boxed()
+        let (route, parser) = (self.route.clone(), ClaudeParser::new(rules::of(&choice.name)));
+        async move { stream::ask(route, body?, parser).await }.boxed()
     }
 }

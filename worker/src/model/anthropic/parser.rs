@@ -3,12 +3,12 @@
 //! Compatible servers send a call's whole input with its start, leave out types, indices and ends of blocks, or answer with one
 //! message. A text after a call, or blocks of tools that the provider executes itself, are allowed everywhere.
 
-use std::collections::VecDeque;
+use std::{collections::VecDeque, time::Duration};
 
 use holdfast_shared::usage::Usage;
 use serde_json::{Value, json};
 
-use super::rules::{self, CONTINUATIONS};
+use super::rules::{self, CONTINUATIONS, ClaudeRules, OVERLOAD_PAUSE};
 use crate::model::{
     AnswerDelta, CallDelta,
     stream::{AnswerParser, EventBuffer, StreamEvent, StreamFlaw, json},
@@ -18,11 +18,22 @@ mod block;
 
 use block::ClaudeBlock;
 
+/// The provider waits for its tools, and continues if it gets back what it has written.
+const PAUSED: &str = "pause_turn";
+const OVERLOADED: &str = "overloaded_error";
+
 /// The parser's state between two pieces of a body.
 #[derive(Default)]
 pub struct ClaudeParser {
     events: EventBuffer,
     answer: ClaudeAnswer,
+}
+
+impl ClaudeParser {
+    pub fn new(rules: ClaudeRules) -> Self {
+        let answer = ClaudeAnswer { continues_text: rules.continues_text, ..ClaudeAnswer::default() };
+        Self { answer, ..Self::default() }
+    }
 }
 
 /// The answer so far.
@@ -34,8 +45,12 @@ struct ClaudeAnswer {
     /// The complete blocks of thinking since the last call.
     thinking: Vec<Value>,
     usage: ClaudeUsage,
+    /// The reason of the end, or `OVERLOADED`.
     stop_reason: Option<String>,
     done: bool,
+    continues_text: bool,
+    /// Whether the text so far ends in white space that the request which continues it could not send.
+    has_lost_space: bool,
     /// Requests that have continued this answer, and their tokens.
     continuations: u32,
     earlier: Usage,
@@ -71,8 +86,7 @@ impl AnswerParser for ClaudeParser {
         }
     }
 
-    /// After `pause_turn`, the provider continues if it gets back what it has written.
-    fn continues(&mut self, body: &mut Value) -> bool {
+    fn continues(&mut self, body: &mut Value) -> Option<Duration> {
         self.answer.continues(body)
     }
 }
@@ -104,7 +118,10 @@ impl ClaudeAnswer {
             }
             "message_stop" => self.end(deltas),
             kind if kind == "error" || value.get("error").is_some_and(|error| !error.is_null()) => {
-                return Err(StreamFlaw::ProviderError(value.to_string()));
+                if !self.outlives(&value["error"]) {
+                    return Err(StreamFlaw::ProviderError(value.to_string()));
+                }
+                (self.stop_reason, self.done) = (Some(OVERLOADED.to_owned()), true);
             }
             _ => {}
         }
@@ -166,6 +183,8 @@ impl ClaudeAnswer {
 
     fn add(&mut self, index: Option<u64>, delta: &Value, deltas: &mut VecDeque<AnswerDelta>) -> Result<(), StreamFlaw> {
         if let Some(text) = json::text(delta, "text") {
+            let text = if self.has_lost_space { text.trim_start() } else { text };
+            self.has_lost_space &= text.is_empty();
             self.block_of(index, "text").append("text", text);
             deltas.push_back(AnswerDelta::Text(text.to_owned()));
         } else if let Some(text) = json::text(delta, "thinking") {
@@ -225,24 +244,38 @@ impl ClaudeAnswer {
         }
     }
 
-    fn is_paused(&self) -> bool {
-        self.stop_reason.as_deref() == Some("pause_turn") && self.calls == 0 && self.continuations < CONTINUATIONS
+    /// Whether another request can continue the answer after an error: an overload after a text alone.
+    fn outlives(&self, error: &Value) -> bool {
+        let has_text = self.blocks.iter().any(|block| block.written().is_some());
+        let is_text = self.blocks.iter().all(|block| block.kind() == "text");
+        json::text(error, "type") == Some(OVERLOADED)
+            && self.continues_text
+            && has_text
+            && is_text
+            && self.continuations < CONTINUATIONS
     }
 
-    fn continues(&mut self, body: &mut Value) -> bool {
-        let Some(messages) = body["messages"].as_array_mut() else { return false };
+    fn is_paused(&self) -> bool {
+        let is_to_continue = matches!(self.stop_reason.as_deref(), Some(PAUSED | OVERLOADED));
+        is_to_continue && self.calls == 0 && self.continuations < CONTINUATIONS
+    }
+
+    fn continues(&mut self, body: &mut Value) -> Option<Duration> {
+        let messages = body["messages"].as_array_mut()?;
         let written: Vec<Value> = self.blocks.iter().filter_map(ClaudeBlock::written).collect();
         if !self.is_paused() || written.is_empty() {
-            return false;
+            return None;
         }
         if self.continuations > 0 {
             messages.pop();
         }
         messages.push(json!({"role": "assistant", "content": written}));
+        let is_overloaded = self.stop_reason.as_deref() == Some(OVERLOADED);
+        self.has_lost_space = is_overloaded && self.blocks.last().is_some_and(ClaudeBlock::ends_in_space);
         self.earlier += self.usage.total();
         self.continuations += 1;
         (self.usage, self.stop_reason, self.done) = (ClaudeUsage::default(), None, false);
-        true
+        Some(if is_overloaded { OVERLOAD_PAUSE } else { Duration::ZERO })
     }
 }
 

@@ -1,5 +1,7 @@
 //! Anthropic's rules, as its documents and its refusals state them. A rule that changes is one line here.
 
+use std::time::Duration;
+
 use holdfast_shared::finish_reason::FinishReason;
 
 /// The version of the protocol, as a header.
@@ -20,8 +22,10 @@ pub const PICTURE_SIDE_OF_MANY: u32 = 2_000;
 pub const HOTTEST: f64 = 1.0;
 /// The least budget of thinking.
 pub const LEAST_BUDGET: u32 = 1_024;
-/// Most requests that continue one answer after `pause_turn`.
+/// Most requests that continue one answer.
 pub const CONTINUATIONS: u32 = 8;
+/// The pause before a request that continues an answer after an overload.
+pub const OVERLOAD_PAUSE: Duration = Duration::from_secs(1);
 
 /// How a model is asked to think.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,6 +45,8 @@ pub struct ClaudeRules {
     pub thinking: Thinking,
     /// Whether it takes a temperature without thinking.
     pub takes_temperature: bool,
+    /// Whether it continues a text with which the request ends.
+    pub continues_text: bool,
 }
 
 /// The rules of the models whose names begin so; the first line that fits counts.
@@ -51,25 +57,29 @@ const MODELS: [(&str, ClaudeRules); 14] = [
     ("claude-3-7", rules(64_000, Thinking::Budget)),
     ("claude-3", rules(4_096, Thinking::Never)),
     ("claude-opus-4-5", rules(64_000, Thinking::Budget)),
-    ("claude-opus-4-6", rules(64_000, Thinking::Adaptive)),
+    ("claude-opus-4-6", newer(64_000)),
     ("claude-opus-4-7", untempered(64_000)),
     ("claude-opus-4-8", untempered(128_000)),
     ("claude-opus-4", rules(32_000, Thinking::Budget)),
-    ("claude-sonnet-4-6", rules(64_000, Thinking::Adaptive)),
+    ("claude-sonnet-4-6", newer(64_000)),
     ("claude-sonnet-4", rules(64_000, Thinking::Budget)),
     ("claude-haiku-4", rules(64_000, Thinking::Budget)),
     ("claude-", untempered(64_000)),
 ];
 
 /// The rules of the models of other makers, which speak this protocol too.
-const OTHERS: ClaudeRules = rules(8_192, Thinking::Budget);
+const OTHERS: ClaudeRules = ClaudeRules { continues_text: false, ..rules(8_192, Thinking::Budget) };
 
 const fn rules(max_tokens: u32, thinking: Thinking) -> ClaudeRules {
-    ClaudeRules { max_tokens, thinking, takes_temperature: true }
+    ClaudeRules { max_tokens, thinking, takes_temperature: true, continues_text: true }
+}
+
+const fn newer(max_tokens: u32) -> ClaudeRules {
+    ClaudeRules { continues_text: false, ..rules(max_tokens, Thinking::Adaptive) }
 }
 
 const fn untempered(max_tokens: u32) -> ClaudeRules {
-    ClaudeRules { max_tokens, thinking: Thinking::Adaptive, takes_temperature: false }
+    ClaudeRules { takes_temperature: false, ..newer(max_tokens) }
 }
 
 /// Returns the rules of a model. Gateways put words of their own before its name, and write `4.7` for `4-7`.

@@ -3,7 +3,7 @@
 //! Only the end of the body ends an answer: some versions and gateways put a finish reason on each chunk, or before the last
 //! ones, which may have calls.
 
-use std::collections::VecDeque;
+use std::{collections::VecDeque, time::Duration};
 
 use holdfast_shared::{finish_reason::FinishReason, usage::Usage};
 use serde_json::Value;
@@ -63,8 +63,8 @@ impl AnswerParser for GeminiParser {
     }
 
     /// After thoughts that led to a call which the provider could not read, the model is asked once more.
-    fn continues(&mut self, _body: &mut Value) -> bool {
-        self.answer.continues()
+    fn continues(&mut self, _body: &mut Value) -> Option<Duration> {
+        self.answer.continues().then_some(Duration::ZERO)
     }
 }
 
@@ -126,8 +126,10 @@ impl GeminiAnswer {
                 signature,
             })));
         }
-        let Some(text) = json::text(part, "text") else { return Ok(None) };
         let is_thought = part["thought"] == true;
+        let Some(text) = json::text(part, "text") else {
+            return Ok((part["inlineData"].is_object() && !is_thought).then_some(AnswerDelta::Picture));
+        };
         self.has_thoughts |= is_thought;
         self.has_text |= !is_thought;
         let delta = if is_thought { AnswerDelta::Reasoning } else { AnswerDelta::Text };

@@ -54,13 +54,23 @@ struct NamedSchema<'a> {
 }
 
 impl<'a> ResponseFormat<'a> {
-    fn of(form: &'a AnswerForm) -> Option<Self> {
+    /// Returns the form as far as the server `takes` it: with its schema, or as any JSON, or not at all.
+    fn of(form: &'a AnswerForm, takes: impl Fn(Parameter) -> bool) -> Option<Self> {
         let AnswerForm::Json(format) = form else { return None };
         let JsonFormat { name, schema, strict } = format.as_ref();
-        Some(match schema {
-            Some(schema) => Self::JsonSchema { json_schema: NamedSchema { name, schema, strict: *strict } },
-            None => Self::JsonObject,
-        })
+        match schema {
+            Some(schema) if takes(Parameter::JsonSchema) => {
+                Some(Self::JsonSchema { json_schema: NamedSchema { name, schema, strict: *strict } })
+            }
+            _ => takes(Parameter::ResponseFormat).then_some(Self::JsonObject),
+        }
+    }
+
+    fn parameter(&self) -> Parameter {
+        match self {
+            Self::JsonObject => Parameter::ResponseFormat,
+            Self::JsonSchema { .. } => Parameter::JsonSchema,
+        }
     }
 }
 
@@ -110,7 +120,7 @@ impl<'a> CompletionRequest<'a> {
             top_p: options.top_p.filter(|_| takes(Parameter::TopP)),
             stop: Some(options.stop.as_slice()).filter(|stop| !stop.is_empty() && takes(Parameter::Stop)),
             reasoning_effort: options.reasoning_effort.filter(|_| takes(Parameter::ReasoningEffort)),
-            response_format: ResponseFormat::of(&request.form).filter(|_| takes(Parameter::ResponseFormat)),
+            response_format: ResponseFormat::of(&request.form, takes),
         }
     }
 
@@ -125,12 +135,12 @@ impl<'a> CompletionRequest<'a> {
             (Parameter::Stop, self.stop.is_some()),
             (Parameter::ReasoningEffort, self.reasoning_effort.is_some()),
             (Parameter::StreamOptions, self.stream_options.is_some()),
-            (Parameter::ResponseFormat, self.response_format.is_some()),
             has_own_words(Parameter::ReasoningContent),
             has_own_words(Parameter::ReasoningDetails),
             has_own_words(Parameter::ExtraContent),
         ];
-        all.into_iter().filter_map(|(parameter, is_sent)| is_sent.then_some(parameter)).collect()
+        let sent = all.into_iter().filter_map(|(parameter, is_sent)| is_sent.then_some(parameter));
+        sent.chain(self.response_format.as_ref().map(ResponseFormat::parameter)).collect()
     }
 }
 

@@ -77,6 +77,9 @@ pub(super) struct ChoiceDelta<'a> {
     /// OpenRouter's form of reasoning, with the signatures of the providers behind it.
     #[serde(default, borrow, deserialize_with = "lenient")]
     pub reasoning_details: Option<Vec<&'a RawValue>>,
+    /// OpenRouter's field for the pictures that a model draws.
+    #[serde(default, borrow, deserialize_with = "lenient")]
+    pub images: Option<Vec<&'a RawValue>>,
     #[serde(default, borrow, deserialize_with = "lenient")]
     pub tool_calls: Option<Vec<LenientCall<'a>>>,
 }

@@ -20,13 +20,16 @@ pub(super) enum Parameter {
     Stop,
     ReasoningEffort,
     StreamOptions,
+    /// A `response_format` with a schema.
+    JsonSchema,
+    /// A `response_format` without a schema.
     ResponseFormat,
     ReasoningContent,
     ReasoningDetails,
     ExtraContent,
 }
 
-const ALL: [Parameter; 11] = [
+const ALL: [Parameter; 12] = [
     Parameter::MaxTokens,
     Parameter::MaxCompletionTokens,
     Parameter::Temperature,
@@ -34,6 +37,7 @@ const ALL: [Parameter; 11] = [
     Parameter::Stop,
     Parameter::ReasoningEffort,
     Parameter::StreamOptions,
+    Parameter::JsonSchema,
     Parameter::ResponseFormat,
     Parameter::ReasoningContent,
     Parameter::ReasoningDetails,
@@ -69,11 +73,16 @@ impl Parameter {
             Self::Stop => "stop",
             Self::ReasoningEffort => "reasoning_effort",
             Self::StreamOptions => "stream_options",
+            Self::JsonSchema => "json_schema",
             Self::ResponseFormat => "response_format",
             Self::ReasoningContent => "reasoning_content",
             Self::ReasoningDetails => "reasoning_details",
             Self::ExtraContent => "extra_content",
         }
+    }
+
+    fn is_among(self, names: &BTreeSet<&str>) -> bool {
+        names.contains(self.name()) || self == Self::JsonSchema && names.contains(Self::ResponseFormat.name())
     }
 
     /// Returns the parameter of the same meaning.
@@ -111,8 +120,7 @@ impl Lessons {
     /// demands, and remembers them.
     pub fn learn(&self, sent: &BTreeSet<Parameter>, body: &str) -> Vec<Parameter> {
         let names = names_in(body);
-        let mut learned: Vec<Parameter> =
-            sent.iter().copied().filter(|parameter| names.contains(parameter.name())).collect();
+        let mut learned: Vec<Parameter> = sent.iter().copied().filter(|parameter| parameter.is_among(&names)).collect();
         let mut rules = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         rules.refused.extend(&learned);
         if learned.is_empty() && !rules.demands_reasoning && demands_reasoning(body) {
@@ -203,6 +211,23 @@ mod tests {
         check(r#"{"error":{"message":"Unsupported parameter: 'reasoning_effort'","param":"reasoning_effort"}}"#, &[]);
         check(r#"{"error":{"message":"This model does not support images","param":"messages"}}"#, &[]);
         check("", &[]);
+    }
+
+    #[test]
+    fn a_refused_schema_leaves_json_without_a_schema() {
+        use Parameter::*;
+        for body in [
+            r#"{"error":{"message":"This response_format type is unavailable now","type":"invalid_request_error","param":null}}"#,
+            r#"{"error":{"message":"Invalid parameter: 'response_format' of type 'json_schema' is not supported with this model.","param":"response_format"}}"#,
+            r#"{"error":"json_schema is not supported"}"#,
+        ] {
+            let lessons = Lessons::default();
+            assert_eq!(lessons.learn(&BTreeSet::from([JsonSchema]), body), [JsonSchema], "{body}");
+        }
+        let lessons = Lessons::default();
+        let body = r#"{"error":{"message":"Unsupported parameter: 'response_format'","param":"response_format"}}"#;
+        assert_eq!(lessons.learn(&BTreeSet::from([JsonSchema]), body), [JsonSchema]);
+        assert_eq!(lessons.learn(&BTreeSet::from([ResponseFormat]), body), [ResponseFormat]);
     }
 
     #[test]

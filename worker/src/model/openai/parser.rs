@@ -307,6 +307,7 @@ impl AnswerReader {
         if let Some(refusal) = piece.refusal {
             self.tags.push(self.text.push(refusal), deltas);
         }
+        deltas.extend(piece.images.into_iter().flatten().map(|_| AnswerDelta::Picture));
         for piece in piece.tool_calls.into_iter().flatten().filter_map(|piece| piece.0) {
             deltas.extend(self.calls.read(piece)?.map(AnswerDelta::Call));
         }

@@ -127,7 +127,7 @@ async fn step_with(text: &str, outcomes: &[(&str, &str)], tools: Vec<ToolSpec>) 
     for (index, item) in items.iter().enumerate() {
         match item {
             Ok(AnswerDelta::Text(text)) => text_of_step += text,
-            Ok(AnswerDelta::Reasoning(_)) => text_of_step += "~",
+            Ok(AnswerDelta::Reasoning(_) | AnswerDelta::Picture) => text_of_step += "~",
             Ok(AnswerDelta::Call(CallDelta { name: Some(name), arguments, .. })) => {
                 text_of_step += &format!("<{name} {arguments}")
             }

@@ -37,7 +37,7 @@ impl HalfJoiner {
                 let name = name.map(|name| joined(&mut None, name));
                 AnswerDelta::Call(CallDelta { index, name, arguments: joined(&mut None, arguments), signature })
             }
-            end @ AnswerDelta::End(..) => end,
+            whole @ (AnswerDelta::Picture | AnswerDelta::End(..)) => whole,
         }
     }
 }

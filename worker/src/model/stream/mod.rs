@@ -2,11 +2,12 @@
 //!
 //! The boundaries between the pieces of a body make no difference to the deltas.
 
-use std::{collections::VecDeque, sync::Arc};
+use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use futures::{StreamExt, stream, stream::BoxStream};
 use serde_json::Value;
+use tokio::time::sleep;
 
 use super::{
     AnswerDelta, Error,
@@ -36,10 +37,10 @@ pub(super) trait AnswerParser: Send + 'static {
     /// Parses what is left, and ends the answer. Fails if the body ended before the answer was complete.
     fn finish(&mut self, deltas: &mut VecDeque<AnswerDelta>) -> Result<(), StreamFlaw>;
 
-    /// Returns whether another request continues the answer, after a body without an end. Adds to the body of the request
-    /// what it needs for that.
-    fn continues(&mut self, _body: &mut Value) -> bool {
-        false
+    /// Returns the pause after which another request continues the answer, after a body without an end, or `None` if nothing
+    /// can continue it. Adds to the body of the request what it needs for that.
+    fn continues(&mut self, _body: &mut Value) -> Option<Duration> {
+        None
     }
 }
 
@@ -116,10 +117,11 @@ impl<P: AnswerParser> IncomingAnswer<P> {
     }
 
     async fn ask_again(&mut self) -> Result<(), Error> {
-        if !self.parser.continues(&mut self.body) {
+        let Some(pause) = self.parser.continues(&mut self.body) else {
             self.flaw = Some(StreamFlaw::Truncated);
             return Ok(());
-        }
+        };
+        sleep(pause).await;
         let OpenAnswer { response, subject } = self.route.open(&self.body).await?;
         (self.bytes, self.subject, self.is_over) = (response.bytes_stream().boxed(), subject, false);
         Ok(())

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::{
     AnswerDelta, ask, wires,
-    wires::{anthropic, gemini, vertex_claude},
+    wires::{ProviderWire, anthropic, gemini, vertex_claude},
 };
 
 #[tokio::test]
@@ -52,4 +52,34 @@ async fn an_overload_in_mid_answer_says_so() {
         assert_eq!((outcome.code(), outcome.requests.len()), (Some("model_unavailable"), 1), "{outcome:?}");
         assert_eq!(outcome.deltas, wire.first_deltas());
     }
+}
+
+#[tokio::test]
+async fn claude_goes_on_after_an_overload_where_it_continues_a_text() {
+    let overloaded =
+        "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"busy\"}}\n\n";
+    let text_alone = |model| {
+        let wire = anthropic();
+        let begin = [0, 6, 7].map(|at| wire.begin[at].clone()).to_vec();
+        ProviderWire { model, begin, ..wire }
+    };
+    let wire = text_alone("claude-sonnet-4-5");
+    let start = &wire.begin[..2];
+    let rest = wire.rest[0].replace("wörld", " wörld");
+    let second = wire.reply().chunks(start).chunk(&rest).chunks(&wire.end);
+    let outcome = ask(&wire, &[], vec![wire.reply().chunks(&wire.begin).chunk(overloaded), second]).await;
+    let texts: Vec<_> =
+        outcome.deltas.iter().filter(|delta| matches!(delta, AnswerDelta::Text(text) if !text.is_empty())).collect();
+    assert_eq!(texts, [&AnswerDelta::Text("Hello ".to_owned()), &AnswerDelta::Text("wörld".to_owned())], "{outcome:?}");
+    let messages = outcome.requests[1].body["messages"].as_array().unwrap();
+    let beginning = json!({"role": "assistant", "content": [{"type": "text", "text": "Hello"}]});
+    assert_eq!(messages.last(), Some(&beginning), "white space at the end is refused");
+
+    let wire = text_alone("claude-sonnet-4-6");
+    let outcome = ask(&wire, &[], vec![wire.reply().chunks(&wire.begin).chunk(overloaded)]).await;
+    assert_eq!(
+        (outcome.code(), outcome.requests.len()),
+        (Some("model_unavailable"), 1),
+        "it refuses to continue a text"
+    );
 }

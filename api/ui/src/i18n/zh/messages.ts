@@ -189,6 +189,7 @@ export const messages: typeof import("../en/messages").messages = {
     file_refused: "模型拒绝了一个文件，助手回答时没有参考它。",
     file_unreadable: "有一个文件无法读取，助手回答时没有参考它的内容。",
     files_left_out: "文件太大，模型只看到了其中一些的名称。",
+    picture_left_out: "模型画了一张图片，无法显示。",
     tools_left_out: "工具太多，模型没有用到全部。",
     subagent_unavailable: "有一个子智能体暂时不可用。",
     mcp_server_starting: "有些工具服务器还在启动，稍后可用。",

@@ -53,6 +53,11 @@ impl ClaudeBlock {
         Some(CallDelta { index, arguments, ..CallDelta::default() })
     }
 
+    /// Whether its text ends in white space, which a request cannot send back.
+    pub fn ends_in_space(&self) -> bool {
+        json::text(&self.value, "text").is_some_and(|text| text.ends_with(char::is_whitespace))
+    }
+
     /// Returns the block as a request sends it back, or `None` if the provider would refuse it.
     pub fn written(&self) -> Option<Value> {
         let mut block = self.value.clone();

@@ -163,15 +163,15 @@ fn a_paused_answer_continues_with_what_came() {
     parser.finish(&mut deltas).unwrap();
     let asked = json!({"role": "user", "content": "q"});
     let mut body = json!({"messages": [asked]});
-    assert!(parser.continues(&mut body));
+    assert!(parser.continues(&mut body).is_some());
     let written = json!([{"type": "text", "text": "Let me see."},
         {"type": "server_tool_use", "id": "s", "name": "web_search", "input": {"query": 1}}]);
     assert_eq!(body["messages"], json!([asked, {"role": "assistant", "content": written}]));
     parser.feed((text(" ") + &end("pause_turn")).as_bytes(), &mut deltas).unwrap();
-    assert!(parser.continues(&mut body));
+    assert!(parser.continues(&mut body).is_some());
     assert_eq!(body["messages"].as_array().unwrap().len(), 2, "the answer so far is one message");
     parser.feed((text("Found.") + &end("end_turn")).as_bytes(), &mut deltas).unwrap();
-    assert!(!parser.continues(&mut body));
+    assert!(parser.continues(&mut body).is_none());
     let usage = Usage { output_tokens: 21, ..Usage::default() };
     assert_eq!(deltas.back(), Some(&AnswerDelta::End(usage, FinishReason::Stop)));
 }

@@ -98,10 +98,17 @@ fn a_call_that_cannot_be_read_is_asked_for_again_after_thoughts_alone() {
     let bytes = format!("data: {thought}\n\ndata: {malformed}\n\n");
     parser.feed(bytes.as_bytes(), &mut deltas).unwrap();
     parser.finish(&mut deltas).unwrap();
-    assert!(parser.continues(&mut body));
+    assert!(parser.continues(&mut body).is_some());
     assert_eq!(body, json!({"contents": []}), "the request is the same");
     parser.feed(bytes.as_bytes(), &mut deltas).unwrap();
     assert_eq!(parser.finish(&mut deltas).err(), failed, "two tries are enough");
+}
+
+#[test]
+fn a_picture_that_the_model_draws_is_named() {
+    let picture = json!({"inlineData": {"mimeType": "image/png", "data": "aW1n"}});
+    let drawn = [chunk(json!([{"text": "Here"}, picture]), None), chunk(json!([]), Some("STOP"))];
+    assert_eq!(parse(&drawn).0[..2], [text("Here"), AnswerDelta::Picture]);
 }
 
 #[test]

@@ -238,3 +238,12 @@ fn a_line_may_be_long_but_not_endless() {
         assert_eq!(parse(of_length(LINE_BYTES + 1).as_bytes(), splits).1, Some(Flaw::Long(LINE_BYTES)));
     }
 }
+
+#[test]
+fn a_picture_that_the_model_draws_is_named() {
+    let url = "data:image/png;base64,aW1n";
+    let picture = serde_json::json!({"type": "image_url", "image_url": {"url": url}});
+    let drawn = serde_json::json!({"choices": [{"delta": {"content": "", "images": [picture]}}]});
+    let (deltas, _) = parse(format!("data: {drawn}\n\n").as_bytes(), &[]);
+    assert_eq!(deltas, [AnswerDelta::Picture]);
+}
