@@ -71,6 +71,7 @@ mod providers;
 mod proxied;
 mod queueing;
 mod rate_limit;
+mod readme;
 mod reads;
 mod redis;
 mod redis_failover;

@@ -71,9 +71,13 @@ fn everything_script() -> String {
 }
 
 fn node_module(path: &str) -> String {
+    node_modules().join(path).display().to_string()
+}
+
+/// Returns the folder with the packages of the servers.
+pub fn node_modules() -> PathBuf {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
-    let folder = FOLDER.get_or_init(|| Installation::of("tests/mcp", "mcp-servers/node").node());
-    folder.join("node_modules").join(path).display().to_string()
+    FOLDER.get_or_init(|| Installation::of("tests/mcp", "mcp-servers/node").node()).join("node_modules")
 }
 
 fn python() -> &'static Path {
