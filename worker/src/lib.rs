@@ -26,6 +26,7 @@ mod missing_vectors;
 pub mod model;
 mod recorder;
 mod refusals;
+mod signs_of_life;
 mod slow_documents;
 mod spans;
 mod summary_places;
