@@ -9,6 +9,7 @@ use futures::StreamExt;
 use holdfast_shared::{
     file::{PICTURES, StoredFile, ToolFile, has_extract},
     file_store::{self, FileStore},
+    given_json,
     storable::storable,
     storage::{self, Storage},
     tool::ToolError,
@@ -112,7 +113,7 @@ impl FilesOfRun {
     /// Calls the tool. While the database is away, the call is repeated; the lease and the deadline of the run bound it.
     pub async fn call(&self, input: Value) -> Result<CallResult, ToolError> {
         let invalid = |problem: String| ToolError::new("invalid_arguments", format!("{problem}, such as {EXAMPLE}"));
-        let input = ReadFileInput::deserialize(input).map_err(|error| invalid(error.to_string()))?;
+        let input: ReadFileInput = given_json::read(&input).map_err(invalid)?;
         let id = input.id.trim().parse().map_err(|_| invalid("id: the id of a file is needed".to_owned()))?;
         let most = self.most_chars() as u64;
         let end = input.to.unwrap_or(u64::MAX).min(input.from.saturating_add(most));
