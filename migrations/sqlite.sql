@@ -582,7 +582,7 @@ CREATE TABLE documents (
     indexed_at text,
     created_at text not null,
     deleted_at text
-, text_bytes integer not null default 0, vectors_model text, embedded integer not null default 0, vectors_at text, vectors_of text not null default '', vectors_tries integer not null default 0, vectors_retry_at text, vectors_failed_at text, vectors_error text);
+, text_bytes integer not null default 0, vectors_model text, embedded integer not null default 0, vectors_at text, vectors_of text not null default '', vectors_tries integer not null default 0, vectors_retry_at text, vectors_failed_at text, vectors_error text, words_version integer not null default 0);
 CREATE INDEX documents_of_collection on documents (collection_id, id);
 CREATE INDEX documents_of_owner on documents (owner_id);
 CREATE INDEX documents_of_file on documents (file_id);
@@ -678,4 +678,6 @@ CREATE TABLE due_summaries (
 );
 CREATE INDEX due_summaries_by_lease on due_summaries (lease_until);
 CREATE INDEX due_summaries_by_conversation on due_summaries (conversation_id);
+CREATE INDEX documents_by_words on documents (words_version, id)
+where indexed_at is not null and deleted_at is null;
 insert into passage_words (passage_words, rank) values ('secure-delete', 1);

@@ -96,6 +96,46 @@ async fn a_pdf_has_its_pages() {
 }
 
 #[tokio::test]
+async fn a_pdf_may_have_bytes_before_its_header_and_after_its_end() {
+    let pdf = documents::pdf(&["Hello there", "Good bye"]);
+    let garbage = "garbage of a gateway\n".repeat(500);
+    for (before, after) in
+        [("\n\n\n", ""), ("HTTP/1.1 200 OK\r\n\r\n", ""), ("", garbage.as_str()), ("\r\n", "\n\0\0\0")]
+    {
+        let contents = [before.as_bytes(), &pdf, after.as_bytes()].concat();
+        assert_eq!(text_of(PDF, &contents).await, "Hello there\n\nGood bye", "{before:?} {}", after.len());
+    }
+    // Its places count from the first byte of the file.
+    let shifted = documents::pdf_after("\n\n\n", &documents::one_page_of("Hello there"));
+    assert_eq!(text_of(PDF, &shifted).await, "Hello there");
+}
+
+#[tokio::test]
+async fn a_bar_in_a_cell_ends_no_cell() {
+    let cell = |text: &str| format!("<w:tc><w:p><w:r><w:t>{text}</w:t></w:r></w:p></w:tc>");
+    let row = |one: &str, other: &str| format!("<w:tr>{}{}</w:tr>", cell(one), cell(other));
+    let table = format!("<w:tbl>{}{}</w:tbl>", row("A", "B"), row("1|2", "3"));
+    let word = documents::docx_of(documents::word_body(&table).as_bytes());
+    assert_eq!(text_of(DOCX, &word).await, "| A | B |\n| --- | --- |\n| 1\\|2 | 3 |");
+    let text = |cell: &str, text: &str| format!("<c r=\"{cell}\" t=\"inlineStr\"><is><t>{text}</t></is></c>");
+    let rows = format!("<row r=\"1\">{}{}</row>", text("A1", "a|b"), text("B1", "c"));
+    assert!(text_of(XLSX, &documents::xlsx_of(&["One"], &rows)).await.contains("| a\\|b | c |"));
+    let page = b"<table><tr><th>A</th><th>B</th></tr><tr><td>1|2</td><td>3</td></tr></table>";
+    assert!(text_of("text/html", page).await.contains("| 1\\|2 | 3 |"));
+}
+
+#[tokio::test]
+async fn texts_of_any_encoding_become_composed_letters() {
+    let shift_jis = b"\x96\xbc\x91\x4f,\x8f\x8a\r\n\x8e\x52\x93\x63,\x93\x8c\x8b\x9e\r\n";
+    assert_eq!(text_of("text/csv", shift_jis).await, "名前,所\n山田,東京\n");
+    assert_eq!(
+        text_of("text/plain", "Bru\u{308}cke, of\u{ad}fice, e\u{fb03}cient".as_bytes()).await,
+        "Brücke, office, efficient"
+    );
+    assert_eq!(text_of("text/csv", b"n\0a\0m\0e\0;\0c\0i\0t\0y\0").await, "name;city");
+}
+
+#[tokio::test]
 async fn the_limits_hold_at_their_edges() {
     let limits = ExtractionLimits { text_bytes: 10, pages: 2, ..LIMITS };
     let check = async |media_type: &str, contents: &[u8], expected: &str| {

@@ -26,6 +26,7 @@ in_either_mode!(
     the_text_of_one_file_ends_at_its_limit,
     documents_beyond_the_limit_of_a_request_are_named,
     the_ai_sdks_wire_takes_a_document,
+    a_table_is_read_in_the_encoding_of_its_country,
 );
 
 /// The text of `docx`.
@@ -282,4 +283,32 @@ async fn the_ai_sdks_wire_takes_a_document(deployment: Deployment) {
     assert!(stream.contains("[DONE]"), "{stream}");
     let stored = client.get("/v1/files").await.unwrap()["items"][0].clone();
     assert_eq!(parts_of(&upstream.requests()[0], 0)[0], &shown(&stored, INSTALL));
+}
+
+async fn a_table_is_read_in_the_encoding_of_its_country(deployment: Deployment) {
+    let upstream = TestUpstream::start(&["Read."]).await;
+    let mut deployment = asking(deployment, &upstream);
+    let client = deployment.client();
+    let utf_16 = |text: &str| -> Vec<u8> {
+        "\u{feff}".encode_utf16().chain(text.encode_utf16()).flat_map(u16::to_le_bytes).collect()
+    };
+    let western = b"name;city;price\nJ\xf6rg;K\xf6ln;5 \x80\n".to_vec();
+    let japanese = b"\x96\xbc\x91\x4f,\x8f\x8a\r\n\x8e\x52\x93\x63,\x93\x8c\x8b\x9e\r\n".to_vec();
+    for (charset, contents, text) in [
+        ("windows-1252", western, "name;city;price\nJörg;Köln;5 €\n"),
+        ("shift_jis", japanese, "名前,所\r\n山田,東京\r\n"),
+        ("utf-16le", utf_16("name\tcity\r\nJörg\tKöln\r\n"), "name\tcity\r\nJörg\tKöln\r\n"),
+        ("utf-8", "Bru\u{308}cke;Ko\u{308}ln\n".into(), "Brücke;Köln\n"),
+    ] {
+        let file = upload(&client, "people.csv", contents.clone()).await;
+        assert_eq!(file["media_type"], "text/csv", "{text}");
+        Talk::begin(&client, json!([{"type": "text", "text": "read"}, part(&file)])).await;
+        let requests = upstream.requests();
+        let shown_text = shown(&file, text);
+        assert!(parts_of(requests.last().unwrap(), 0).contains(&&shown_text), "{:?}", requests.last());
+        let stored = client.request(Method::GET, &format!("/v1/files/{}", file["id"].as_str().unwrap()));
+        let stored = stored.send().await.unwrap();
+        assert_eq!(stored.headers()["content-type"], format!("text/csv; charset={charset}").as_str());
+        assert_eq!(stored.bytes().await.unwrap(), contents, "the bytes stay as they are");
+    }
 }

@@ -74,7 +74,7 @@ async fn a_file_is_uploaded_in_either_form_read_in_parts_and_deleted(mut deploym
     assert_eq!((&picture["name"], &picture["media_type"]), (&json!("pixel.txt"), &json!("image/png")), "bytes decide");
     let whole = get(&client, &raw, &[]).await;
     assert_eq!((whole.status().as_u16(), header(&whole, "content-length")), (200, "2500000"));
-    assert_eq!(header(&whole, "content-disposition"), "attachment; filename*=UTF-8''notes%2Emd");
+    assert_eq!(header(&whole, "content-disposition"), "attachment; filename=\"notes.md\"; filename*=UTF-8''notes%2Emd");
     assert_eq!(header(&whole, "x-content-type-options"), "nosniff");
     assert!(header(&whole, "content-security-policy").ends_with("sandbox"));
     let tag = header(&whole, "etag").to_owned();
@@ -260,6 +260,18 @@ async fn a_repeated_upload_is_one_file(mut deployment: Deployment) {
     assert_eq!(keyed("a.txt", "abc").await.unwrap(), first);
     assert_eq!(problem(keyed("b.txt", "abc").await), (422, "idempotency_key_reused".into()));
     assert_eq!(client.get("/v1/files").await.unwrap()["items"], json!([first]));
+    let form = |text: &str| {
+        let part = "--b\r\ncontent-disposition: form-data; name=\"file\"; filename=\"a.txt\"\r\n\r\n";
+        let request = client.request(Method::POST, "/v1/files").header("idempotency-key", "k");
+        answer(
+            request
+                .header("content-type", "multipart/form-data; boundary=b")
+                .body(format!("{part}{text}\r\n--b--\r\n")),
+        )
+    };
+    for text in ["abd", "ab", "abcd"] {
+        assert_eq!(problem(form(text).await), (422, "idempotency_key_reused".into()), "{text}");
+    }
 }
 
 async fn a_finished_upload_takes_no_other_bytes(mut deployment: Deployment) {

@@ -80,6 +80,7 @@ mod rolling_upgrade;
 mod run_limits;
 mod search;
 mod server;
+mod signs_of_life;
 mod slots;
 mod snapshot;
 mod start;

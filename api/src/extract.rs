@@ -9,7 +9,7 @@ use axum::{
 };
 use bytes::BytesMut;
 use futures::StreamExt;
-use holdfast_shared::{idempotency::IdempotencyKey, json_size::count_values, storage::RunOptions};
+use holdfast_shared::{given_json, idempotency::IdempotencyKey, json_size::count_values, storage::RunOptions};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -52,11 +52,7 @@ pub fn read_json<T: DeserializeOwned>(json: &[u8]) -> Result<T, Problem> {
     };
     // For serde_json, null is a wrong syntax of a value of a fixed set, so its category cannot tell.
     serde_json::from_slice::<Value>(json).map_err(invalid)?;
-    let field = match error.path().to_string().as_str() {
-        "." | "?" => String::new(),
-        path => format!("{path}: "),
-    };
-    Err(Problem::invalid_body(format!("The body does not match its schema: {field}{}.", error.into_inner())))
+    Err(Problem::invalid_body(format!("The body does not match its schema: {}.", given_json::refusal(&error))))
 }
 
 /// The largest body of a route whose limit is not that of all others, in bytes.

@@ -1,5 +1,7 @@
 //! The text while a reader makes it: clean, within its limits, and with the starts of its pages.
 
+use holdfast_text::readable;
+
 use crate::{
     document::{DocumentText, PageStart, is_kept},
     error::ExtractionError,
@@ -23,9 +25,10 @@ impl TextCollector {
         Self { limits, document, scalars: 0, after_return: false }
     }
 
-    /// Appends text. Carriage returns become line feeds; other control characters and byte order marks are dropped.
+    /// Appends text with composed letters. Carriage returns become line feeds; other control characters, and invisible
+    /// ones, are dropped.
     pub fn push(&mut self, text: &str) -> Result<(), ExtractionError> {
-        for character in text.chars() {
+        for character in readable(text).chars() {
             let follows_return = std::mem::take(&mut self.after_return);
             match character {
                 '\n' if follows_return => {}
@@ -34,7 +37,6 @@ impl TextCollector {
                     self.append('\n');
                 }
                 '\u{b}' | '\u{c}' | '\u{85}' => self.append('\n'),
-                '\u{feff}' => {}
                 kept if is_kept(kept) => self.append(kept),
                 _ => {}
             }
@@ -103,6 +105,7 @@ mod tests {
     fn control_characters_are_dropped_and_lines_end_with_a_line_feed() {
         assert_eq!(collected(&["\u{feff}a\0b\u{7f}\u{1b}[1m\tc\r\nd\re\u{c}f"]), "ab[1m\tc\nd\ne\nf");
         assert_eq!(collected(&["a\r", "\nb\r", "c"]), "a\nb\nc");
+        assert_eq!(collected(&["Bru\u{308}cke, e\u{fb03}cient of\u{ad}fice"]), "Brücke, efficient office");
     }
 
     #[test]

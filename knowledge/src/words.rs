@@ -2,6 +2,7 @@
 
 use std::sync::LazyLock;
 
+use holdfast_text::{plain_word, search_word, words};
 use rust_stemmers::{Algorithm, Stemmer};
 
 /// Longest word, in characters; the rest of a longer one is left out.
@@ -9,20 +10,28 @@ const MAX_CHARS: usize = 40;
 
 static ENGLISH: LazyLock<Stemmer> = LazyLock::new(|| Stemmer::create(Algorithm::English));
 
-/// Returns the words of a text in their order: in small letters, English ones without their endings. Scripts without spaces
-/// give each pair of neighbouring characters.
+/// The version of the words. The sweep makes the words of documents with a lower one again.
+pub const WORDS_VERSION: i64 = 1;
+
+/// Returns the words of a text in their order: in small letters, English ones without their endings. A word with accents is followed
+/// by the word without them, so both spellings find it, and its own one finds it first. Scripts without spaces give each pair of
+/// neighbouring characters.
 pub fn words_of(text: &str) -> Vec<String> {
-    let mut words = Vec::new();
-    for run in text.split(|c: char| !c.is_alphanumeric()).filter(|run| !run.is_empty()) {
-        let lower: Vec<char> = run.chars().flat_map(char::to_lowercase).filter(|c| c.is_alphanumeric()).collect();
-        for part in lower.chunk_by(|one, other| is_unspaced(*one) == is_unspaced(*other)) {
+    let mut found = Vec::new();
+    for word in words(text).map(search_word) {
+        let chars: Vec<char> = word.chars().collect();
+        for part in chars.chunk_by(|one, other| is_unspaced(*one) == is_unspaced(*other)) {
             match part {
-                [first, ..] if is_unspaced(*first) => words.extend(pairs(part)),
-                _ => words.push(stem(part.iter().take(MAX_CHARS).collect())),
+                [first, ..] if is_unspaced(*first) => found.extend(pairs(part)),
+                _ => {
+                    let word: String = part.iter().take(MAX_CHARS).collect();
+                    let plain = plain_word(&word).map(stem);
+                    found.extend([stem(word)].into_iter().chain(plain));
+                }
             }
         }
     }
-    words
+    found
 }
 
 fn pairs(part: &[char]) -> Vec<String> {
@@ -70,9 +79,33 @@ mod tests {
     fn words_are_in_small_letters_and_without_endings() {
         let check = |text: &str, expected: &[&str]| assert_eq!(words_of(text), expected, "{text}");
         check("Workers RESUME streams, after 2 crashes!", &["worker", "resum", "stream", "after", "2", "crash"]);
-        check("Größe — naïve", &["größe", "naïve"]);
+        check("Größe — naïve", &["größe", "gross", "naïve", "naiv"]);
         check("run_id-7/x", &["run", "id", "7", "x"]);
         check("", &[]);
+    }
+
+    #[test]
+    fn a_word_is_found_in_each_of_its_spellings() {
+        let check = |query: &str, text: &str| {
+            let of_text = words_of(text);
+            assert!(words_of(query).iter().any(|word| of_text.contains(word)), "{query} in {text}: {of_text:?}");
+        };
+        for (one, other) in [
+            ("café", "cafe"),
+            ("Bru\u{308}cke", "BRÜCKE"),
+            ("Straße", "STRASSE"),
+            ("istanbul", "İstanbul"),
+            ("ispanak", "ıspanak"),
+            ("カタカナ", "ｶﾀｶﾅ"),
+            ("office", "o\u{fb03}ce"),
+            ("invoice", "in\u{ad}voice"),
+            ("Đà Nẵng", "da nang"),
+            ("한국", "\u{1112}\u{1161}\u{11ab}\u{1100}\u{116e}\u{11a8}"),
+        ] {
+            check(one, other);
+            check(other, one);
+        }
+        assert!(!words_of("かき").iter().any(|word| words_of("がぎ").contains(word)));
     }
 
     #[test]
@@ -83,7 +116,7 @@ mod tests {
 
     #[test]
     fn a_long_word_is_cut_and_a_query_has_each_word_once() {
-        assert_eq!(words_of(&"ü".repeat(100)), ["ü".repeat(MAX_CHARS)]);
+        assert_eq!(words_of(&"ü".repeat(100)), ["ü".repeat(MAX_CHARS), "u".repeat(MAX_CHARS)]);
         assert_eq!(query_words("Run, running runs; what runs?"), ["run", "what"]);
         let many: Vec<String> = (0..100).map(|n| format!("w{n}")).collect();
         assert_eq!(query_words(&many.join(" ")).len(), MAX_QUERY_WORDS);

@@ -1,5 +1,7 @@
 //! The names of files: without folders, and without what would hide their ending.
 
+use holdfast_text::composed;
+
 use crate::{
     hidden::{is_visible, without_hidden},
     media_type,
@@ -11,10 +13,10 @@ const MAX_NAME_CHARS: usize = 200;
 /// The name of a file without one.
 const UNNAMED: &str = "file";
 
-/// Returns the name of a file without its folders, and without characters that a terminal or a header would obey.
+/// Returns the name of a file in composed letters, without its folders, and without characters that a terminal or a header would obey.
 pub fn plain_name(name: &str) -> String {
-    let name = name.rsplit(['/', '\\']).next().unwrap_or_default();
-    let name = without_hidden(name);
+    let name = composed(name.rsplit(['/', '\\']).next().unwrap_or_default());
+    let name = without_hidden(&name);
     let plain: Vec<char> = name.chars().filter(|char| !char.is_control()).collect();
     let kept: String = plain[plain.len().saturating_sub(MAX_NAME_CHARS)..].iter().collect();
     Some(kept.trim()).filter(|name| is_visible(name)).unwrap_or(UNNAMED).to_owned()
@@ -41,6 +43,7 @@ mod tests {
         check("invoice\u{202e}fdp.exe", "invoicefdp.exe");
         check("a\u{200b}.p\u{feff}df\n", "a.pdf");
         check("a\u{200d}.pdf", "a.pdf");
+        check("Bru\u{308}cke; \"neu\".pdf", "Brücke; \"neu\".pdf");
         check("👩\u{200d}💻.png", "👩\u{200d}💻.png");
         check("\u{200b}\u{2066}", "file");
         check("\u{3164}", "file");

@@ -31,6 +31,7 @@ pub mod file;
 pub mod file_name;
 pub mod file_store;
 pub mod finish_reason;
+pub mod given_json;
 pub mod hidden;
 mod hosts;
 pub mod idempotency;

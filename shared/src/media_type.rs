@@ -1,5 +1,6 @@
 //! The media type of a file: what its bytes are, whatever its name and its client say.
 
+use holdfast_text::TextEncoding;
 use memchr::memmem;
 
 use crate::file::{DOCX, PDF, PICTURES, PPTX, XLSX, is_text};
@@ -16,12 +17,14 @@ pub const TEXT: &str = "text/plain";
 /// Returns the media type of contents by their beginning. `is_whole` says whether there is no more. The name decides only which
 /// kind of text a text is.
 pub fn of(beginning: &[u8], is_whole: bool, name: &str) -> String {
+    let reads_as_text = TextEncoding::of(beginning, is_whole).is_some();
     // A picture in SVG is a program for the browser, so it is the text that it is.
-    if let Some(kind) = infer::get(beginning).map(|kind| kind.mime_type()).filter(|kind| !is_text(kind)) {
+    let found = infer::get(beginning).map(|kind| kind.mime_type()).filter(|kind| !is_text(kind));
+    if let Some(kind) = found.filter(|kind| *kind != PDF || is_pdf(beginning, reads_as_text, name)) {
         let office = (kind == ZIP).then(|| office_type(beginning)).flatten();
         return office.unwrap_or(kind).to_owned();
     }
-    if !is_utf8(beginning, is_whole) || beginning.contains(&0) {
+    if !reads_as_text {
         return BYTES.to_owned();
     }
     // The bytes are none of what the name says, if that has signs of its own.
@@ -74,12 +77,12 @@ fn office_type(archive: &[u8]) -> Option<&'static str> {
     if is_package { names.find_map(kind_of) } else { kind_of(first) }
 }
 
-fn is_utf8(beginning: &[u8], is_whole: bool) -> bool {
-    match std::str::from_utf8(beginning) {
-        Ok(_) => true,
-        // The last character may end in the next part.
-        Err(error) => !is_whole && error.error_len().is_none(),
-    }
+/// Returns whether a file with the header of a PDF near its beginning is one. A text may name such a header, so in bytes that read
+/// as a text only white space comes before it, unless the name says that the file is a PDF.
+fn is_pdf(beginning: &[u8], reads_as_text: bool, name: &str) -> bool {
+    memmem::find(beginning, b"%PDF-").is_some_and(|at| {
+        !reads_as_text || beginning[..at].trim_ascii().is_empty() || name.to_ascii_lowercase().ends_with(".pdf")
+    })
 }
 
 #[cfg(test)]
@@ -91,6 +94,10 @@ mod tests {
         let check = |bytes: &[u8], name: &str, expected: &str| assert_eq!(of(bytes, true, name), expected, "{name}");
         check(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "a.txt", "image/png");
         check(b"%PDF-1.7\n", "a.png", PDF);
+        check(b"\r\n\r\n%PDF-1.7\n", "a", PDF);
+        check(b"HTTP/1.1 200 OK\r\n\r\n%PDF-1.7\n1 0 obj", "a.PDF", PDF);
+        check(b"\0\x01\xff%PDF-1.7\n", "a", PDF);
+        check(b"A file begins with %PDF-1.7.", "a.txt", TEXT);
         check(b"MZ\x90\0\x03\0\0\0", "a.pdf", "application/vnd.microsoft.portable-executable");
         check(b"# Title\n", "a.md", "text/markdown");
         check(b"a,b\n1,2\n", "a.csv", "text/csv");
@@ -99,6 +106,9 @@ mod tests {
         check(b"fn main() {}", "a.rs", "text/x-rust");
         check(b"<svg xmlns='http://www.w3.org/2000/svg'><script/></svg>", "a.svg", TEXT);
         check(b"<html><script>alert(1)</script>", "a.html", "text/html");
+        check(b"name;city\nJ\xf6rg;K\xf6ln\n", "people.csv", "text/csv");
+        check(b"\xff\xfea\0\t\0b\0", "people.csv", "text/csv");
+        check(b"a\0b\0c\0", "a.txt", TEXT);
         check(b"a\0b", "a.txt", BYTES);
         check(b"\xff\xfe\xfd", "a.txt", BYTES);
     }
@@ -129,7 +139,9 @@ mod tests {
 
     #[test]
     fn a_character_may_end_in_the_next_part() {
-        let cut = &"é".as_bytes()[..1];
+        let cut = &"日本".as_bytes()[..4];
+        assert_eq!(of(cut, false, "a"), TEXT);
+        let cut = &b"a\0b\0c\0"[..5];
         assert_eq!((of(cut, false, "a"), of(cut, true, "a")), (TEXT.to_owned(), BYTES.to_owned()));
     }
 }

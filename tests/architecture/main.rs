@@ -70,7 +70,9 @@ const HOMES: &[(&str, &[&str])] = &[
     ("unpdf", &["extraction/src/readers/pdf.rs"]),
     ("undoc", &["extraction/src/readers/office.rs"]),
     ("htmd", &["extraction/src/readers/html.rs"]),
-    ("encoding_rs", &["extraction/src/readers"]),
+    ("chardetng", &["text/src/encoding.rs"]),
+    ("encoding_rs", &["text/src/encoding.rs"]),
+    ("unicode_normalization", &["text/src/letters.rs"]),
     ("unicode_segmentation", &["extraction/src/passages"]),
     ("jiff", &["shared/src/time_zone.rs"]),
     ("jsonschema", &["shared/src/schema"]),
@@ -86,7 +88,9 @@ fn root() -> &'static Path {
 
 fn sources() -> Vec<(String, String)> {
     let mut found = Vec::new();
-    for folder in ["src", "api/src", "worker/src", "shared/src", "workspace/src", "knowledge/src", "extraction/src"] {
+    for folder in
+        ["src", "api/src", "worker/src", "shared/src", "workspace/src", "knowledge/src", "extraction/src", "text/src"]
+    {
         collect(&root().join(folder), &mut found);
     }
     let name = |path: &Path| path.strip_prefix(root()).unwrap().display().to_string();
@@ -140,12 +144,13 @@ fn crates_depend_in_one_direction() {
         names.collect::<BTreeSet<_>>()
     };
     let set = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<BTreeSet<_>>();
-    assert_eq!(ours("shared/Cargo.toml"), set(&[]));
-    assert_eq!(ours("extraction/Cargo.toml"), set(&[]));
+    assert_eq!(ours("text/Cargo.toml"), set(&[]));
+    assert_eq!(ours("shared/Cargo.toml"), set(&["text"]));
+    assert_eq!(ours("extraction/Cargo.toml"), set(&["text"]));
     assert_eq!(ours("clients/rust/Cargo.toml"), set(&[]));
-    assert_eq!(ours("workspace/Cargo.toml"), set(&["shared"]));
-    assert_eq!(ours("knowledge/Cargo.toml"), set(&["shared"]));
-    let beside = ["extraction", "knowledge", "shared", "workspace"];
+    assert_eq!(ours("workspace/Cargo.toml"), set(&["shared", "text"]));
+    assert_eq!(ours("knowledge/Cargo.toml"), set(&["shared", "text"]));
+    let beside = ["extraction", "knowledge", "shared", "text", "workspace"];
     assert_eq!(ours("api/Cargo.toml"), set(&beside));
     assert_eq!(ours("worker/Cargo.toml"), set(&beside));
     assert_eq!(ours("Cargo.toml"), set(&["api", "extraction", "shared", "worker"]));

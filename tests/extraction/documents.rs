@@ -224,7 +224,21 @@ pub fn stream(contents: &str) -> String {
 
 /// Returns a PDF of the objects, of which the first is the catalogue. `trailer` is added to the trailer.
 pub fn pdf_of(objects: &[String], trailer: &str) -> Vec<u8> {
-    let mut file = "%PDF-1.7\n".to_owned();
+    pdf_with("%PDF-1.7\n", objects, trailer)
+}
+
+/// Returns a PDF that counts its places from the bytes before its header.
+pub fn pdf_after(before: &str, objects: &[String]) -> Vec<u8> {
+    pdf_with(&format!("{before}%PDF-1.7\n"), objects, "")
+}
+
+/// Returns the objects of a PDF with one page that has the text.
+pub fn one_page_of(text: &str) -> Vec<String> {
+    one_page(&format!("BT /F1 12 Tf 1 1 Td ({text}) Tj ET"), "/Font << /F1 3 0 R >>")
+}
+
+fn pdf_with(header: &str, objects: &[String], trailer: &str) -> Vec<u8> {
+    let mut file = header.to_owned();
     let mut table = "0000000000 65535 f \n".to_owned();
     for (number, object) in (1..).zip(objects) {
         writeln!(table, "{:010} 00000 n ", file.len()).unwrap();

@@ -18,7 +18,7 @@ use holdfast_shared::{
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::{WorkerState, executor, family, forgotten, memories, missing_vectors};
+use crate::{WorkerState, executor, family, forgotten, memories, missing_vectors, stale_words};
 
 /// Sweeps at each interval until `stop`.
 pub async fn sweep(shared: Arc<WorkerState>, stop: CancellationToken) {
@@ -28,6 +28,7 @@ pub async fn sweep(shared: Arc<WorkerState>, stop: CancellationToken) {
             at_each(interval, || end_runs(&shared)),
             at_each(interval, || end_waits(&shared)),
             at_each(interval, || missing_vectors::sweep(&shared)),
+            at_each(interval, || stale_words::sweep(&shared, Instant::now() + interval / 2)),
             at_each(interval, || executor::sweep_due_summaries(&shared)),
             at_each(interval, || remove(&shared)),
         )

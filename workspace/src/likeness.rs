@@ -1,5 +1,7 @@
 //! How like a name is to a query: words with a typing error and parts of words count too.
 
+use holdfast_text::{composed, plain_word, search_word};
+
 /// Words of a query and of a name that are compared, and characters of a word. They bound the work of one search.
 const MAX_WORDS: usize = 8;
 const MAX_NAME_WORDS: usize = 20;
@@ -8,8 +10,15 @@ const MAX_WORD_CHARS: usize = 30;
 /// The least likeness of a result.
 const LEAST: f64 = 0.4;
 
+/// The likeness of a name without its accents, as a share of that of the exact form.
+const PLAIN: f64 = 0.98;
+
 /// The words of a query, to be compared with many names.
-pub struct NameQuery(Vec<Word>);
+pub struct NameQuery {
+    exact: Vec<Word>,
+    /// The words without accents.
+    plain: Vec<Word>,
+}
 
 struct Word {
     text: String,
@@ -37,16 +46,32 @@ impl NameQuery {
     /// Takes the first words of a text in small letters.
     pub fn of(folded: &str) -> Self {
         let word = |text: &str| Word { text: text.into(), chars: text.chars().count(), letters: Letters::of(text) };
-        Self(words(folded, MAX_WORDS).map(word).collect())
+        let words_of = |text: &str| words(text, MAX_WORDS).map(word).collect::<Vec<_>>();
+        Self { exact: words_of(&composed(folded)), plain: words_of(&plain_text(folded)) }
     }
 
     /// Returns how well a name in small letters has the words of the query, from 0 to 1; `None` if it is no result.
     pub fn score(&self, folded: &str) -> Option<f64> {
-        let best =
-            |word: &Word| words(folded, MAX_NAME_WORDS).map(|of_name| word.likeness(of_name)).fold(0.0, f64::max);
-        let score = self.0.iter().map(best).sum::<f64>() / self.0.len() as f64;
+        let exact = likeness(&self.exact, &composed(folded));
+        let is_plain = folded.is_ascii() && self.exact.iter().all(|word| word.text.is_ascii());
+        let score = if is_plain { exact } else { exact.max(PLAIN * likeness(&self.plain, &plain_text(folded))) };
         (score >= LEAST).then_some(score)
     }
+}
+
+/// Returns how well a name has the words, from 0 to 1.
+fn likeness(query: &[Word], name: &str) -> f64 {
+    let best = |word: &Word| words(name, MAX_NAME_WORDS).map(|of_name| word.likeness(of_name)).fold(0.0, f64::max);
+    query.iter().map(best).sum::<f64>() / query.len() as f64
+}
+
+/// Returns the words of a text in letters without accents.
+fn plain_text(text: &str) -> String {
+    let plain = |word: &str| {
+        let word = search_word(word);
+        plain_word(&word).unwrap_or(word)
+    };
+    holdfast_text::words(text).map(plain).collect::<Vec<_>>().join(" ")
 }
 
 impl Word {
@@ -102,6 +127,11 @@ mod tests {
         }
         assert_eq!([of("harbour", "Fitness app"), of("", "Harbour"), of("%", "Harbour")], [0.0; 3]);
         assert!(of("健身", "健身应用") > 0.8);
+        for (typed, name) in [("cafe", "Café"), ("café", "Cafe"), ("Brücke", "Bru\u{308}cke"), ("strasse", "Straße 5")]
+        {
+            assert!(of(typed, name) > 0.95, "{typed}");
+        }
+        assert!(of("café", "Café") > of("cafe", "Café"));
     }
 
     #[test]

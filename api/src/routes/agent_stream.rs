@@ -90,7 +90,7 @@ pub async fn post(
     let fingerprint = ["agent", &conversation, &metadata.to_string(), &body.message];
     let posting = Posting {
         options: RunOptions {
-            max_duration: Some(app.config().agent_stream_duration),
+            max_silence: Some(app.config().agent_stream_silence),
             ..checked_options(&app, None, Vec::new(), Some(metadata), None)?
         },
         ..plain_posting(&headers, &fingerprint, target, body.message.clone(), body.mode)?

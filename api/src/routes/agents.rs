@@ -10,7 +10,8 @@ use axum::{
     response::IntoResponse,
 };
 use holdfast_shared::{
-    agent::{Access, Agent, AgentCheck, AgentDefinition, Approvers, InvalidDefinition, without_quoted_text},
+    agent::{Access, Agent, AgentCheck, AgentDefinition, Approvers, InvalidDefinition},
+    given_json,
     page::Page,
     storage::AgentChange,
 };
@@ -149,22 +150,15 @@ fn read_definition(mut definition: Value) -> Result<AgentDefinition, Problem> {
         expect::<Access>(fields, "access")?;
         expect::<Approvers>(fields, "approvers")?;
     }
-    let problem = |error| {
-        Problem::invalid_body(format!(
-            "The agent's definition does not match its schema: {}.",
-            without_quoted_text(&error)
-        ))
-    };
-    serde_json::from_value(definition).map_err(problem)
+    given_json::read(&definition).map_err(|problem| {
+        Problem::invalid_body(format!("The agent's definition does not match its schema: {problem}."))
+    })
 }
 
 /// Fails with the field's name if a field does not have the type `T`.
 fn expect<T: DeserializeOwned>(fields: &Map<String, Value>, name: &str) -> Result<(), Problem> {
-    match fields.get(name).map(T::deserialize) {
-        Some(Err(error)) => Err(Problem::invalid_agent(&InvalidDefinition {
-            field: name.to_owned(),
-            problem: without_quoted_text(&error),
-        })),
+    match fields.get(name).map(given_json::read::<T>) {
+        Some(Err(problem)) => Err(Problem::invalid_agent(&InvalidDefinition { field: name.to_owned(), problem })),
         _ => Ok(()),
     }
 }

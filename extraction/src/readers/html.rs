@@ -1,6 +1,8 @@
 //! HTML as Markdown, by htmd on html5ever.
 
-use encoding_rs::{Encoding, UTF_8, WINDOWS_1252};
+use std::borrow::Cow;
+
+use holdfast_text::TextEncoding;
 use htmd::{
     Element, HtmlToMarkdown,
     element_handler::Handlers,
@@ -9,15 +11,15 @@ use htmd::{
 
 use crate::{collector::TextCollector, error::ExtractionError};
 
+/// A bar in a cell, as the converter writes it.
+const BAR: &str = "&#124;";
+
 /// Elements without text for a reader.
 const SKIPPED: [&str; 9] = ["script", "style", "template", "svg", "iframe", "object", "canvas", "audio", "video"];
 
-/// Bytes in which a page names its encoding, as browsers look for it.
-const PRESCAN: usize = 1024;
-
 /// Reads a page.
 pub fn read(bytes: &[u8], text: &mut TextCollector) -> Result<(), ExtractionError> {
-    let (page, _, _) = encoding(bytes).decode(bytes);
+    let page = TextEncoding::of(bytes, true).unwrap_or(TextEncoding::UTF_8).decode(bytes);
     let options = Options { bullet_list_marker: BulletListMarker::Dash, ul_bullet_spacing: 1, ..Options::default() };
     let converter = HtmlToMarkdown::builder()
         .options(options)
@@ -27,7 +29,16 @@ pub fn read(bytes: &[u8], text: &mut TextCollector) -> Result<(), ExtractionErro
         .scripting_enabled(false)
         .build();
     let markdown = converter.convert(&page).map_err(ExtractionError::malformed)?;
-    text.push(&markdown)
+    text.push(&with_plain_bars(&markdown))
+}
+
+/// Returns the page with the bars in its cells as Markdown escapes them. The converter writes references, which no search finds.
+fn with_plain_bars(markdown: &str) -> Cow<'_, str> {
+    if !markdown.contains(BAR) {
+        return markdown.into();
+    }
+    let line = |line: &str| if line.starts_with('|') { line.replace(BAR, "\\|") } else { line.to_owned() };
+    markdown.split('\n').map(line).collect::<Vec<_>>().join("\n").into()
 }
 
 /// Returns the text for a picture. Its address is dropped: it can be the picture itself, in base64.
@@ -35,26 +46,6 @@ fn alternative(image: &Element) -> Option<String> {
     let alternative = image.attrs.iter().find(|attribute| &*attribute.name.local == "alt")?;
     let text = alternative.value.trim();
     (!text.is_empty()).then(|| text.to_owned())
-}
-
-/// Returns the encoding by its mark, by what the page says, or by a look at the bytes.
-fn encoding(bytes: &[u8]) -> &'static Encoding {
-    if let Some((encoding, _)) = Encoding::for_bom(bytes) {
-        return encoding;
-    }
-    if std::str::from_utf8(bytes).is_ok() {
-        return UTF_8;
-    }
-    declared(&bytes[..bytes.len().min(PRESCAN)]).unwrap_or(WINDOWS_1252)
-}
-
-fn declared(beginning: &[u8]) -> Option<&'static Encoding> {
-    const NAME: &[u8] = b"charset=";
-    let at = beginning.windows(NAME.len()).position(|window| window.eq_ignore_ascii_case(NAME))?;
-    let value = beginning[at + NAME.len()..].trim_ascii_start();
-    let value = value.strip_prefix(b"\"").or_else(|| value.strip_prefix(b"'")).unwrap_or(value);
-    let end = value.iter().position(|byte| !byte.is_ascii_alphanumeric() && !b"-_:.".contains(byte))?;
-    Encoding::for_label(&value[..end])
 }
 
 #[cfg(test)]
@@ -86,9 +77,15 @@ mod tests {
     }
 
     #[test]
+    fn a_bar_in_a_cell_ends_no_cell() {
+        let page = "<table><tr><th>A</th><th>B</th></tr><tr><td>1|2</td><td>a\\b</td></tr></table>";
+        assert!(text_of(page.as_bytes()).contains("| 1\\|2 |"), "{}", text_of(page.as_bytes()));
+    }
+
+    #[test]
     fn a_page_is_read_in_its_encoding() {
         assert_eq!(text_of("<p>é".as_bytes()), "é");
-        assert_eq!(text_of(b"<p>\xe9"), "é");
+        assert_eq!(text_of(b"<p>caf\xe9 cr\xe8me"), "café crème");
         assert_eq!(text_of(b"<meta charset=\"shift_jis\"><p>\x93\xfa\x96\x7b"), "日本");
         assert_eq!(text_of(b"\xff\xfe<\0p\0>\0\xe9\0"), "é");
     }

@@ -1,9 +1,9 @@
 //! DOCX, PPTX and XLSX as Markdown, by undoc. It refuses an archive's entry that expands a hundredfold.
 
-use std::{collections::HashMap, io, ops::ControlFlow};
+use std::{borrow::Cow, collections::HashMap, io, ops::ControlFlow};
 
 use undoc::{
-    ErrorKind, FormatType, ParseEvent, SectionStreamOptions,
+    Block, ErrorKind, FormatType, ParseEvent, Section, SectionStreamOptions, Table,
     docx::DocxParser,
     pptx::PptxParser,
     render::{RenderOptions, render_section_to_string},
@@ -81,17 +81,53 @@ impl<'a> Sections<'a> {
         }
     }
 
-    fn append(&mut self, section: &undoc::Section) -> Result<(), ExtractionError> {
+    fn append(&mut self, section: &Section) -> Result<(), ExtractionError> {
         if self.has_pages() {
             let page = u32::try_from(section.index + 1).map_err(|_| self.text.too_many_pages())?;
             self.text.begin_page(page)?;
         }
         // A section after the first would begin with a rule.
-        let markdown = render_section_to_string(section, 0, self.format, &self.options, &HashMap::new());
+        let section = with_plain_bars(section);
+        let markdown = render_section_to_string(&section, 0, self.format, &self.options, &HashMap::new());
         self.text.push(markdown.trim())
     }
 
     fn has_pages(&self) -> bool {
         self.format != FormatType::Docx
+    }
+}
+
+/// Returns a section with escaped bars in the cells of its tables, which would end the cells.
+fn with_plain_bars(section: &Section) -> Cow<'_, Section> {
+    let tables = section.content.iter().filter_map(|block| match block {
+        Block::Table(table) => Some(table),
+        _ => None,
+    });
+    if !tables.into_iter().any(has_bar) {
+        return Cow::Borrowed(section);
+    }
+    let mut section = section.clone();
+    for block in &mut section.content {
+        if let Block::Table(table) = block {
+            escape_bars(table);
+        }
+    }
+    Cow::Owned(section)
+}
+
+fn has_bar(table: &Table) -> bool {
+    let mut cells = table.rows.iter().flat_map(|row| &row.cells);
+    cells.any(|cell| {
+        let mut runs = cell.content.iter().flat_map(|paragraph| &paragraph.runs);
+        runs.any(|run| run.text.contains('|')) || cell.nested_tables.iter().any(has_bar)
+    })
+}
+
+fn escape_bars(table: &mut Table) {
+    for cell in table.rows.iter_mut().flat_map(|row| &mut row.cells) {
+        for run in cell.content.iter_mut().flat_map(|paragraph| &mut paragraph.runs) {
+            run.text = run.text.replace('|', "\\|");
+        }
+        cell.nested_tables.iter_mut().for_each(escape_bars);
     }
 }

@@ -1,8 +1,8 @@
 //! Texts that are text already: their encoding becomes UTF-8.
 
-use std::{borrow::Cow, io::Read};
+use std::io::Read;
 
-use encoding_rs::{Encoding, WINDOWS_1252};
+use holdfast_text::TextEncoding;
 
 use super::unread;
 use crate::{collector::TextCollector, error::ExtractionError, limits::ExtractionLimits};
@@ -21,20 +21,10 @@ pub fn read(contents: impl Read, limits: &ExtractionLimits, text: &mut TextColle
     if bytes.len() as u64 > most {
         return Err(text.too_long());
     }
-    let decoded = match Encoding::for_bom(&bytes) {
-        Some((encoding, _)) => encoding.decode(&bytes).0,
-        None => without_mark(&bytes)?,
-    };
-    text.push(&decoded)
-}
-
-/// Returns bytes without a byte order mark as text: UTF-8, or else Latin-1 as browsers read it.
-fn without_mark(bytes: &[u8]) -> Result<Cow<'_, str>, ExtractionError> {
-    match std::str::from_utf8(bytes) {
-        Ok(text) => Ok(text.into()),
-        Err(_) if bytes.contains(&0) => Err(ExtractionError::malformed("it is no text")),
-        Err(_) => Ok(WINDOWS_1252.decode_without_bom_handling(bytes).0),
-    }
+    // UTF-8 with a NUL is none that the world writes, but the rest of it is a text.
+    let sound = || std::str::from_utf8(&bytes).is_ok().then_some(TextEncoding::UTF_8);
+    let encoding = TextEncoding::of(&bytes, true).or_else(sound);
+    text.push(&encoding.ok_or_else(|| ExtractionError::malformed("it is no text"))?.decode(&bytes))
 }
 
 #[cfg(test)]

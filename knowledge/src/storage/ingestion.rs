@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::{Knowledge, texts::PIECE_CHARS};
-use crate::words::words_of;
+use crate::words::{WORDS_VERSION, words_of};
 
 /// The right to write a document: an attempt at its run.
 #[derive(Debug, Clone, Copy)]
@@ -35,6 +35,9 @@ pub enum StoreOutcome {
 
 /// Rows of a document, each with its bytes.
 pub(super) type DocumentRows<'a> = Box<dyn Iterator<Item = (Value, usize)> + Send + 'a>;
+
+/// A passage by its number, its start and its end in the text, with its heading.
+pub(super) type PlacedPassage = (i64, i64, i64, Option<String>);
 
 /// How far an ingestion is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -94,7 +97,8 @@ holdfast_shared::statements! {
     /// Lets searches find a document.
     NOTE_INDEXED = "
         update documents
-        set indexed_at = {now}
+        set indexed_at = {now},
+            words_version = $2
         where id = $1
     ",
     /// Returns the number of a document's collection.
@@ -139,21 +143,14 @@ impl Knowledge {
     /// Puts the words of the next passages into the index. Returns their number; `None` if the attempt is fenced.
     pub async fn index_some(&self, hold: Hold) -> Result<Option<usize>, Error> {
         const DOING: &str = "read passages to index";
-        type Unindexed = (i64, i64, i64, Option<String>);
         let args = args![hold.document_id, self.database.piece_size(INDEX_PASSAGES).rows()];
-        let passages = self.database.fetch_all::<Unindexed>(DOING, UNINDEXED, args).await?;
+        let passages = self.database.fetch_all::<PlacedPassage>(DOING, UNINDEXED, args).await?;
         let (Some(first), Some(last)) = (passages.first(), passages.last()) else { return Ok(Some(0)) };
         let number = self.database.fetch_optional::<(i64,)>(DOING, COLLECTION_NUMBER, args![hold.document_id]);
         let Some((collection,)) = number.await? else { return Ok(None) };
         let text = self.own_text(hold.document_id, first.1 as u64..last.2 as u64).await?;
         let rows = tokio::task::spawn_blocking(move || {
-            let of_passage = |(number, start, end, heading): &Unindexed| {
-                let text = text.part(*start as u64..*end as u64);
-                let words = words_of(&format!("{} {text}", heading.as_deref().unwrap_or_default()));
-                let (lexemes, words) = terms(collection, &words);
-                json!({"number": number, "lexemes": lexemes, "words": words})
-            };
-            Value::Array(passages.iter().map(of_passage).collect())
+            Value::Array(passages.iter().map(|passage| row_of_words(collection, passage, &text)).collect())
         });
         let rows = rows.await.expect("words are found without a panic");
         let indexed = rows.as_array().map_or(0, Vec::len);
@@ -170,7 +167,7 @@ impl Knowledge {
 
     /// Lets searches find the document.
     pub async fn note_indexed(&self, hold: Hold) -> Result<StoreOutcome, Error> {
-        let writes = vec![(NOTE_INDEXED, args![hold.document_id])];
+        let writes = vec![(NOTE_INDEXED, args![hold.document_id, WORDS_VERSION])];
         self.step("let searches find a document", hold, writes).await
     }
 
@@ -258,6 +255,14 @@ impl OwnText {
         let place = |at: u64| (at.saturating_sub(self.start) as usize).min(self.chars.len());
         self.chars[place(range.start)..place(range.end)].iter().collect()
     }
+}
+
+/// Returns the words of a passage as a row for `INDEX_PASSAGES`.
+pub(super) fn row_of_words(collection: i64, (number, start, end, heading): &PlacedPassage, text: &OwnText) -> Value {
+    let text = text.part(*start as u64..*end as u64);
+    let words = words_of(&format!("{} {text}", heading.as_deref().unwrap_or_default()));
+    let (lexemes, words) = terms(collection, &words);
+    json!({"number": number, "lexemes": lexemes, "words": words})
 }
 
 /// Most places of one word that PostgreSQL keeps, and the last place.

@@ -130,8 +130,8 @@ impl Knowledge {
             by_words.extend(of_words);
             by_vector.iter_mut().zip(of_vectors).for_each(|(found, of_vector)| found.extend(of_vector));
         }
-        let searches: Vec<Vec<PassageId>> = [by_words].into_iter().chain(by_vector).map(best).collect();
-        let ranked = fuse(&searches, limit);
+        let by_vector: Vec<Vec<PassageId>> = by_vector.into_iter().map(best).collect();
+        let ranked = fuse(&best(by_words), &by_vector, limit);
         let scores: HashMap<PassageId, f64> = ranked.iter().copied().collect();
         let mut found = self.passages(scope.owner, ranked.iter().map(|(id, _)| *id)).await?;
         for passage in &mut found {

@@ -151,9 +151,10 @@ pub struct ApiConfig {
     #[arg(long = "head-wait-ms", env = "HOLDFAST_HEAD_WAIT_MS", default_value = "5000", value_parser = milliseconds)]
     pub head_wait: Duration,
 
-    /// Longest time of a run that a client started through the agent stream, in ms, unless its agent sets one.
+    /// Longest time without a sign of life of a run that a client started through the agent stream, in ms, unless its agent sets
+    /// a time for the whole run.
     #[arg(long = "agent-stream-duration-ms", env = "HOLDFAST_AGENT_STREAM_DURATION_MS", default_value = "90000", value_parser = milliseconds)]
-    pub agent_stream_duration: Duration,
+    pub agent_stream_silence: Duration,
 
     /// Longest time that a long poll of a Durable Stream waits for an event, in ms.
     #[arg(long = "long-poll-ms", env = "HOLDFAST_LONG_POLL_MS", default_value = "20000", value_parser = milliseconds)]

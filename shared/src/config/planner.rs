@@ -12,9 +12,10 @@ pub struct PlannerConfig {
     #[arg(long, env = "HOLDFAST_PLAN_CONCURRENCY", default_value = "3", value_parser = count)]
     pub plan_concurrency: usize,
 
-    /// Longest time of one run of a planner, an executor or a reviewer in ms, without waits, where the agent sets none.
+    /// Longest time without a sign of life of one run of a planner, an executor or a reviewer in ms, where the agent sets no
+    /// time for the whole run.
     #[arg(long = "planner-max-duration-ms", env = "HOLDFAST_PLANNER_MAX_DURATION_MS", default_value = "90000", value_parser = milliseconds)]
-    pub planner_duration: Duration,
+    pub planner_silence: Duration,
 
     /// Tokens that the conversation of an executor may have for the model, roughly.
     #[arg(long, env = "HOLDFAST_EXECUTOR_CONTEXT_TOKENS", default_value = "1500", value_parser = context_tokens)]

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{ExecutionMode, MAX_STEPS, PlanMetadata, PlanStep, StepStatus};
-use crate::{excerpt, storable::storable, tool::ToolError};
+use crate::{excerpt, given_json, storable::storable, tool::ToolError};
 
 /// Longest goal, description of a step and name of a tool, in characters.
 const MAX_TEXT_CHARS: usize = 4000;
@@ -79,7 +79,7 @@ pub trait Scope {
 impl PlanInput {
     /// Reads the arguments of a call.
     pub fn of(input: &Value) -> Result<Self, ToolError> {
-        let input = Self::deserialize(input).map_err(|error| invalid(error.to_string()))?;
+        let input: Self = given_json::read(input).map_err(invalid)?;
         if input.goal.trim().is_empty() || input.goal.chars().count() > MAX_TEXT_CHARS {
             return Err(invalid(format!("goal: a text of 1 to {MAX_TEXT_CHARS} characters")));
         }
@@ -103,8 +103,11 @@ impl PlanInput {
 
 /// Reads the steps of a JSON object with the field `steps`.
 pub fn read_steps(input: &Value) -> Result<Vec<StepInput>, ToolError> {
-    let steps = input.get("steps").ok_or_else(|| invalid("steps: a list of steps"))?;
-    Vec::deserialize(steps).map_err(|error| invalid(format!("steps: {error}")))
+    #[derive(Deserialize)]
+    struct Steps {
+        steps: Vec<StepInput>,
+    }
+    given_json::read::<Steps>(input).map(|input| input.steps).map_err(invalid)
 }
 
 /// Reads the steps of an approver. They may have each field that a step was shown with, and no other.
@@ -279,7 +282,12 @@ mod tests {
             (tool("kb__none"), "step 1: there is no tool \"kb__none\""),
             (tool("open_file"), "step 1: an executor cannot use open_file"),
             (json!([{"step_number": 1, "description": " "}]), "step 1: a description of 1 to 4000 characters"),
-            (json!("x"), "steps: "),
+            (json!("x"), "steps: a list is expected, such as [], not a text"),
+            (
+                json!([{"stepNumber": "1", "description": "x"}]),
+                "steps[0].stepNumber: a whole number from 0 is expected",
+            ),
+            (json!([step(1, &[]), {"step_number": 2}]), "steps[1]: missing field `description`"),
         ] {
             let refused = check(steps).unwrap_err();
             assert!(refused.contains(problem), "{refused} has no {problem}");

@@ -62,8 +62,11 @@ impl Schema {
         }
         let most = if work <= WORK_TO_NAME_ALL { NAMED } else { 1 };
         let mut named = match most {
-            1 => self.validator.validate(input).err().iter().map(name).collect(),
-            _ => self.validator.iter_errors(input).take(most).map(|violation| name(&violation)).collect::<Vec<_>>(),
+            1 => self.validator.validate(input).err().iter().map(|violation| name(violation, &self.source)).collect(),
+            _ => {
+                let violations = self.validator.iter_errors(input).take(most);
+                violations.map(|violation| name(&violation, &self.source)).collect::<Vec<_>>()
+            }
         };
         if named.is_empty() {
             named.push("at the top: the schema refuses it".to_owned());
@@ -72,8 +75,8 @@ impl Schema {
     }
 }
 
-fn name(violation: &jsonschema::ValidationError<'_>) -> String {
-    let rule = violations::rule(violation);
+fn name(violation: &jsonschema::ValidationError<'_>, source: &Value) -> String {
+    let rule = violations::rule(violation, source);
     match violation.instance_path().as_str() {
         "" => format!("at the top: {}", shorten(&rule)),
         path => format!("at {}: {}", shorten(path), shorten(&rule)),
@@ -82,7 +85,7 @@ fn name(violation: &jsonschema::ValidationError<'_>) -> String {
 
 /// Truncates a text that a schema or its arguments make long.
 fn shorten(text: &str) -> String {
-    const MOST: usize = 200;
+    const MOST: usize = 1_000;
     match text.char_indices().nth(MOST) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),

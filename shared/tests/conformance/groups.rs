@@ -394,7 +394,7 @@ async fn a_message_leaves_the_same_rows_alone_and_in_a_group() {
         new.options.client_tools =
             vec![ClientTool { name: "locate".into(), description: String::new(), input_schema: json!({}) }];
         new.options.metadata = Some(json!({"a": 1}));
-        new.options.max_duration = Some(Duration::from_secs(90));
+        new.options.max_silence = Some(Duration::from_secs(90));
         let outcome = backends.storage.submit("ann", &NO_QUOTAS, &new).await.unwrap();
         assert!(matches!(outcome, SubmitOutcome::Accepted(_)));
     };

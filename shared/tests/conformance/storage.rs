@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use chrono::{TimeZone, Utc};
 use holdfast_shared::{
-    agent::Limits,
     ending::Ending,
     event::{AttemptReason, Event, EventBody, MessageDelta},
     event_id::EventId,
@@ -265,13 +264,13 @@ fn crashes(claim: &Claim) -> u64 {
 
 async fn each_claim_of_a_run_has_the_limit_of_its_submission(backends: TestBackends) {
     let mut new = new_run(NEW, "hi");
-    new.options.max_duration = Some(Duration::from_secs(90));
+    new.options.max_silence = Some(Duration::from_secs(90));
     assert!(matches!(backends.storage.submit("ann", &NO_QUOTAS, &new).await.unwrap(), SubmitOutcome::Accepted(_)));
-    let limits = Limits { max_duration_ms: Some(90_000), ..Limits::default() };
-    assert_eq!(backends.claim(1).await[0].limits, limits);
+    let limit = Some(Duration::from_secs(90));
+    assert_eq!(backends.claim(1).await[0].max_silence, limit);
     backends.expire(new.run_id).await;
-    assert_eq!(backends.take_over().await[0].limits, limits);
-    assert_eq!(one_claim(&backends).await.limits, Limits::default());
+    assert_eq!(backends.take_over().await[0].max_silence, limit);
+    assert_eq!(one_claim(&backends).await.max_silence, None);
 }
 
 async fn an_attempt_begins_with_a_message_of_any_length_and_its_tools(backends: TestBackends) {

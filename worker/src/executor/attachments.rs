@@ -14,6 +14,7 @@ use holdfast_shared::{
     run::RunError,
     storable::storable,
 };
+use holdfast_text::{TextEncoding, composed};
 use tokio::task::spawn_blocking;
 use uuid::Uuid;
 
@@ -255,7 +256,8 @@ fn expect_taken(attempt: &Attempt<'_>) -> Result<(), Stop> {
 /// Returns the beginning of a text file.
 fn text_of(file: &StoredFile, contents: Vec<u8>) -> String {
     let is_cut = (contents.len() as u64) < file.bytes;
-    let text = storable(String::from_utf8_lossy(&contents).into_owned());
+    let encoding = TextEncoding::of(&contents, !is_cut).unwrap_or(TextEncoding::UTF_8);
+    let text = storable(composed(&encoding.decode(&contents)).into_owned());
     let cut = format!("\n[cut: the first {} of {} bytes]", contents.len(), file.bytes);
     format!("{text}{}", if is_cut { &cut } else { "" })
 }

@@ -1,6 +1,6 @@
 //! State that the nodes of the graph share, and the start of an attempt.
 
-use std::{error::Error, future::Future, pin::Pin, sync::Arc, time::Duration};
+use std::{error::Error, future::Future, sync::Arc, time::Duration};
 
 use holdfast_shared::{
     agent::{AgentDefinition, Profiles},
@@ -14,18 +14,18 @@ use holdfast_shared::{
     trace::{Node, TraceRole},
     usage::Usage,
 };
-use tokio::time::Sleep;
 use uuid::Uuid;
 
 use super::{
-    Stop, age, attachments, budget, compress, knowledge, limits::RunLimits, mcp_servers, memory::Memory,
-    overridden::overridden, planning::Planner, results, workspace::add_workspace_tools,
+    Stop, age, attachments, budget, compress, deadline::Deadline, knowledge, limits::RunLimits, mcp_servers,
+    memory::Memory, overridden::overridden, planning::Planner, results, workspace::add_workspace_tools,
 };
 use crate::{
     WorkerState,
     lease::{Lease, Signal},
     model::{ChosenModel, NOT_CONFIGURED},
     recorder::Recorder,
+    signs_of_life::SignsOfLife,
     spans::Spans,
     tools::{MemoryOfRun, Toolbox},
 };
@@ -64,8 +64,9 @@ pub struct Attempt<'a> {
     pub spans: Spans,
     /// Span of the current step.
     pub step: Span,
-    /// Fails the run when it exceeds its duration.
-    deadline: Pin<Box<Sleep>>,
+    pub signs_of_life: SignsOfLife,
+    /// Fails the run that takes too long, or gives no sign of life for too long.
+    deadline: Deadline,
     first_token: bool,
 }
 
@@ -136,9 +137,12 @@ impl<'a> Attempt<'a> {
             planner.as_mut().and_then(|planner| planner.newest_plan.take_if(|plan| plan.run_id == claim.run_id));
         recorder.note_for_next_flush(Progress { model: Some(model), ..Progress::default() });
         let client_tools = std::mem::take(&mut start.client_tools);
-        let of_planner = planner.as_ref().map(|_| Planner::limits(&worker.planner)).unwrap_or_default();
-        let limits = RunLimits::of(definition.limits.or(claim.limits).or(of_planner).or(worker.tools.limits()));
-        let deadline = Box::pin(tokio::time::sleep(limits.duration.saturating_sub(claim.worked)));
+        let silence = claim.max_silence.or(planner.as_ref().map(|_| worker.planner.planner_silence));
+        // An agent with a time of its own may be silent for that time.
+        let silence = silence.filter(|_| definition.limits.max_duration_ms.is_none());
+        let limits = RunLimits::of(definition.limits.or(worker.tools.limits()), silence);
+        let signs_of_life = SignsOfLife::default();
+        let deadline = Deadline::new(limits, claim.worked, signs_of_life.clone());
         let mut memory = Memory::of(*start, overrides);
         memory.set_date(definition.tells_date().then(|| claim.date.clone()));
         recorder.continue_from(Answer {
@@ -165,6 +169,7 @@ impl<'a> Attempt<'a> {
             shifted_to: None,
             spans,
             step: Span::default(),
+            signs_of_life,
             deadline,
             first_token: true,
         };
@@ -177,7 +182,7 @@ impl<'a> Attempt<'a> {
         Ok(attempt)
     }
 
-    /// Awaits `other` while events are written. Fails at a stop signal, or when the run exceeds its duration. While the
+    /// Awaits `other` while events are written. Fails at a stop signal, or when the run's deadline passes. While the
     /// database is away, it first waits until the recorder has room for the events of `other`.
     pub async fn alongside<T>(&mut self, other: impl Future<Output = T>) -> Result<T, Stop> {
         self.alongside_until(Signal::Yield, other).await
@@ -189,7 +194,7 @@ impl<'a> Attempt<'a> {
         tokio::select! {
             biased;
             signal = self.lease.until(signal) => Err(signal.into()),
-            () = &mut self.deadline => Err(Stop::Failed(self.limits.duration_exceeded())),
+            late = self.deadline.passed() => Err(Stop::Failed(late)),
             output = self.recorder.alongside_with_room(other) => Ok(output?),
         }
     }
@@ -200,7 +205,7 @@ impl<'a> Attempt<'a> {
         tokio::select! {
             biased;
             signal = self.lease.until(signal) => return Err(signal.into()),
-            () = &mut self.deadline => return Err(Stop::Failed(self.limits.duration_exceeded())),
+            late = self.deadline.passed() => return Err(Stop::Failed(late)),
             durable = self.recorder.durable() => durable?,
         }
         self.expect_no_refusal()

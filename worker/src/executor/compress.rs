@@ -113,6 +113,7 @@ async fn make_summary(attempt: &mut Attempt<'_>) -> Result<(), Stop> {
         language: attempt.definition.language,
         date: attempt.memory.date.clone(),
         spans: attempt.spans,
+        signs_of_life: attempt.signs_of_life.clone(),
         tokens: room.of_summary(),
     };
     let older = if attempt.memory.has_given_history {

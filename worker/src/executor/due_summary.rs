@@ -13,6 +13,7 @@ use super::summariser::{self, Extended, OlderMessages, Summariser, model_of_role
 use crate::{
     WorkerState,
     model::{ChosenModel, ConnectError},
+    signs_of_life::SignsOfLife,
     spans::Spans,
 };
 
@@ -98,6 +99,7 @@ async fn extend(shared: &WorkerState, due: DueSummary) -> Result<(), summariser:
         language: definition.language,
         date: definition.tells_date().then(|| due.date.clone()),
         spans: Spans::after(&due),
+        signs_of_life: SignsOfLife::default(),
         tokens: due.tokens,
     };
     let before = worker.storage.newest_summary(&due.scope).await?;

@@ -9,17 +9,21 @@ use holdfast_shared::{agent, run::RunError, usage::Usage};
 pub struct RunLimits {
     pub tool_calls: u32,
     pub steps: u32,
+    /// Longest time of the run as a whole.
     pub duration: Duration,
+    /// Longest time without a sign of life.
+    pub silence: Option<Duration>,
     output_tokens: u64,
     total_tokens: u64,
 }
 
 impl RunLimits {
-    pub fn of(limits: agent::Limits) -> Self {
+    pub fn of(limits: agent::Limits, silence: Option<Duration>) -> Self {
         Self {
             tool_calls: limits.max_tool_calls.unwrap_or(u32::MAX),
             steps: limits.max_steps.unwrap_or(u32::MAX),
             duration: limits.max_duration_ms.map_or(Duration::MAX, Duration::from_millis),
+            silence,
             output_tokens: limits.max_output_tokens.unwrap_or(u64::MAX),
             total_tokens: limits.max_total_tokens.unwrap_or(u64::MAX),
         }
@@ -54,6 +58,11 @@ impl RunLimits {
         let most = self.duration.as_millis();
         limit_exceeded(format!("the run took longer than {most} ms (max_duration_ms); its text so far is kept"))
     }
+
+    pub fn silence_exceeded(&self) -> RunError {
+        let most = self.silence.unwrap_or_default().as_millis();
+        limit_exceeded(format!("the run gave no sign of life for {most} ms; its text so far is kept"))
+    }
 }
 
 fn limit_exceeded(message: String) -> RunError {
@@ -66,13 +75,14 @@ mod tests {
 
     #[test]
     fn limits_apply_at_their_boundaries() {
-        let limits = RunLimits::of(agent::Limits {
+        let limits = agent::Limits {
             max_tool_calls: Some(2),
             max_steps: Some(3),
             max_duration_ms: Some(1),
             max_output_tokens: Some(10),
             max_total_tokens: Some(20),
-        });
+        };
+        let limits = RunLimits::of(limits, None);
         assert_eq!(limits.reached_limit(2, 1), None);
         assert!(limits.reached_limit(2, 2).unwrap().contains("max_tool_calls"));
         assert!(limits.reached_limit(3, 0).unwrap().contains("max_steps"));

@@ -3,12 +3,7 @@
 use std::sync::Arc;
 
 use futures::future::join_all;
-use holdfast_shared::{
-    agent::McpServer,
-    config::counted_owner,
-    storage::{CallState, Claim},
-    tool::ToolCallStatus,
-};
+use holdfast_shared::{agent::McpServer, config::counted_owner, storage::CallState, tool::ToolCallStatus};
 
 use super::{Stop, attempt::Attempt};
 use crate::tools::{RunServers, ServerState, ServerUser};
@@ -21,7 +16,7 @@ pub async fn gather(attempt: &mut Attempt<'_>) -> Result<(), Stop> {
         return Ok(());
     }
     let wait = attempt.shared.worker.tools.mcp_wait;
-    let servers = RunServers::new(&attempt.shared.mcp, user_of(attempt.claim), wait);
+    let servers = RunServers::new(&attempt.shared.mcp, user_of(attempt), wait);
     let begun = join_all(definition.mcp_servers.iter().map(|server| servers.begin(server)));
     let begun = attempt.alongside(begun).await?;
     attempt.toolbox.use_servers(servers);
@@ -112,12 +107,14 @@ fn warn_of_missing_tools(attempt: &mut Attempt<'_>) {
     }
 }
 
-fn user_of(claim: &Claim) -> ServerUser {
+fn user_of(attempt: &Attempt<'_>) -> ServerUser {
+    let claim = attempt.claim;
     // Anonymous users of one address are one owner, as they are in the queue.
     let counted_as = claim.caller_group.as_deref().unwrap_or_else(|| counted_owner(&claim.owner_id));
     ServerUser {
         owner: claim.owner_id.as_str().into(),
         conversation_id: claim.conversation_id,
         counted_as: counted_as.into(),
+        signs_of_life: attempt.signs_of_life.clone(),
     }
 }

@@ -10,6 +10,7 @@ mod budget;
 mod call_plan;
 mod compress;
 mod context;
+mod deadline;
 mod delegate;
 mod due_summary;
 mod embedding;

@@ -66,6 +66,7 @@ fn with_numbers(attempt: &mut Attempt<'_>, index: usize, mut result: CallResult)
 
 /// Records the outcome of a call.
 pub fn complete(attempt: &mut Attempt<'_>, (index, outcome, duration): CallOutcome) {
+    attempt.signs_of_life.note();
     let outcome = outcome.map(|result| with_numbers(attempt, index, result));
     let most = attempt.shared.worker.tools.tool_result_bytes;
     let duration_ms = duration.as_millis() as u64;

@@ -212,6 +212,7 @@ async fn read_deltas(
             Some(Err(error)) => return Err(Unanswered::Failed(error)),
             None => return Err(broken_stream().into()),
         };
+        attempt.signs_of_life.note();
         let size = match &delta {
             AnswerDelta::Text(text) | AnswerDelta::Reasoning(text) => text.len(),
             AnswerDelta::Call(call) => call.arguments.len() + call.name.as_ref().map_or(0, String::len),

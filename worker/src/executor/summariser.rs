@@ -24,6 +24,7 @@ use super::{
 use crate::{
     WorkerState,
     model::{self, ChosenModel, Models, Request, Turn},
+    signs_of_life::SignsOfLife,
     spans::Spans,
 };
 
@@ -74,6 +75,7 @@ pub struct Summariser<'a> {
     pub language: Language,
     pub date: Option<RunDate>,
     pub spans: Spans,
+    pub signs_of_life: SignsOfLife,
     /// Most tokens of a summary.
     pub tokens: u32,
 }
@@ -110,7 +112,9 @@ impl Summariser<'_> {
             let Some(last) = messages.last().map(|message| message.turn) else { return Ok(()) };
             let request = self.request(extended.summary.as_ref(), messages, room);
             let most_bytes = self.shared.worker.config.max_answer_bytes;
-            let (text, usage) = match ask_for_text(&self.model, request, self.spans, most_bytes).await {
+            let (text, usage) = match ask_for_text(&self.model, request, self.spans, most_bytes, &self.signs_of_life)
+                .await
+            {
                 Err(error) if error.is_too_long() && room > LEAST_ROOM => {
                     tracing::warn!(%error, "the messages to summarise were too long for the model; asking with fewer");
                     room /= 2;

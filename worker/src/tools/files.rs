@@ -9,10 +9,12 @@ use futures::StreamExt;
 use holdfast_shared::{
     file::{PICTURES, StoredFile, ToolFile, has_extract},
     file_store::{self, FileStore},
+    given_json,
     storable::storable,
     storage::{self, Storage},
     tool::ToolError,
 };
+use holdfast_text::{TextDecoder, TextEncoding};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -111,7 +113,7 @@ impl FilesOfRun {
     /// Calls the tool. While the database is away, the call is repeated; the lease and the deadline of the run bound it.
     pub async fn call(&self, input: Value) -> Result<CallResult, ToolError> {
         let invalid = |problem: String| ToolError::new("invalid_arguments", format!("{problem}, such as {EXAMPLE}"));
-        let input = ReadFileInput::deserialize(input).map_err(|error| invalid(error.to_string()))?;
+        let input: ReadFileInput = given_json::read(&input).map_err(invalid)?;
         let id = input.id.trim().parse().map_err(|_| invalid("id: the id of a file is needed".to_owned()))?;
         let most = self.most_chars() as u64;
         let end = input.to.unwrap_or(u64::MAX).min(input.from.saturating_add(most));
@@ -191,26 +193,25 @@ struct TextCutter {
     range: Range<u64>,
     /// Characters so far.
     at: u64,
-    /// The beginning of a character whose other bytes have not arrived.
-    beginning: Vec<u8>,
+    /// Decodes the parts; the first one tells the encoding.
+    decoder: Option<TextDecoder>,
     piece: FilePiece,
 }
 
 impl TextCutter {
     fn new(range: Range<u64>) -> Self {
-        Self { range, at: 0, beginning: Vec::new(), piece: FilePiece { text: String::new(), has_more: false } }
+        Self { range, at: 0, decoder: None, piece: FilePiece { text: String::new(), has_more: false } }
     }
 
     /// Adds a part, and returns whether the rest is not needed.
     fn add(&mut self, part: &[u8]) -> bool {
-        let mut bytes = std::mem::take(&mut self.beginning);
-        bytes.extend_from_slice(part);
-        self.beginning = bytes.split_off(bytes.len() - unfinished(&bytes));
-        self.add_whole(&bytes)
+        self.add_decoded(part, false)
     }
 
-    fn add_whole(&mut self, bytes: &[u8]) -> bool {
-        for character in String::from_utf8_lossy(bytes).chars() {
+    fn add_decoded(&mut self, part: &[u8], is_last: bool) -> bool {
+        let encoding = || TextEncoding::of(part, false).unwrap_or(TextEncoding::UTF_8);
+        let text = self.decoder.get_or_insert_with(|| encoding().decoder()).decode(part, is_last);
+        for character in text.chars() {
             if self.at >= self.range.end {
                 self.piece.has_more = true;
                 return true;
@@ -224,26 +225,10 @@ impl TextCutter {
     }
 
     fn finish(mut self) -> FilePiece {
-        let beginning = std::mem::take(&mut self.beginning);
-        self.add_whole(&beginning);
+        self.add_decoded(b"", true);
         self.piece.text = storable(self.piece.text);
         self.piece
     }
-}
-
-/// Returns the number of bytes at the end that begin a character whose other bytes are missing.
-fn unfinished(bytes: &[u8]) -> usize {
-    for (index, byte) in bytes.iter().rev().take(3).enumerate() {
-        let needed = match byte {
-            0xC0..=0xDF => 2,
-            0xE0..=0xEF => 3,
-            0xF0..=0xFF => 4,
-            0x80..=0xBF => continue,
-            _ => return 0,
-        };
-        return if needed > index + 1 { index + 1 } else { 0 };
-    }
-    0
 }
 
 #[cfg(test)]
@@ -269,9 +254,18 @@ mod tests {
     }
 
     #[test]
+    fn a_text_in_another_encoding_is_cut_by_characters_too() {
+        let bytes = b"name;city\nJ\xf6rg;K\xf6ln\n";
+        let mut cutter = TextCutter::new(10..14);
+        assert!(cutter.add(bytes));
+        assert_eq!(cutter.finish(), FilePiece { text: "Jörg".into(), has_more: true });
+    }
+
+    #[test]
     fn broken_bytes_are_characters_too() {
         let mut cutter = TextCutter::new(0..9);
-        assert!(!cutter.add(b"a\xff\xe6"));
-        assert_eq!(cutter.finish(), FilePiece { text: "a\u{fffd}\u{fffd}".into(), has_more: false });
+        assert!(!cutter.add("äöüß".as_bytes()));
+        assert!(!cutter.add(b"\xff\xe6"));
+        assert_eq!(cutter.finish(), FilePiece { text: "äöüß\u{fffd}\u{fffd}".into(), has_more: false });
     }
 }

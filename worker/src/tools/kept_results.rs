@@ -6,6 +6,7 @@ use std::{error::Error, time::Duration};
 
 use holdfast_shared::{
     excerpt::READ_RESULT,
+    given_json,
     storage::{self, KeptResult, Storage},
     tool::ToolError,
 };
@@ -70,8 +71,8 @@ impl KeptResultsOfRun {
 
     /// Calls the tool. While the database is away, the call is repeated; the lease and the deadline of the run bound it.
     pub async fn call(&self, input: Value) -> Result<CallResult, ToolError> {
-        let input = ReadResultInput::deserialize(input)
-            .map_err(|error| ToolError::new("invalid_arguments", error.to_string()))?;
+        let input: ReadResultInput =
+            given_json::read(&input).map_err(|problem| ToolError::new("invalid_arguments", problem))?;
         let id = input.id.trim();
         loop {
             let error = match self.storage.kept_result(self.run_id, self.conversation_id, id).await {

@@ -4,10 +4,11 @@ use std::{error::Error, sync::Arc, time::Duration};
 
 use holdfast_knowledge::{FoundPassage, Knowledge, SearchScope};
 use holdfast_shared::{
+    given_json,
     storage::{self, Storage},
     tool::ToolError,
 };
-use serde::Deserialize;
+use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -143,6 +144,6 @@ impl KnowledgeOfRun {
     }
 }
 
-fn read<'a, T: Deserialize<'a>>(input: &'a Value) -> Result<T, ToolError> {
-    T::deserialize(input).map_err(|error| ToolError::new("invalid_arguments", error.to_string()))
+fn read<T: DeserializeOwned>(input: &Value) -> Result<T, ToolError> {
+    given_json::read(input).map_err(|problem| ToolError::new("invalid_arguments", problem))
 }

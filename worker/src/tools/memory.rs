@@ -6,12 +6,13 @@
 use std::{error::Error, time::Duration};
 
 use holdfast_shared::{
+    given_json,
     memory::{InvalidMemory, MemoryReference, MemoryScope, checked_text, parse_expiry},
     quotas::MemoryLimits,
     storage::{self, MemoryCall, NewMemory, Remembered, Storage},
     tool::{Effect, ToolError},
 };
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 use tokio::task::spawn_blocking;
 use uuid::Uuid;
@@ -209,6 +210,6 @@ impl MemoryOfRun {
     }
 }
 
-fn read<T: for<'de> Deserialize<'de>>(input: &Value) -> Result<T, ToolError> {
-    T::deserialize(input).map_err(|error| ToolError::new("invalid_arguments", error.to_string()))
+fn read<T: DeserializeOwned>(input: &Value) -> Result<T, ToolError> {
+    given_json::read(input).map_err(|problem| ToolError::new("invalid_arguments", problem))
 }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use holdfast_shared::memory::{MemoryReference, MemoryText};
+use holdfast_text::{composed, plain_word};
 
 /// Most memories of a result.
 const MAX_RESULTS: usize = 20;
@@ -75,7 +76,7 @@ fn counts(text: &str) -> BTreeMap<String, usize> {
 /// Returns the lower-case words of a text. Of scripts that write no spaces, each character and each pair of them is a word.
 fn words(text: &str) -> Vec<String> {
     let (mut words, mut word, mut before) = (Vec::new(), String::new(), None);
-    for character in text.chars().flat_map(char::to_lowercase) {
+    for character in composed(text).chars().flat_map(char::to_lowercase) {
         if is_unspaced(character) {
             words.extend(before.map(|before: char| format!("{before}{character}")));
             words.push(character.to_string());
@@ -86,11 +87,19 @@ fn words(text: &str) -> Vec<String> {
         if character.is_alphanumeric() && !is_unspaced(character) {
             word.push(character);
         } else if !word.is_empty() {
-            words.push(std::mem::take(&mut word));
+            add_spellings(&mut words, std::mem::take(&mut word));
         }
     }
-    words.extend((!word.is_empty()).then_some(word));
+    if !word.is_empty() {
+        add_spellings(&mut words, word);
+    }
     words
+}
+
+/// Adds a word, and the word without accents.
+fn add_spellings(words: &mut Vec<String>, word: String) {
+    let plain = plain_word(&word);
+    words.extend([word].into_iter().chain(plain));
 }
 
 /// Returns whether a character is of Chinese, Japanese, Korean or Thai writing.
@@ -142,13 +151,16 @@ mod tests {
         ] {
             assert_eq!(order(query, &texts), expected, "{query:?}");
         }
+        let texts = ["Likes the Cafe Central", "Likes the Café Central", "Likes tea"];
+        assert_eq!(order("cafe", &texts), [0, 1]);
+        assert_eq!(order("cafe\u{301}", &texts), [1, 0]);
         assert_eq!(order("tea", &[]), [0; 0]);
     }
 
     #[test]
     fn words_are_those_of_any_script() {
         for (text, expected) in [
-            ("Ärger, 2nd-hand", vec!["ärger", "2nd", "hand"]),
+            ("Ärger, 2nd-hand", vec!["ärger", "arger", "2nd", "hand"]),
             ("猫が 好", vec!["猫", "猫が", "が", "好"]),
             ("an猫b", vec!["猫", "an", "b"]),
             ("", vec![]),

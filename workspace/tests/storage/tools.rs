@@ -250,7 +250,7 @@ async fn each_tool_refuses_a_wrong_shape_with_its_field(test: TestWorkspace) {
         (
             "get_entity_relationships",
             json!({"entity_id": "x"}),
-            "entity_id: an id, such as \"01a20131-6243-7797-8616-20e98be7ff86\", not \"x\"",
+            "entity_id: an id, such as \"01a20131-6243-7797-8616-20e98be7ff86\"",
         ),
         ("get_onto_task_details", json!({}), "task_id: the id of a task is needed"),
         (

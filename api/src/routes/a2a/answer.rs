@@ -1,6 +1,6 @@
 //! Answers to the questions of a task: decisions about approvals, and results of calls that a front end executes.
 
-use holdfast_shared::{approval::ApprovalStatus, run::Run, storable::has_nul, storage::ClientResult};
+use holdfast_shared::{approval::ApprovalStatus, given_json, run::Run, storable::has_nul, storage::ClientResult};
 use serde::Deserialize;
 use serde_json::Value;
 use uuid::Uuid;
@@ -56,8 +56,8 @@ impl TaskAnswer {
 
 impl TaskDecision {
     fn read(data: &Value) -> Result<Self, Problem> {
-        let part = DecisionPart::deserialize(data)
-            .map_err(|error| Problem::invalid_body(format!("A decision is invalid: {error}.")))?;
+        let part: DecisionPart = given_json::read(data)
+            .map_err(|problem| Problem::invalid_body(format!("A decision is invalid: {problem}.")))?;
         let approves = match part.decision.as_str() {
             "approve" => true,
             "deny" => false,

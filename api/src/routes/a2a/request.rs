@@ -1,6 +1,7 @@
 //! A JSON-RPC request, with the names and the parameters of its methods in both forms of the protocol.
 
 use axum::http::HeaderMap;
+use holdfast_shared::given_json;
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Value, value::RawValue};
 
@@ -93,7 +94,7 @@ impl RpcRequest {
         if !text.starts_with('{') {
             return Err(Problem::invalid_body("params must be an object."));
         }
-        serde_json::from_str(text).map_err(|error| Problem::invalid_body(format!("params are invalid: {error}.")))
+        given_json::read_text(text).map_err(|problem| Problem::invalid_body(format!("params are invalid: {problem}.")))
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use holdfast_shared::{
     context::AgentContext,
+    given_json,
     run::SubmitMode,
     storable::has_nul,
     storage::ClientResult,
@@ -268,8 +269,8 @@ impl ResumeEntry {
 }
 
 fn read(message: &RawValue) -> Result<InputMessage, Problem> {
-    serde_json::from_str(message.get())
-        .map_err(|error| Problem::invalid_body(format!("A message is none of the protocol: {error}.")))
+    given_json::read_text(message.get())
+        .map_err(|problem| Problem::invalid_body(format!("A message is none of the protocol: {problem}.")))
 }
 
 /// Returns the texts and files of a user's message. Fails for a part that this server does not take.
@@ -280,8 +281,8 @@ fn parts_of(content: Value) -> Result<Vec<UiPart>, Problem> {
         _ => return Err(Problem::invalid_body("The content of a message is a text or a list of parts.")),
     };
     let part = |part: Value| {
-        let part = InputPart::deserialize(part)
-            .map_err(|error| Problem::invalid_body(format!("A part of the message is invalid: {error}.")))?;
+        let part: InputPart = given_json::take(part)
+            .map_err(|problem| Problem::invalid_body(format!("A part of the message is invalid: {problem}.")))?;
         match part {
             InputPart::Text { text } => Ok(UiPart::Text { text }),
             InputPart::Image { source } | InputPart::Document { source } => {

@@ -2,6 +2,7 @@
 
 use holdfast_shared::{
     context::AgentContext,
+    given_json,
     run::SubmitMode,
     storable::has_nul,
     storage::ClientResult,
@@ -128,8 +129,8 @@ impl UiChatBody {
         }
         let newest = self.message.as_deref().or_else(|| self.messages.as_ref()?.last().map(|message| &**message));
         let newest = newest.ok_or_else(|| Problem::invalid_body("The body has no message."))?;
-        let message = serde_json::from_str::<ClientMessage>(newest.get())
-            .map_err(|error| Problem::invalid_body(format!("The newest message is not a UIMessage: {error}.")))?;
+        let message: ClientMessage = given_json::read_text(newest.get())
+            .map_err(|problem| Problem::invalid_body(format!("The newest message is not a UIMessage: {problem}.")))?;
         match (message.role.as_str(), message.id) {
             ("user", id) => Ok(ChatAction::Ask(UserMessage { id: checked_id(id)?, parts: parts_of(&message.parts)? })),
             ("assistant", Some(message_id)) => {
@@ -166,8 +167,8 @@ fn checked_id(id: Option<String>) -> Result<Option<String>, Problem> {
 fn parts_of(parts: &[Value]) -> Result<Vec<UiPart>, Problem> {
     let known = parts.iter().filter(|part| part["type"] == "text" || part["type"] == "file");
     let read = |part: &Value| {
-        UiPart::deserialize(part)
-            .map_err(|error| Problem::invalid_body(format!("A part of the message is invalid: {error}.")))
+        given_json::read(part)
+            .map_err(|problem| Problem::invalid_body(format!("A part of the message is invalid: {problem}.")))
     };
     known.map(read).collect()
 }

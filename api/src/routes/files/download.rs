@@ -14,6 +14,7 @@ use holdfast_shared::{
     file::{PART_BYTES, StoredFile, is_text},
     file_store, media_type,
 };
+use holdfast_text::TextEncoding;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
 use crate::{
@@ -57,8 +58,11 @@ pub async fn respond(app: &Arc<App>, caller: &Caller, file: StoredFile, request:
         None => (StatusCode::OK, 0..file.bytes),
     };
     let bytes = part.end - part.start;
-    let body =
-        if request.method == Method::HEAD { Body::empty() } else { body(app, caller, &file, part, request).await? };
+    let (body, encoding) = if request.method == Method::HEAD {
+        (Body::empty(), None)
+    } else {
+        body(app, caller, &file, part, request).await?
+    };
     let mut response = with_headers((status, body).into_response(), tag);
     let response_headers = response.headers_mut();
     response_headers.typed_insert(AcceptRanges::bytes());
@@ -66,20 +70,20 @@ pub async fn respond(app: &Arc<App>, caller: &Caller, file: StoredFile, request:
     if let Some(span) = span {
         response_headers.typed_insert(ContentRange::bytes(span, file.bytes).expect("the span is within the file"));
     }
-    response_headers.insert(header::CONTENT_TYPE, content_type(&file.media_type));
+    response_headers.insert(header::CONTENT_TYPE, content_type(&file.media_type, encoding));
     response_headers.insert(header::CONTENT_DISPOSITION, disposition(&file));
     Ok(response)
 }
 
-/// Returns the part of a file as a stream. The first bytes are read before the answer begins, so that a store that is away is
-/// told as a problem.
+/// Returns the part of a file as a stream, and the encoding of a text whose beginning is in the part. The first bytes are read
+/// before the answer begins, so that a store that is away becomes a problem.
 async fn body(
     app: &Arc<App>,
     caller: &Caller,
     file: &StoredFile,
     part: Span<u64>,
     request: &Parts,
-) -> Result<Body, Problem> {
+) -> Result<(Body, Option<TextEncoding>), Problem> {
     let unread = app.unread_answers();
     let memory = unread.hold(caller, PART_BYTES as usize)?;
     let longest = app.config().answer_timeout + time_at_least_rate(part.end - part.start);
@@ -94,6 +98,8 @@ async fn body(
         }
     };
     let first = piece(part.clone()).await?;
+    let has_beginning = part.start == 0 && is_text(&file.media_type);
+    let encoding = has_beginning.then(|| TextEncoding::of(&first, first.len() as u64 == file.bytes)).flatten();
     let rest = part.start + first.len() as u64..part.end;
     let rest = stream::try_unfold((rest, memory, deadline), move |(mut left, memory, deadline)| {
         let piece = piece.clone();
@@ -106,7 +112,7 @@ async fn body(
             Ok(Some((bytes, (left, memory, deadline))))
         }
     });
-    Ok(Body::from_stream(stream::iter([Ok::<_, file_store::Error>(first)]).chain(rest)))
+    Ok((Body::from_stream(stream::iter([Ok::<_, file_store::Error>(first)]).chain(rest)), encoding))
 }
 
 fn with_headers(mut response: Response, tag: ETag) -> Response {
@@ -147,9 +153,12 @@ fn span_of(range: &str, bytes: u64) -> Option<Result<Span<u64>, Unsatisfiable>> 
     Some(if span.is_empty() { Err(Unsatisfiable) } else { Ok(span) })
 }
 
-/// Returns the media type; a text is UTF-8.
-fn content_type(media_type: &str) -> HeaderValue {
-    let value = if is_text(media_type) { format!("{media_type}; charset=utf-8") } else { media_type.to_owned() };
+/// Returns the media type, of a text with its encoding.
+fn content_type(media_type: &str, encoding: Option<TextEncoding>) -> HeaderValue {
+    let value = match encoding {
+        Some(encoding) => format!("{media_type}; charset={}", encoding.name().to_ascii_lowercase()),
+        None => media_type.to_owned(),
+    };
     HeaderValue::from_str(&value).unwrap_or(HeaderValue::from_static(media_type::BYTES))
 }
 
@@ -157,7 +166,11 @@ fn content_type(media_type: &str) -> HeaderValue {
 fn disposition(file: &StoredFile) -> HeaderValue {
     let kind = if media_type::is_shown(&file.media_type) { "inline" } else { "attachment" };
     let name = utf8_percent_encode(&file.name, NON_ALPHANUMERIC);
-    HeaderValue::from_str(&format!("{kind}; filename*=UTF-8''{name}")).expect("percent-encoded text is a header")
+    // Clients that know only the older parameter save the file under this name.
+    let is_kept = |c: char| (c == ' ' || c.is_ascii_graphic()) && !"\"\\%".contains(c);
+    let older: String = file.name.chars().map(|c| if is_kept(c) { c } else { '_' }).collect();
+    HeaderValue::from_str(&format!("{kind}; filename=\"{older}\"; filename*=UTF-8''{name}"))
+        .expect("percent-encoded text is a header")
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! `/v1/files`: upload, list, read and delete files.
 
 mod download;
+mod name;
 mod upload;
 
 use std::sync::Arc;

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use holdfast_shared::{
+    given_json,
     run::SubmitMode,
     storable::has_nul,
     storage::ClientResult,
@@ -164,8 +165,8 @@ impl RunRequest {
         let tool = |tool: &Value| {
             // Also as OpenAI's protocol wraps it.
             let tool = tool.get("function").unwrap_or(tool);
-            let InputTool { name, description, parameters } = InputTool::deserialize(tool)
-                .map_err(|error| Problem::invalid_body(format!("A tool of input.tools is invalid: {error}.")))?;
+            let InputTool { name, description, parameters } = given_json::read(tool)
+                .map_err(|problem| Problem::invalid_body(format!("A tool of input.tools is invalid: {problem}.")))?;
             Ok(ClientTool { name, description, input_schema: parameters.unwrap_or_else(any_object) })
         };
         tools.iter().map(tool).collect()

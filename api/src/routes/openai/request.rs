@@ -2,6 +2,7 @@
 
 use holdfast_shared::{
     agent::{ModelOptions, ReasoningEffort},
+    given_json,
     overrides::JsonFormat,
     tool::{ClientTool, any_object},
 };
@@ -145,8 +146,8 @@ impl ResponseRequest {
 
 /// Returns the turn of an item; `None` for one that says nothing here.
 pub fn turn_of_item(item: &Value) -> Result<Option<RequestTurn>, Problem> {
-    let item = InputItem::deserialize(item)
-        .map_err(|error| Problem::invalid_body(format!("An item of the input is invalid: {error}.")))?;
+    let item: InputItem = given_json::read(item)
+        .map_err(|problem| Problem::invalid_body(format!("An item of the input is invalid: {problem}.")))?;
     let run_id = item.id.as_deref().and_then(run_of_item);
     let missing = |field: &str| Problem::invalid_body(format!("An item of the input lacks {field}."));
     let turn = match item.kind.as_deref() {

@@ -223,7 +223,7 @@ impl<'a> Acceptance<'a> {
             options.stream,
             options.client_parts(),
             options.metadata.clone(),
-            options.max_duration.map(|limit| limit.as_millis() as i64),
+            options.max_silence.map(|limit| limit.as_millis() as i64),
             new.traceparent.map(|parent| parent.to_string()),
             self.version_of.filter(|_| matches!(self.input, RunInput::Earlier(_))),
             self.branch,

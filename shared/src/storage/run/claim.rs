@@ -11,7 +11,6 @@ use uuid::Uuid;
 
 use super::{clock::DatabaseClock, holder::Holder};
 use crate::{
-    agent::Limits,
     event::{AttemptReason, Event},
     event_id::EventId,
     ingestion_places::IngestionPlace,
@@ -52,8 +51,8 @@ pub struct Claim {
     pub agent: Option<(Uuid, u32)>,
     /// True if the run writes pieces of the answer as events.
     pub stream: bool,
-    /// Limits of the submission, which apply where the run's agent sets none.
-    pub limits: Limits,
+    /// Longest time without a sign of life, where the run's agent sets no time for the whole run.
+    pub max_silence: Option<Duration>,
     /// The event that this attempt resumes from.
     pub checkpoint: EventId,
     /// The reason why this attempt began.

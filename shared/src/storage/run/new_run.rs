@@ -70,8 +70,8 @@ pub struct RunOptions {
     pub hides_conversation: bool,
     /// A JSON object for the run and its checkpoints. Later runs of the conversation inherit it.
     pub metadata: Option<Value>,
-    /// Time limit of the run if its agent sets none; else the deployment's.
-    pub max_duration: Option<Duration>,
+    /// Longest time of the run without a sign of life, if its agent sets no time for the whole run.
+    pub max_silence: Option<Duration>,
     /// True if the run makes the document of its conversation ready for searches, and asks no model.
     pub ingests: bool,
     /// Time from the submission before which no worker begins the run. Later runs of the conversation wait for it.
@@ -88,7 +88,7 @@ impl Default for RunOptions {
             overrides: RunOverrides::default(),
             hides_conversation: false,
             metadata: None,
-            max_duration: None,
+            max_silence: None,
             ingests: false,
             delay: None,
             zone: RunZone::default(),

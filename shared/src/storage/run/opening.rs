@@ -85,7 +85,7 @@ impl Opening {
             stream: options.stream,
             client_tools: options.client_parts(),
             metadata: options.metadata.clone(),
-            max_duration_ms: options.max_duration.map(|limit| limit.as_millis() as i64),
+            max_duration_ms: options.max_silence.map(|limit| limit.as_millis() as i64),
             traceparent: new.traceparent.map(|parent| parent.to_string()),
             caller_group: new.caller_group.clone(),
             named_zone: options.zone.named.as_ref().map(|zone| zone.name().to_owned()),

@@ -21,7 +21,6 @@ use crate::storage::{
     sql::{self, Commit, FencedWrites, Sql, Statement, Tx, args, statements},
 };
 use crate::{
-    agent::Limits,
     event::{AttemptStarted, Event, EventBody},
     event_id::EventId,
     message::{Content, Message, MessageStatus, Role},
@@ -123,7 +122,7 @@ impl ClaimRow {
             depth: self.depth.max(0) as u32,
             agent: self.agent_definition_id.zip(self.agent_version.map(|version| version as u32)),
             stream: self.stream,
-            limits: Limits { max_duration_ms: self.max_duration_ms.map(|limit| limit as u64), ..Limits::default() },
+            max_silence: self.max_duration_ms.map(|limit| Duration::from_millis(limit.max(0) as u64)),
             checkpoint: self.checkpoint,
             reason,
             worked: Duration::from_millis(self.worked_ms.max(0) as u64),

@@ -16,7 +16,7 @@ mod steps;
 use std::{error::Error, sync::Arc};
 
 use holdfast_shared::{
-    agent::{AgentDefinition, AgentKind, Limits, ModelRole, ModelSettings, Profiles},
+    agent::{AgentDefinition, AgentKind, ModelRole, ModelSettings, Profiles},
     config::PlannerConfig,
     context::AgentContext,
     excerpt::READ_RESULT,
@@ -98,11 +98,6 @@ impl Planner {
             adapted.subagents.clear();
         }
         adapted
-    }
-
-    /// Returns the limits of the run where neither its agent nor its submission sets any.
-    pub fn limits(config: &PlannerConfig) -> Limits {
-        Limits { max_duration_ms: Some(config.planner_duration.as_millis() as u64), ..Limits::default() }
     }
 
     /// Returns the settings of the role's model: the agent's own, or else the deployment's profile of the role. A child has the

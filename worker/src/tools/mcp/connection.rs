@@ -20,7 +20,7 @@ use rmcp::{
 use tokio::time::{timeout, timeout_at};
 
 use super::{
-    CALLER, IDEMPOTENCY_KEY, McpCall, Output, ServerListing,
+    CALLER, IDEMPOTENCY_KEY, McpCall, Output, ServerListing, ServerUser,
     cancel_guard::CancelGuard,
     exchange::{Deposit, McpExchange},
     failure::CallFailure,
@@ -124,37 +124,32 @@ impl Connection {
             params.meta = Some(meta);
             ClientRequest::CallToolRequest(CallToolRequest::new(params))
         };
-        let limited = self.request_within(request, Some(&call.user.owner), limit);
+        let limited = self.request_within(request, Some(call.user), limit);
         let RequestAnswer { result, memory, .. } = limited.await?;
         Ok(Output { memory, ..output::read(resources::as_tool_result(result), self.limits.text_bytes)? })
     }
 
-    /// Sends one request, whose answer must arrive within `limit`.
-    pub async fn request(
-        &self,
-        request: ClientRequest,
-        owner: Option<&str>,
-        limit: Duration,
-    ) -> Result<RequestAnswer, CallFailure> {
-        self.request_within(request, owner, TimeLimit { silence: limit, total: limit }).await
+    /// Sends one request of no run, whose answer must arrive within `limit`.
+    pub async fn request(&self, request: ClientRequest, limit: Duration) -> Result<RequestAnswer, CallFailure> {
+        self.request_within(request, None, TimeLimit { silence: limit, total: limit }).await
     }
 
-    /// Sends one request, whose answer takes the memory of this owner. Cancels it at the server when its time is over, or when
+    /// Sends one request, whose answer takes the memory of this run's owner. Cancels it at the server when its time is over, or when
     /// the future is dropped.
     async fn request_within(
         &self,
         mut request: ClientRequest,
-        owner: Option<&str>,
+        user: Option<&ServerUser>,
         limit: TimeLimit,
     ) -> Result<RequestAnswer, CallFailure> {
-        let exchange = McpExchange::new(owner);
+        let exchange = McpExchange::new(user.map(|user| user.owner.as_ref()));
         request.extensions_mut().insert(exchange.clone());
         let started = Instant::now();
         let exchange = async {
             let sent = self.peer.send_cancellable_request(request, PeerRequestOptions::no_options());
             let handle = timeout(limit.silence, sent).await.map_err(|_| CallFailure::Timeout(limit.silence))?;
             let mut handle = handle.map_err(|_| CallFailure::undelivered("the connection has been closed"))?;
-            let progress = self.listener.watch(&handle.progress_token);
+            let progress = self.listener.watch(&handle.progress_token, user.map(|user| user.signs_of_life.clone()));
             let mut cancel_guard = CancelGuard::new(self.peer.clone(), handle.id);
             let answer = answer_within(limit, started, &progress, &mut handle.rx).await?;
             cancel_guard.disarm();

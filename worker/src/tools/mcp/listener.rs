@@ -17,12 +17,20 @@ use rmcp::{
     service::NotificationContext,
 };
 
+use crate::signs_of_life::SignsOfLife;
+
 /// Offers no capability: no sampling, no roots, no elicitation.
 #[derive(Default)]
 pub struct NotificationListener {
     changes: AtomicU64,
     /// The last progress of each request that waits for its answer, by its token.
-    progress: Mutex<HashMap<String, Option<Instant>>>,
+    progress: Mutex<HashMap<String, RequestProgress>>,
+}
+
+/// The last progress of one request, which is a sign of life of its run too.
+struct RequestProgress {
+    last: Option<Instant>,
+    of_run: Option<SignsOfLife>,
 }
 
 /// Notes the progress of one request until it is dropped.
@@ -34,7 +42,7 @@ pub struct ProgressWatch<'a> {
 impl ProgressWatch<'_> {
     /// Returns when the server has last reported progress.
     pub fn last(&self) -> Option<Instant> {
-        self.listener.progress().get(&self.token).copied().flatten()
+        self.listener.progress().get(&self.token).and_then(|progress| progress.last)
     }
 }
 
@@ -50,15 +58,15 @@ impl NotificationListener {
         self.changes.load(Ordering::Acquire)
     }
 
-    /// Notes the progress that the server reports for this token.
-    pub fn watch(&self, token: &ProgressToken) -> ProgressWatch<'_> {
+    /// Notes the progress that the server reports for this token, also as signs of life of the run.
+    pub fn watch(&self, token: &ProgressToken, of_run: Option<SignsOfLife>) -> ProgressWatch<'_> {
         // A server may have turned the number into a text.
         let token = token.0.to_string();
-        self.progress().insert(token.clone(), None);
+        self.progress().insert(token.clone(), RequestProgress { last: None, of_run });
         ProgressWatch { listener: self, token }
     }
 
-    fn progress(&self) -> MutexGuard<'_, HashMap<String, Option<Instant>>> {
+    fn progress(&self) -> MutexGuard<'_, HashMap<String, RequestProgress>> {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -69,8 +77,9 @@ impl ClientHandler for NotificationListener {
     }
 
     async fn on_progress(&self, progress: ProgressNotificationParam, _: NotificationContext<RoleClient>) {
-        if let Some(last) = self.progress().get_mut(&progress.progress_token.0.to_string()) {
-            *last = Some(Instant::now());
+        if let Some(progress) = self.progress().get_mut(&progress.progress_token.0.to_string()) {
+            progress.last = Some(Instant::now());
+            progress.of_run.iter().for_each(SignsOfLife::note);
         }
     }
 

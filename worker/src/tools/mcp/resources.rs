@@ -32,7 +32,7 @@ pub async fn are_on(connection: &Connection, limit: Duration) -> bool {
     let resources = ClientRequest::ListResourcesRequest(ListResourcesRequest::with_param(page()));
     let templates = ClientRequest::ListResourceTemplatesRequest(ListResourceTemplatesRequest::with_param(page()));
     for request in [resources, templates] {
-        let answer = connection.request(request, None, limit).await;
+        let answer = connection.request(request, limit).await;
         let is_some = match answer.map(|RequestAnswer { result, .. }| result) {
             Ok(ServerResult::ListResourcesResult(list)) => !list.resources.is_empty(),
             Ok(ServerResult::ListResourceTemplatesResult(list)) => !list.resource_templates.is_empty(),

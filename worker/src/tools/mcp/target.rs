@@ -10,6 +10,8 @@ use secrecy::{ExposeSecret, SecretString};
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
+use crate::signs_of_life::SignsOfLife;
+
 use super::{
     error::{Error, ServerProblem},
     hidden::HiddenTexts,
@@ -22,6 +24,8 @@ pub struct ServerUser {
     pub conversation_id: Uuid,
     /// The name under which the limit of connections counts the owner.
     pub counted_as: Arc<str>,
+    /// The progress of the run's calls is noted here.
+    pub signs_of_life: SignsOfLife,
 }
 
 /// One server, ready for a connection.

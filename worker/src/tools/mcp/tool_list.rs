@@ -30,7 +30,7 @@ pub async fn read(connection: &Connection, limit: Duration) -> Result<ServerList
         let params = PaginatedRequestParams::default().with_cursor(cursor.clone());
         let request = ClientRequest::ListToolsRequest(ListToolsRequest::with_param(params));
         let left = end.saturating_duration_since(Instant::now());
-        let answer = match connection.request(request, None, left).await {
+        let answer = match connection.request(request, left).await {
             Ok(answer) => answer,
             Err(CallFailure::Refused(error)) if error.code == ErrorCode::METHOD_NOT_FOUND => break,
             Err(CallFailure::Timeout(_)) if entries.is_empty() => return Err(CallFailure::Timeout(limit)),

@@ -26,6 +26,7 @@ use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
 use super::{Children, Mcp, McpCall, ServerUser, output};
+use crate::signs_of_life::SignsOfLife;
 
 /// Longest time of anything that should succeed, even on a busy machine.
 const DEADLINE: Duration = Duration::from_secs(60);
@@ -96,7 +97,12 @@ fn fake_stdio(arguments: &[&str]) -> McpServer {
 
 /// Returns a run of this owner, always in one conversation.
 fn user(owner: &str) -> ServerUser {
-    ServerUser { owner: owner.into(), conversation_id: Uuid::nil(), counted_as: owner.into() }
+    ServerUser {
+        owner: owner.into(),
+        conversation_id: Uuid::nil(),
+        counted_as: owner.into(),
+        signs_of_life: SignsOfLife::default(),
+    }
 }
 
 fn secret(text: &str) -> Secret {

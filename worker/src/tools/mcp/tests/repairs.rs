@@ -1,5 +1,7 @@
 //! The client understands servers as they are, repairs their answers, or tries again.
 
+use std::time::Instant;
+
 use holdfast_shared::agent::McpAuth;
 
 use super::{
@@ -11,7 +13,13 @@ use super::{
 async fn a_tool_that_reports_progress_is_alive() {
     let fake = FakeServer::start().await;
     let server = McpServer { timeout_ms: Some(1_000), ..http(&fake.url()) };
-    assert_eq!(call(&mcp(&[]), &server, "progress", json!({})).await.unwrap(), "finished");
+    let (user, started) = (user("ann"), Instant::now());
+    let (input, user) = (Map::new(), &user);
+    let call =
+        McpCall { tool: "progress", input: &input, key: "k", limit: None, user, caller: None, repeatable: false };
+    assert_eq!(output::in_words(mcp(&[]).call(&server, &call).await.unwrap().parts), "finished");
+    // The fake server reports its last progress after 1.2 s.
+    assert!(user.signs_of_life.last() > started + Duration::from_secs(1));
 }
 
 #[tokio::test]
