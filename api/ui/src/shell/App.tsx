@@ -64,7 +64,7 @@ function Page({ reader }: { reader: Reader }) {
   const [hasBriefings, readBriefingsAgain] = useRead(isAllowed, anyBriefing);
   const [hasCollections, readCollectionsAgain] = useRead(isAllowed, anyCollection);
   const sessions = useSessions(isAllowed, items.length);
-  const { about, isMissing, readAgain } = useAbout(isAllowed ? current : undefined, items.find(({ id }) => id === current));
+  const { about, isMissing } = useAbout(isAllowed ? current : undefined, items.find(({ id }) => id === current));
   const originId = about?.forked_conversation_id ?? undefined;
   const { about: origin } = useAbout(isAllowed ? originId : undefined, items.find(({ id }) => id === originId));
   /** The open conversation, if it waits for the reader. */
@@ -168,11 +168,10 @@ function Page({ reader }: { reader: Reader }) {
             agents={agents}
             context={open.isNew ? context : undefined}
             hasCollections={hasCollections}
-            onKnowledge={readAgain}
             isNarrow={listPlace.isNarrow}
             onFork={goToWrite}
             unsaved={about && conversations.unsaved.get(about.id)}
-            onRename={(conversation, title) => void conversations.rename(conversation, title).then(readAgain)}
+            onRename={(conversation, title) => void conversations.rename(conversation, title)}
             onDelete={onDelete}
             onSettled={navigation.settle}
             onChanged={conversations.readAgain}

@@ -13,6 +13,7 @@ test("a first page replaces what it covers, and keeps older items", () => {
   const listed = { items: items("5", "4", "3", "2"), next: "2" };
   expect(withFirst(listed, { items: items("6", "4"), next: "4" })).toEqual({ items: items("6", "4", "3", "2"), next: "2" });
   expect(withFirst(listed, { items: items("6"), next: null })).toEqual({ items: items("6"), next: null });
+  expect(withFirst({ items: items("1"), next: undefined }, { items: items("6", "4"), next: "4" })).toEqual({ items: items("6", "4", "1"), next: "4" });
 });
 
 test("an item has its place by its age", () => {

@@ -8,7 +8,7 @@ export interface Listed<T extends { id: string }> {
 
 export type Change<T extends { id: string }> = (listed: Listed<T>) => Listed<T>;
 
-export const unread = { items: [], next: undefined };
+export const unread: { items: []; next: undefined } = { items: [], next: undefined };
 
 /** Appends the next page. An item of it may be in the list already, because a change has moved it there. */
 export function withNext<T extends { id: string }>(listed: Listed<T>, page: { items: readonly T[]; next: string | null }): Listed<T> {
@@ -23,12 +23,8 @@ export function withFirst<T extends { id: string }>(listed: Listed<T>, page: { i
   if (page.next === null || !last) return page;
   // The ids of entities grow with their time of creation.
   const rest = listed.items.filter(({ id }) => id < last.id);
-  return rest.length > 0 ? { items: [...page.items, ...rest], next: listed.next } : page;
-}
-
-/** Repeats the changes that a page came too early to have. */
-export function withChanges<T extends { id: string }>(listed: Listed<T>, changes: readonly Change<T>[]): Listed<T> {
-  return changes.reduce((changed, change) => change(changed), listed);
+  // A change may have brought an older item before the first page.
+  return rest.length > 0 ? { items: [...page.items, ...rest], next: listed.next === undefined ? page.next : listed.next } : page;
 }
 
 /** Replaces an item, or inserts it at its place. */

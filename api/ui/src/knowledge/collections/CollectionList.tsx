@@ -33,7 +33,7 @@ export function CollectionList({ frame }: { frame: Frame }) {
     setUnwanted(undefined);
     try {
       await deleteCollection(id);
-      collections.change((listed) => without(listed, id));
+      collections.changes.tell((listed) => without(listed, id));
       showToast(texts.collection.deleted(name));
     } catch {
       showToast(texts.collection.notDeleted(name));

@@ -1,13 +1,13 @@
 // The filters of a project's tasks.
-import { useCallback } from "react";
+import { useMemo } from "react";
 
-import { type EntityFilter, readEntities } from "../../client/workspace";
+import type { EntityFilter } from "../../client/workspace";
 import { texts } from "../../i18n/workspace";
 import { PRIORITIES } from "../controls/PriorityChoice";
 import { stateText } from "../controls/StateChoice";
 import { today } from "../dates";
 import { nameOf, STATES } from "../kinds";
-import { useListed } from "../useListed";
+import { useEntities } from "../useListed";
 
 export type TaskFilter = Omit<EntityFilter, "project_id">;
 
@@ -17,10 +17,9 @@ type Props = { projectId: string; filter: TaskFilter; onFilter(filter: TaskFilte
 const MOST = 200;
 
 export function Filters({ projectId, filter, onFilter }: Props) {
-  const readPlans = useCallback(() => readEntities("plan", { project_id: projectId }, { limit: MOST }), [projectId]);
-  const readGoals = useCallback(() => readEntities("goal", { project_id: projectId }, { limit: MOST }), [projectId]);
-  const plans = useListed(readPlans).items;
-  const goals = useListed(readGoals).items;
+  const ofProject = useMemo(() => ({ project_id: projectId }), [projectId]);
+  const plans = useEntities("plan", ofProject, { limit: MOST }).items;
+  const goals = useEntities("goal", ofProject, { limit: MOST }).items;
   const named = (items: typeof plans) => items.map((item) => ({ value: item.id, text: nameOf(item) }));
   return (
     <div className="workspace-bar" role="group" aria-label={texts.filters}>

@@ -1,0 +1,1 @@
+export{t as WorkspaceLinks}from"./WorkspaceLinks-xECWhk0z.js";
