@@ -144,7 +144,7 @@ function Page({ reader }: { reader: Reader }) {
           </ConversationList>
         </ListArea>
         {open.at === "workspace" && isAllowed ? (
-          <Workspace view={open.view} frame={{ isListShown: listPlace.isShown, onShowList: head.onShowList, waiting: waiting.size, isOperator: session.state === "known" && session.me.operator, onTalk }} />
+          <Workspace view={open.view} frame={{ isListShown: listPlace.isShown, onShowList: head.onShowList, waiting: waiting.size, live: liveRunsOf(items), isOperator: session.state === "known" && session.me.operator, onTalk }} />
         ) : open.at === "memories" && isAllowed ? (
           <MemoriesPage isListShown={listPlace.isShown} onShowList={head.onShowList} waiting={waiting.size} />
         ) : open.at === "knowledge" && isAllowed ? (
@@ -185,6 +185,10 @@ function Page({ reader }: { reader: Reader }) {
       {!(listPlace.isNarrow && listPlace.isShown) && <Toasts />}
     </>
   );
+}
+
+function liveRunsOf(items: readonly { live_run_id: string | null }[]): string {
+  return items.flatMap(({ live_run_id }) => live_run_id ?? []).join();
 }
 
 /** Returns the conversations that wait, with the open one: its page knows earlier than the list. */

@@ -26,3 +26,14 @@ test("a removed item is gone, and another id changes nothing", () => {
   expect(ids(without(listed, "5"))).toBe("3");
   expect(without(listed, "7")).toBe(listed);
 });
+
+test("a list in another order moves a changed item, and takes a page around it", () => {
+  type Item = { id: string; weight: number };
+  const heaviest = (one: Item, other: Item) => other.weight - one.weight;
+  const listed = { items: [{ id: "a", weight: 9 }, { id: "b", weight: 5 }, { id: "c", weight: 3 }], next: "c" };
+  expect(ids(withItem(listed, { id: "c", weight: 7 }, heaviest))).toBe("acb");
+  expect(ids(withItem(listed, { id: "b", weight: 4 }, heaviest))).toBe("abc");
+  const early = withItem(listed, { id: "d", weight: 1 }, heaviest);
+  expect(ids(withNext(early, { items: [{ id: "e", weight: 2 }, { id: "d", weight: 1 }], next: null }, heaviest))).toBe("abced");
+  expect(ids(withFirst(early, { items: [{ id: "c", weight: 9 }, { id: "b", weight: 5 }], next: "b" }, heaviest))).toBe("cbd");
+});

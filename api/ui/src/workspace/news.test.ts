@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 
 import type { Entity } from "../client/workspace";
 import { Shown } from "../shown";
-import type { Listed } from "./listed";
+import { type Listed, newestFirst } from "./listed";
 import { change, fits, type News, news, tellChanged } from "./news";
 import { withNews } from "./useListed";
 
@@ -12,6 +12,8 @@ test.each([
   [{}, true],
   [{ project_id: "p", state: "todo", priority: 3 }, true],
   [{ state: "done" }, false],
+  [{ state: "todo,blocked" }, true],
+  [{ state: "blocked,done" }, false],
   [{ priority: undefined }, true],
   [{ priority: 4 }, false],
   [{ due_before: "2026-12-02" }, true],
@@ -27,7 +29,7 @@ test("a task without a due date is not due before any day", () => {
 
 /** The list of a state, as a group of a project has it. */
 function group(state: string, items: Entity[]) {
-  const shown = new Shown<Listed<Entity>, News>({ items, next: null }, news, (listed, one) => withNews(listed, one, "task", { state }));
+  const shown = new Shown<Listed<Entity>, News>({ items, next: null }, news, (listed, one) => withNews(listed, one, { kind: "task", filter: { state }, compare: newestFirst }));
   shown.subscribe(() => {});
   return () => shown.value.items.map(({ id, priority }) => `${id}${priority}`).join();
 }

@@ -61,13 +61,28 @@ export function tellUndone(): void {
 
 /** Returns a function that ends the calls. */
 export function onUndone(listener: () => void): () => void {
-  upheavals.addEventListener("undone", listener);
-  return () => upheavals.removeEventListener("undone", listener);
+  return onUpheaval("undone", listener);
 }
 
-/** Whether a list with this filter has the entity. */
+/** A run may have changed more than it has named. */
+export function tellElsewhere(): void {
+  upheavals.dispatchEvent(new Event("elsewhere"));
+}
+
+/** Returns a function that ends the calls. */
+export function onElsewhere(listener: () => void): () => void {
+  return onUpheaval("elsewhere", listener);
+}
+
+function onUpheaval(name: string, listener: () => void): () => void {
+  upheavals.addEventListener(name, listener);
+  return () => upheavals.removeEventListener(name, listener);
+}
+
+/** Whether a list with this filter has the entity. A filter may have several states. */
 export function fits(entity: Entity, filter: EntityFilter): boolean {
-  const { due_before, ...equal } = filter;
+  const { due_before, state, ...equal } = filter;
+  if (state !== undefined && !state.split(",").includes(entity.state)) return false;
   const isEqual = Object.entries(equal).every(([field, value]) => value === undefined || entity[field as keyof typeof equal] === value);
   return isEqual && (due_before === undefined || (entity.due_at != null && dayOf(entity.due_at) < dayOf(due_before)));
 }

@@ -6,7 +6,7 @@ import { useCallback, useEffect, useMemo, useState } from "react";
 import { type Entity, type EntityKind, readEntity } from "../client/workspace";
 import { Shown } from "../shown";
 import { useShown } from "../useShown";
-import { type News, news, onUndone } from "./news";
+import { type News, news, onElsewhere, onUndone } from "./news";
 
 export interface Known {
   entity?: Entity;
@@ -31,7 +31,7 @@ export function useEntity(kind: EntityKind, id: string): Known {
   }, [shown, kind, id]);
   useEffect(() => {
     readAgain();
-    const stops = [onWake(readAgain), onUndone(readAgain)];
+    const stops = [onWake(readAgain), onUndone(readAgain), onElsewhere(readAgain)];
     return () => stops.forEach((stop) => stop());
   }, [readAgain]);
   return { entity, isMissing: failure === "missing", isFailed: failure === "failed" && !entity, readAgain };

@@ -7,8 +7,9 @@ import type { Page } from "../client/server";
 import { type Entity, type EntityFilter, type EntityKind, readEntities } from "../client/workspace";
 import { Shown } from "../shown";
 import { useShown } from "../useShown";
-import { type Change, type Listed, unread, withFirst, withItem, withNext, without } from "./listed";
-import { fits, type News, news, onUndone } from "./news";
+import { type Change, type Compare, type Listed, unread, withFirst, withItem, withNext, without } from "./listed";
+import { fits, type News, news, onElsewhere, onUndone } from "./news";
+import { compareOf, type TaskOrder } from "./taskOrder";
 
 export interface Reading<T extends { id: string }> extends Listed<T> {
   progress: "loading" | "idle" | "failed";
@@ -21,7 +22,7 @@ type Read<T> = (cursor: string | undefined) => Promise<Page<T>>;
 /** A new `read` function, which a component makes with `useCallback`, is another list. Without one, nothing is read. */
 export function useListed<T extends { id: string }>(read: Read<T> | undefined): Reading<T> & { changes: Changes<Change<T>> } {
   const [changes] = useState(() => new Changes<Change<T>>());
-  return { ...useReading(read, changes, changed<T>), changes };
+  return { ...useReading(read, { changes, apply: changed<T> }), changes };
 }
 
 function changed<T extends { id: string }>(listed: Listed<T>, change: Change<T>): Listed<T> {
@@ -32,23 +33,37 @@ type Options = {
   /** A closed list reads nothing. */
   isOpen?: boolean;
   limit?: number;
+  /** The order of tasks; other entities have the newest first. */
+  order?: TaskOrder;
 };
 
 /** Reads the entities that the filter has, and follows the changes of this page. `filter` must stay the same object. */
-export function useEntities(kind: EntityKind, filter: EntityFilter, { isOpen = true, limit }: Options = {}): Reading<Entity> {
-  const read = useCallback((cursor: string | undefined) => readEntities(kind, filter, { cursor, limit }), [kind, filter, limit]);
-  const apply = useCallback((listed: Listed<Entity>, change: News) => withNews(listed, change, kind, filter), [kind, filter]);
-  return useReading(isOpen ? read : undefined, news, apply);
+export function useEntities(kind: EntityKind, filter: EntityFilter, { isOpen = true, limit, order = "newest" }: Options = {}): Reading<Entity> {
+  const read = useCallback((cursor: string | undefined) => readEntities(kind, filter, { cursor, limit, order }), [kind, filter, limit, order]);
+  const following = useMemo(() => followingOf(kind, filter, compareOf(order)), [kind, filter, order]);
+  return useReading(isOpen ? read : undefined, following);
 }
 
-/** Applies a change to a list with this kind and filter. */
-export function withNews(listed: Listed<Entity>, { kind, id, after }: News, listedKind: EntityKind, filter: EntityFilter): Listed<Entity> {
-  if (kind !== listedKind) return listed;
+/** How a list follows changes. */
+interface Following<T extends { id: string }, C> {
+  changes: Changes<C>;
+  apply(listed: Listed<T>, change: C): Listed<T>;
+  /** The order of the list, if it is known. */
+  compare?: Compare<T>;
+}
+
+function followingOf(kind: EntityKind, filter: EntityFilter, compare: Compare<Entity>): Following<Entity, News> {
+  return { changes: news, apply: (listed, change) => withNews(listed, change, { kind, filter, compare }), compare };
+}
+
+/** Applies a change to a list with this kind, filter and order. */
+export function withNews(listed: Listed<Entity>, { kind, id, after }: News, of: { kind: EntityKind; filter: EntityFilter; compare: Compare<Entity> }): Listed<Entity> {
+  if (kind !== of.kind) return listed;
   const entity = after(listed.items.find((item) => item.id === id));
-  return entity && fits(entity, filter) ? withItem(listed, entity) : without(listed, id);
+  return entity && fits(entity, of.filter) ? withItem(listed, entity, of.compare) : without(listed, id);
 }
 
-function useReading<T extends { id: string }, C>(read: Read<T> | undefined, changes: Changes<C>, apply: (listed: Listed<T>, change: C) => Listed<T>): Reading<T> {
+function useReading<T extends { id: string }, C>(read: Read<T> | undefined, { changes, apply, compare }: Following<T, C>): Reading<T> {
   const [round, setRound] = useState(0);
   const shown = useMemo(() => new Shown<Listed<T>, C>(unread, changes, apply), [read, changes, apply, round]);
   const listed = useShown(shown, { isLong: true });
@@ -64,11 +79,12 @@ function useReading<T extends { id: string }, C>(read: Read<T> | undefined, chan
     [shown],
   );
   const readAgain = useCallback(() => {
-    if (read) void followed(shown.read(() => read(undefined), withFirst));
-  }, [read, shown, followed]);
+    if (read) void followed(shown.read(() => read(undefined), (before, page) => withFirst(before, page, compare)));
+  }, [read, shown, followed, compare]);
   useEffect(() => {
     readAgain();
-    return onWake(readAgain);
+    const stops = [onWake(readAgain), onElsewhere(readAgain)];
+    return () => stops.forEach((stop) => stop());
   }, [readAgain]);
   // Older items may have changed, too, so the list begins again.
   useEffect(() => onUndone(() => setRound((before) => before + 1)), []);
@@ -77,10 +93,10 @@ function useReading<T extends { id: string }, C>(read: Read<T> | undefined, chan
   const readMore = useCallback(() => {
     if (!read || !next || busy.current === shown) return;
     busy.current = shown;
-    void followed(shown.readMore(() => read(next), withNext)).finally(() => {
+    void followed(shown.readMore(() => read(next), (before, page) => withNext(before, page, compare))).finally(() => {
       if (busy.current === shown) busy.current = undefined;
     });
-  }, [read, shown, followed, next]);
+  }, [read, shown, followed, next, compare]);
 
   const progress = failed === shown ? "failed" : read && next === undefined ? "loading" : "idle";
   return { ...listed, progress, readMore, readAgain };

@@ -39,7 +39,7 @@ export function EntityPicker({ projectId, isFocused, onChoose }: { projectId: st
         ))}
       </ul>
       <Rest reading={newest}>
-        <p className="edges-none">{texts.list.empty[kind]}</p>
+        <p className="edges-none">{texts.list.none[kind]}</p>
       </Rest>
     </div>
   );

@@ -1,1 +1,0 @@
-import{J as e}from"./parts-C2tPOtDs.js";var t=new e;function n(e,{id:t,fields:n}){return e.id===t?{...e,...n}:e}export{n,t};
