@@ -11,6 +11,7 @@ mod looks;
 mod memories;
 mod messages;
 mod plans;
+mod previews;
 mod projects;
 mod races;
 mod shell;

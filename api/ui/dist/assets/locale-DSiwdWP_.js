@@ -1,1 +1,0 @@
-import{yn as e}from"./shared-B556IC61.js";var t=navigator.languages.find(t=>t===e||t.startsWith(`${e}-`))??e;export{t};
