@@ -103,5 +103,6 @@ mod users;
 mod wires;
 mod workspace;
 mod workspace_context;
+mod workspace_lists;
 mod workspace_mcp;
 mod workspace_tools;

@@ -19,7 +19,7 @@ pub use change::{Action, Change};
 pub use entity::Entity;
 pub use input::{InvalidField, NewEntity, Patch};
 pub use kind::{Field, Form, Kind};
-pub use storage::{Filter, Found, Outcome, Search, Undo, Undone, Workspace, filter_name, statement_texts};
+pub use storage::{Filter, Found, Outcome, Search, TaskOrder, Undo, Undone, Workspace, filter_name, statement_texts};
 pub use tools::{
     Call, Category, EntityReference, Merge, Merger, Notice, ProjectContents, TASKS, ToolFailure, ToolOutput, ToolScope,
     WebSearch, WorkspaceTool, is_help,

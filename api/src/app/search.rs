@@ -8,6 +8,8 @@ use holdfast_shared::{
     storage::ChatFilter,
 };
 
+use uuid::Uuid;
+
 use super::App;
 use crate::{auth::Caller, problem::Problem};
 
@@ -34,6 +36,25 @@ impl App {
         })
         .await
     }
+
+    /// Returns a page of the caller's conversations about a project. Fails if no search turn becomes free in time.
+    pub async fn conversations_of_project(
+        self: &Arc<Self>,
+        caller: &Caller,
+        project: Uuid,
+        limit: usize,
+        cursor: Option<String>,
+    ) -> Result<Option<Page<Conversation>>, Problem> {
+        let turn = self.search_limit.begin(caller).await?;
+        let (app, owner) = (Arc::clone(self), caller.owner.clone());
+        self.to_completion(async move {
+            let found = app.storage.conversations_of_project(&owner, project, limit, cursor.as_deref()).await;
+            drop(turn);
+            Ok(found?)
+        })
+        .await
+    }
+
     /// Returns some of the caller's conversations that match. Fails if no search turn becomes free in time.
     pub async fn chats(
         self: &Arc<Self>,

@@ -103,6 +103,9 @@ pub async fn standing(
 pub struct SearchQuery {
     /// Words that the title or the messages of a conversation must all contain, in any order: 1 to 200 characters.
     q: Option<String>,
+    /// Those whose context names this project of the workspace; not together with `q`. A page looks at 200 conversations, so
+    /// it may have fewer items than `limit`, and a `next`.
+    project_id: Option<Uuid>,
     /// Most items of the page; 50 by default.
     limit: Option<usize>,
     /// `next` of the previous page of the same list.
@@ -121,7 +124,11 @@ pub async fn list(
 ) -> Result<Json<Page<Conversation>>, Problem> {
     let size = page_size(&app, query.limit)?;
     let text = query.q.as_deref().map(checked_search).transpose()?;
-    let page = app.conversations(&caller, size.items, query.cursor, text).await?;
+    let page = match (query.project_id, text) {
+        (Some(_), Some(_)) => return Err(Problem::invalid_query("q and project_id exclude each other.")),
+        (Some(project), None) => app.conversations_of_project(&caller, project, size.items, query.cursor).await?,
+        (None, text) => app.conversations(&caller, size.items, query.cursor, text).await?,
+    };
     page.map(Json).ok_or_else(Problem::invalid_cursor)
 }
 

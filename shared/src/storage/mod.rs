@@ -42,6 +42,7 @@ mod pause_names;
 mod plans;
 mod position;
 mod profiles;
+mod project_conversations;
 mod quota;
 mod removals;
 mod roomy_owners;

@@ -4,7 +4,7 @@ use super::{
     BackEnd, access, add_messages, agents, anonymous_data, approvals, archive, briefings, chats, checkpoints,
     conversation_removal, conversations, delegations, deployment, erasure, file_removals, files, fork_summary, history,
     kept_results, knowledge_rows, memories, memory_removals, memory_rows, messages, owners, pause_names, plans,
-    position, profiles, quota, rows, run, runs, sessions,
+    position, profiles, project_conversations, quota, rows, run, runs, sessions,
     sql::{self, FencedTexts, Sql},
     trace, user_profiles, versions, workspace_rows,
 };
@@ -44,6 +44,7 @@ const FILES: &[&[Sql]] = &[
     quota::STATEMENTS,
     rows::STATEMENTS,
     runs::STATEMENTS,
+    project_conversations::STATEMENTS,
     sessions::STATEMENTS,
     trace::STATEMENTS,
     user_profiles::STATEMENTS,

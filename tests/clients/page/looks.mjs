@@ -12,7 +12,8 @@ export async function isAccessible(tab, what) {
     const still = new CSSStyleSheet();
     still.replaceSync("*, ::before, ::after { transition: none !important }");
     document.adoptedStyleSheets.push(still);
-    const animations = document.getAnimations().filter(({ effect }) => effect.getComputedTiming().iterations !== Infinity);
+    // An animation by scrolling never ends where nothing scrolls.
+    const animations = document.getAnimations().filter(({ effect, timeline }) => timeline === document.timeline && effect.getComputedTiming().iterations !== Infinity);
     await Promise.all(animations.map(({ finished }) => finished.catch(() => {})));
     try {
       return await axe.run(document);

@@ -21,13 +21,16 @@ import * as measure from "./measure.mjs";
 import * as messages from "./messages.mjs";
 import * as pictures from "./pictures.mjs";
 import * as plans from "./plans.mjs";
+import * as previews from "./previews.mjs";
+import * as projects from "./projects.mjs";
+import * as races from "./races.mjs";
 import * as safety from "./safety.mjs";
 import * as shell from "./shell.mjs";
 import * as tabs from "./tabs.mjs";
 import * as typing from "./typing.mjs";
 import * as workspace from "./workspace.mjs";
 
-const scenarios = { ...asked, ...composer, ...faults, ...files, ...knowledge, ...looks, ...memories, ...measure, ...messages, ...pictures, ...plans, ...safety, ...shell, ...tabs, ...typing, ...workspace };
+const scenarios = { ...asked, ...composer, ...faults, ...files, ...knowledge, ...looks, ...memories, ...measure, ...messages, ...pictures, ...plans, ...previews, ...projects, ...races, ...safety, ...shell, ...tabs, ...typing, ...workspace };
 const browser = await chromium.launch({
   executablePath: "/usr/bin/chromium-headless-shell",
   chromiumSandbox: false,

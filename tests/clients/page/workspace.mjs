@@ -40,7 +40,7 @@ export async function keeps_a_project({ person }) {
   await isAccessible(tab, "a task");
   await tab.page.goBack();
   await tab.page.reload();
-  await task.getByRole("combobox", { name: /^Priority/ }).filter({ hasText: "P5" }).waitFor();
+  await task.getByRole("combobox", { name: /^Priority/ }).filter({ hasText: "Urgent" }).waitFor();
 }
 
 /** The list is read before the task is created, and the answer arrives after it. */

@@ -18,6 +18,8 @@ pub struct Filter {
     pub entity_id: Option<Uuid>,
     /// Values that fields must have. A time must be before its value.
     fields: Map<String, Value>,
+    /// States of which the entity must have one, if there are any.
+    states: Vec<Value>,
 }
 
 impl Filter {
@@ -31,7 +33,8 @@ impl Filter {
         Self { entity_id: Some(entity_id), ..Self::default() }
     }
 
-    /// Reads the values of a caller by the names of their fields. A time has the name `due_before` for `due_at`.
+    /// Reads the values of a caller by the names of their fields. A time has the name `due_before` for `due_at`, and several
+    /// states have commas between them.
     pub fn read(kind: Kind, values: Map<String, Value>) -> Result<Self, InvalidField> {
         let mut filter = Self::default();
         for (name, value) in values {
@@ -44,9 +47,16 @@ impl Filter {
                 _ => {
                     let field = kind.fields().iter().find(|field| filter_name(field).as_deref() == Some(&name));
                     let field = field.ok_or_else(|| no_such_filter(kind, &name))?;
-                    let value = read_value(field, value);
-                    let value = value.map_err(|invalid| InvalidField { field: name, problem: invalid.problem })?;
-                    filter.fields.insert(field.name.to_owned(), simple_id(field, value));
+                    let several =
+                        value.as_str().filter(|text| is_state(field) && text.contains(',')).map(str::to_owned);
+                    if let Some(states) = several {
+                        filter.states = states
+                            .split(',')
+                            .map(|state| value_of(field, &name, json!(state.trim())))
+                            .collect::<Result<_, _>>()?;
+                        continue;
+                    }
+                    filter.fields.insert(field.name.to_owned(), value_of(field, &name, value)?);
                 }
             }
         }
@@ -55,7 +65,15 @@ impl Filter {
 
     /// Returns the JSON that a statement reads.
     pub(super) fn json(&self) -> Value {
-        if self.fields.is_empty() { json!([]) } else { json!([self.fields]) }
+        if self.states.is_empty() {
+            return if self.fields.is_empty() { json!([]) } else { json!([self.fields]) };
+        }
+        let with_state = |state: &Value| {
+            let mut fields = self.fields.clone();
+            fields.insert("state".to_owned(), state.clone());
+            fields
+        };
+        self.states.iter().map(with_state).collect::<Vec<_>>().into()
     }
 }
 
@@ -70,6 +88,17 @@ pub fn filter_name(field: &Field) -> Option<String> {
         Form::Text(_) if matches!(field.name, "type" | "type_key" | "kind" | "key") => Some(field.name.to_owned()),
         _ => None,
     }
+}
+
+const fn is_state(field: &Field) -> bool {
+    matches!(field.form, Form::State(_))
+}
+
+/// Reads the value of a filter.
+fn value_of(field: &Field, filter: &str, value: Value) -> Result<Value, InvalidField> {
+    let value = read_value(field, value);
+    let value = value.map_err(|invalid| InvalidField { field: filter.to_owned(), problem: invalid.problem })?;
+    Ok(simple_id(field, value))
 }
 
 /// Gives an id the form that both databases read.
@@ -102,11 +131,14 @@ mod tests {
             read(json!({"state": "todo", "due_before": "2026-12-01", "goal_id": goal, "plan_id": null})).unwrap();
         let expected = json!([{"due_at": "2026-12-01T00:00:00.000Z", "goal_id": "01a2013162437797861620e98be7ff86", "state": "todo"}]);
         assert_eq!(filter.json(), expected);
+        let of_two = read(json!({"state": "todo, blocked", "priority": 5})).unwrap();
+        assert_eq!(of_two.json(), json!([{"priority": 5, "state": "todo"}, {"priority": 5, "state": "blocked"}]));
         for (refused, problem) in [
             (
                 json!({"title": "t"}),
                 "title: tasks are not filtered by it; there are state, priority, due_before, plan_id, goal_id, project_id",
             ),
+            (json!({"state": "todo,open"}), "state: one of todo, in_progress, blocked, done, cancelled"),
             (json!({"priority": 9}), "priority: a whole number from 1 to 5, such as 1"),
             (json!({"due_before": "soon"}), "due_before: a time or a day, such as \"2026-12-01T09:00:00Z\""),
             (json!({"project_id": 1}), "project_id: an id, such as \"01a20131-6243-7797-8616-20e98be7ff86\""),

@@ -10,6 +10,7 @@ mod effects;
 mod filter;
 mod history;
 mod kept;
+mod ordered;
 mod reads;
 mod references;
 mod rows;
@@ -46,6 +47,7 @@ use crate::{
 };
 
 pub use filter::{Filter, filter_name};
+pub use ordered::TaskOrder;
 pub use search::{Found, Search};
 pub use undo::{Undo, Undone};
 
@@ -245,6 +247,7 @@ pub fn statement_texts(back_end: BackEnd) -> Vec<(&'static str, String)> {
         effects::STATEMENTS,
         history::STATEMENTS,
         kept::STATEMENTS,
+        ordered::STATEMENTS,
         reads::STATEMENTS,
         templates::STATEMENTS,
         undo::STATEMENTS,

@@ -12,7 +12,7 @@ use axum::{
     response::IntoResponse,
 };
 use holdfast_shared::page::Page;
-use holdfast_workspace::{Change, Entity, Filter, Kind, NewEntity, Patch, Undone};
+use holdfast_workspace::{Change, Entity, Filter, Kind, NewEntity, Patch, TaskOrder, Undone};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
@@ -47,8 +47,10 @@ pub struct EntityQuery {
     project_id: Option<Uuid>,
     /// Of edges: those that have this entity as an end.
     entity_id: Option<Uuid>,
-    /// Those in this state.
+    /// Those in this state, or in one of these, with commas between them.
     state: Option<String>,
+    /// Of tasks: `newest`, the default; `priority`, the most important first; or `due`, those that are due first.
+    order: Option<String>,
     /// Of tasks: those of this priority.
     priority: Option<i64>,
     /// Of tasks: those that are due before this time.
@@ -109,7 +111,10 @@ pub async fn list(
         let (state, key) = (query.state.as_deref(), query.key.as_deref());
         return Ok(Json(workspace.templates(&caller.owner, state, key, query.cursor, size).await?));
     }
-    Ok(Json(workspace.list(&caller.owner, kind, &filter, query.cursor, size).await?))
+    Ok(Json(match query.order(kind)? {
+        Some(order) => workspace.ordered_tasks(&caller.owner, order, &filter, query.cursor, size).await?,
+        None => workspace.list(&caller.owner, kind, &filter, query.cursor, size).await?,
+    }))
 }
 
 /// Create an entity.
@@ -256,6 +261,18 @@ pub async fn undo_run(
 
 impl EntityQuery {
     /// Returns the filter of a list of a kind.
+    /// Returns the order of the list; `None` for the newest first.
+    fn order(&self, kind: Kind) -> Result<Option<TaskOrder>, Problem> {
+        match self.order.as_deref() {
+            None | Some("newest") => Ok(None),
+            Some(_) if kind != Kind::Task => Err(Problem::invalid_query("Only tasks have an order.")),
+            Some(order) => {
+                let known = TaskOrder::parse(order).map(Some);
+                known.ok_or_else(|| Problem::invalid_query("order is newest, priority or due."))
+            }
+        }
+    }
+
     fn filter(&self, kind: Kind) -> Result<Filter, Problem> {
         let values = [
             ("project_id", json!(self.project_id)),

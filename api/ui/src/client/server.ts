@@ -114,9 +114,12 @@ export const readWarnings = async (): Promise<string[]> => (await call<{ warning
 export const readAgents = ({ cursor, limit, signal }: Listing = {}) =>
   call<Page<Agent>>(`/v1/agents${query({ cursor, limit })}`, { signal });
 
-/** Newest activity comes first; `q` finds a text in titles and messages. */
-export const readConversations = ({ q, cursor, limit, signal }: Listing & { q?: string } = {}) =>
-  call<Page<Conversation>>(`/v1/conversations${query({ q, cursor, limit })}`, { signal });
+/**
+ * Newest activity comes first; `q` finds a text in titles and messages, and `project_id` the conversations about a project
+ * of the workspace. A page of the latter may be shorter than `limit`, and not be the last one.
+ */
+export const readConversations = ({ q, project_id, cursor, limit, signal }: Listing & { q?: string; project_id?: string } = {}) =>
+  call<Page<Conversation>>(`/v1/conversations${query({ q, project_id, cursor, limit })}`, { signal });
 
 export const readRun = (id: string) => call<Run>(path`/v1/runs/${id}`);
 

@@ -37,6 +37,7 @@ export type Fields = Partial<Omit<Entity, "id" | "created_at" | "updated_at">>;
 
 export type EntityFilter = {
   project_id?: string;
+  /** One or several, with commas between them. */
   state?: string;
   priority?: number;
   due_before?: string;
@@ -110,9 +111,9 @@ type Listing = { cursor?: string; limit?: number; signal?: AbortSignal };
 
 const plural = (kind: EntityKind) => `${kind}s`;
 
-/** The newest entity comes first. */
-export const readEntities = (kind: EntityKind, filter: EntityFilter, { cursor, limit, signal }: Listing = {}) =>
-  call<Page<Entity>>(`${path`/v1/workspace/${plural(kind)}`}${query({ ...filter, cursor, limit })}`, { signal });
+/** The newest entity comes first, unless tasks have another order. */
+export const readEntities = (kind: EntityKind, filter: EntityFilter, { cursor, limit, order, signal }: Listing & { order?: "newest" | "priority" | "due" } = {}) =>
+  call<Page<Entity>>(`${path`/v1/workspace/${plural(kind)}`}${query({ ...filter, cursor, limit, order: order === "newest" ? undefined : order })}`, { signal });
 
 export const readEntity = (kind: EntityKind, id: string, { signal }: { signal?: AbortSignal } = {}) => call<Entity>(path`/v1/workspace/${plural(kind)}/${id}`, { signal });
 

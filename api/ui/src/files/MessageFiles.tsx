@@ -3,12 +3,16 @@ import { useRef, useState } from "react";
 
 import { type FileRef, isPicture } from "../client/files";
 import { words } from "../i18n";
+import { later } from "../later";
 import { Dialog } from "../shell/controls/Dialog";
 import { Icon } from "../shell/controls/icons";
 import { DownloadLink } from "./DownloadLink";
 import { kindOf, sizeOf } from "./size";
+import { previewKind } from "./preview/kind";
 import { useAddress, useDeleted } from "./useAddress";
 import "./files.css";
+
+const FilePreview = later(async () => (await import("./preview/FilePreview")).FilePreview);
 
 /** `label` names the files of an answer, which stand at its side. */
 export function MessageFiles({ files, label }: { files: readonly FileRef[]; label?: string }) {
@@ -48,20 +52,29 @@ function Picture({ file }: { file: FileRef }) {
 
 function Document({ file }: { file: FileRef }) {
   const isDeleted = useDeleted(file);
+  const [isOpen, setOpen] = useState(false);
   if (isDeleted) return <Deleted file={file} />;
+  const kind = previewKind(file);
   return (
     <div className="file">
       <span className="file-sign" aria-hidden="true">
         {kindOf(file)}
       </span>
       <span className="file-facts">
-        <span className="file-name" dir="auto" title={file.name}>
-          {file.name}
-        </span>
+        {kind ? (
+          <button type="button" className="file-name file-open" dir="auto" aria-label={words.files.open(file.name)} aria-haspopup="dialog" title={file.name} onClick={() => setOpen(true)}>
+            {file.name}
+          </button>
+        ) : (
+          <span className="file-name" dir="auto" title={file.name}>
+            {file.name}
+          </span>
+        )}
         <span className="file-note">
           {kindOf(file)} · {sizeOf(file.bytes)}
         </span>
       </span>
+      {kind && isOpen && <FilePreview file={file} kind={kind} onClose={() => setOpen(false)} />}
       <DownloadLink file={file} className="icon-button">
         <Icon name="save" />
       </DownloadLink>

@@ -6,6 +6,7 @@ import { type Collection, createConversation, readCollections, setKnowledge } fr
 import { texts } from "../i18n/knowledge";
 import { Dialog } from "../shell/controls/Dialog";
 import { Icon } from "../shell/controls/icons";
+import { conversationChanges } from "../shell/conversationChanges";
 import { showToast } from "../shell/controls/toasts";
 import { follow } from "../visit";
 import { COLLECTIONS_PATH } from "./address";
@@ -21,11 +22,9 @@ type Props = {
   chat: Chat;
   /** The collections of the conversation, as the page has read it. */
   known: readonly string[] | undefined;
-  /** The collections of the conversation have changed. */
-  onChanged(): void;
 };
 
-export function KnowledgeBar({ chat: { conversationId, progress, beginWith }, known, onChanged }: Props) {
+export function KnowledgeBar({ chat: { conversationId, progress, beginWith }, known }: Props) {
   const [collections, setCollections] = useState<Collection[]>();
   const [chosen, setChosen] = useState<readonly string[]>();
   const [isChoosing, setIsChoosing] = useState(false);
@@ -47,11 +46,12 @@ export function KnowledgeBar({ chat: { conversationId, progress, beginWith }, kn
     // A message names no collections, so the conversation exists before the first one.
     const make = async (agent_id: string | undefined) => (await createConversation({ agent_id, knowledge: next })).id;
     if (conversationId === undefined) return beginWith(next.length > 0 ? make : undefined);
+    const change = { id: conversationId, fields: { knowledge: [...next] } };
     try {
-      await setKnowledge(conversationId, next);
-      onChanged();
+      await conversationChanges.make(conversationId, change, async () => (await setKnowledge(conversationId, next), change));
     } catch {
-      setChosen(chosen);
+      // A later choice stays.
+      setChosen((newest) => (newest === next ? undefined : newest));
       showToast(texts.choice.notChanged);
     }
   };

@@ -2,14 +2,17 @@
 import { onWake } from "holdfast-client/wake";
 import { useCallback, useEffect, useState } from "react";
 
+import { Changes } from "../changes";
 import { deleteAllMemories, deleteMemory, exportMemories, type Memory, readMemories } from "../client/memories";
 import { save } from "../client/save";
 import { words } from "../i18n";
 import { texts } from "../i18n/memories";
 import { refocus } from "../refocus";
+import { Shown } from "../shown";
 import { pageTitle } from "../shell/chat/title";
 import { Icon } from "../shell/controls/icons";
 import { showToast } from "../shell/controls/toasts";
+import { useShown } from "../useShown";
 import { visit } from "../visit";
 import { MEMORIES_PATH, memoriesIn } from "./address";
 import { Confirmation } from "./Confirmation";
@@ -26,7 +29,7 @@ type Props = {
 };
 
 export function MemoriesPage({ isListShown, onShowList, waiting }: Props) {
-  const { memories, isLost, setMemories, readAgain } = useMemories();
+  const { memories, isLost, change, readAgain } = useMemories();
   const only = useOnly();
   const [query, setQuery] = useState("");
   const [deleting, setDeleting] = useState<Memory | "all">();
@@ -39,7 +42,7 @@ export function MemoriesPage({ isListShown, onShowList, waiting }: Props) {
     if (deleting === undefined) return;
     try {
       await (deleting === "all" ? deleteAllMemories() : deleteMemory(deleting.id));
-      setMemories((before) => (deleting === "all" ? [] : before?.filter(({ id }) => id !== deleting.id)));
+      change((before) => (deleting === "all" ? [] : before.filter(({ id }) => id !== deleting.id)));
     } catch {
       showToast(texts.notDeleted);
       readAgain();
@@ -91,7 +94,7 @@ export function MemoriesPage({ isListShown, onShowList, waiting }: Props) {
               <MemoryItem
                 key={memory.id}
                 memory={memory}
-                onChanged={(changed) => setMemories((before) => before?.map((other) => (other.id === changed.id ? changed : other)))}
+                onChanged={(changed) => change((before) => before.map((other) => (other.id === changed.id ? changed : other)))}
                 onDelete={() => setDeleting(memory)}
               />
             ))}
@@ -125,22 +128,21 @@ export function MemoriesPage({ isListShown, onShowList, waiting }: Props) {
 
 /** Reads all memories: once, and each time that the reader returns. */
 function useMemories() {
-  const [memories, setMemories] = useState<Memory[]>();
+  const [changes] = useState(() => new Changes<(memories: Memory[]) => Memory[]>());
+  const [shown] = useState(() => new Shown<Memory[] | undefined, (memories: Memory[]) => Memory[]>(undefined, changes, (memories, change) => memories && change(memories)));
+  const memories = useShown(shown);
   const [isLost, setIsLost] = useState(false);
   const readAgain = useCallback(() => {
-    readMemories().then(
-      (read) => {
-        setIsLost(false);
-        setMemories(read);
-      },
+    shown.read(readMemories, (_, read) => read).then(
+      () => setIsLost(false),
       () => setIsLost(true),
     );
-  }, []);
+  }, [shown]);
   useEffect(() => {
     readAgain();
     return onWake(readAgain);
   }, [readAgain]);
-  return { memories, isLost, setMemories, readAgain };
+  return { memories, isLost, change: (how: (memories: Memory[]) => Memory[]) => changes.tell(how), readAgain };
 }
 
 /** Returns the memories that the address names. */

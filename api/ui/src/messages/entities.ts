@@ -34,14 +34,19 @@ export function entitiesOf({ parts }: ChatMessage): NamedEntity[] {
 
 const CHANGING = /^(?:(?:create|update|delete)_onto_|create_task_document$)/;
 
+/** Whether a call of this tool changes the workspace. */
+export function hasChanged(tool: string): boolean {
+  return CHANGING.test(tool);
+}
+
 /** Whether a call of the answer, or a step of its plan, has changed the workspace. */
 export function hasChanges({ parts }: ChatMessage): boolean {
-  return parts.some((part) => (isCall(part) ? part.state === "output-available" && CHANGING.test(nameOf(part).tool) : isStepWithChanges(part)));
+  return parts.some((part) => (isCall(part) ? part.state === "output-available" && hasChanged(nameOf(part).tool) : isStepWithChanges(part)));
 }
 
 function isStepWithChanges(part: Part): boolean {
   const steps = part.type === "data-plan" ? part.data.steps : part.type === "data-step" ? [part.data.step] : [];
-  return steps.some(({ status, tools }) => status === "completed" && tools.some((tool) => CHANGING.test(tool)));
+  return steps.some(({ status, tools }) => status === "completed" && tools.some(hasChanged));
 }
 
 function once(entities: NamedEntity[]): NamedEntity[] {

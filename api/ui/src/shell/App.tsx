@@ -64,7 +64,7 @@ function Page({ reader }: { reader: Reader }) {
   const [hasBriefings, readBriefingsAgain] = useRead(isAllowed, anyBriefing);
   const [hasCollections, readCollectionsAgain] = useRead(isAllowed, anyCollection);
   const sessions = useSessions(isAllowed, items.length);
-  const { about, isMissing, readAgain } = useAbout(isAllowed ? current : undefined, items.find(({ id }) => id === current));
+  const { about, isMissing } = useAbout(isAllowed ? current : undefined, items.find(({ id }) => id === current));
   const originId = about?.forked_conversation_id ?? undefined;
   const { about: origin } = useAbout(isAllowed ? originId : undefined, items.find(({ id }) => id === originId));
   /** The open conversation, if it waits for the reader. */
@@ -144,7 +144,7 @@ function Page({ reader }: { reader: Reader }) {
           </ConversationList>
         </ListArea>
         {open.at === "workspace" && isAllowed ? (
-          <Workspace view={open.view} frame={{ isListShown: listPlace.isShown, onShowList: head.onShowList, waiting: waiting.size, isOperator: session.state === "known" && session.me.operator, onTalk }} />
+          <Workspace view={open.view} frame={{ isListShown: listPlace.isShown, onShowList: head.onShowList, waiting: waiting.size, live: liveRunsOf(items), isOperator: session.state === "known" && session.me.operator, onTalk }} />
         ) : open.at === "memories" && isAllowed ? (
           <MemoriesPage isListShown={listPlace.isShown} onShowList={head.onShowList} waiting={waiting.size} />
         ) : open.at === "knowledge" && isAllowed ? (
@@ -168,11 +168,10 @@ function Page({ reader }: { reader: Reader }) {
             agents={agents}
             context={open.isNew ? context : undefined}
             hasCollections={hasCollections}
-            onKnowledge={readAgain}
             isNarrow={listPlace.isNarrow}
             onFork={goToWrite}
             unsaved={about && conversations.unsaved.get(about.id)}
-            onRename={(conversation, title) => void conversations.rename(conversation, title).then(readAgain)}
+            onRename={(conversation, title) => void conversations.rename(conversation, title)}
             onDelete={onDelete}
             onSettled={navigation.settle}
             onChanged={conversations.readAgain}
@@ -186,6 +185,10 @@ function Page({ reader }: { reader: Reader }) {
       {!(listPlace.isNarrow && listPlace.isShown) && <Toasts />}
     </>
   );
+}
+
+function liveRunsOf(items: readonly { live_run_id: string | null }[]): string {
+  return items.flatMap(({ live_run_id }) => live_run_id ?? []).join();
 }
 
 /** Returns the conversations that wait, with the open one: its page knows earlier than the list. */

@@ -9,7 +9,10 @@ export type Kind = "project" | InnerKind;
 
 export const INNER_KINDS = Object.keys(PLURALS) as InnerKind[];
 
-export type Section = (typeof PLURALS)[InnerKind] | "relations" | "history";
+export type Section = (typeof PLURALS)[InnerKind] | (typeof OTHERS)[number];
+
+/** The sections that have no entities of one kind. */
+const OTHERS = ["conversations", "relations", "history"] as const;
 
 export type WorkspaceView =
   | { view: "projects" }
@@ -34,7 +37,8 @@ export function parseWorkspace(path: string): WorkspaceView | undefined {
   const kind = kindOf(section);
   if (id !== undefined) return kind && { view: "project", projectId, section: PLURALS[kind], open: { kind, id } };
   if (kind) return { view: "project", projectId, section: PLURALS[kind] };
-  return section === "relations" || section === "history" ? { view: "project", projectId, section } : undefined;
+  const other = OTHERS.find((one) => one === section);
+  return other && { view: "project", projectId, section: other };
 }
 
 export function projectPath(projectId: string, section: Section = "tasks"): string {

@@ -7,17 +7,15 @@ import { texts } from "../i18n/workspace";
 import { refocus } from "../refocus";
 import { showToast } from "../shell/controls/toasts";
 import { nameOf } from "./kinds";
-import { tellChanged, tellDeleted } from "./news";
+import { change, tellChanged, tellDeleted } from "./news";
 
 const UNDO_FOR_MS = 8_000;
 
 /** Changes fields that a reader sees as a whole, so the last writer wins and no version is named. */
 export async function edit(kind: EntityKind, entity: Entity, fields: Fields): Promise<void> {
-  tellChanged(kind, { ...entity, ...fields });
   try {
-    tellChanged(kind, await changeEntity(kind, entity.id, fields));
+    await change(kind, entity, fields, () => changeEntity(kind, entity.id, fields));
   } catch (error) {
-    tellChanged(kind, entity);
     showToast(reasonOf(error) ?? texts.list.notChanged(nameOf(entity)));
   }
 }

@@ -13,6 +13,8 @@ export interface Frame {
   isOperator: boolean;
   /** The number of conversations that wait for the reader. */
   waiting: number;
+  /** The runs at work that the list of conversations knows, as one text. */
+  live: string;
 }
 
 /** Names the page in the browser's tab. */

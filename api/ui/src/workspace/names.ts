@@ -1,57 +1,59 @@
 // Relations and changes have ids: this file reads the names of their entities, each once, and follows changes of them.
-import { useEffect, useSyncExternalStore } from "react";
+import { useEffect } from "react";
 
 import { type EntityKind, readEntities, readEntity } from "../client/workspace";
+import { Shown } from "../shown";
+import { useShown } from "../useShown";
 import { nameOf } from "./kinds";
-import { onNews } from "./news";
+import { type News, news } from "./news";
 
-const names = new Map<string, string | undefined>();
-const listeners = new Set<() => void>();
-let version = 0;
+type Names = ReadonlyMap<string, string>;
 
-function learn(id: string, name: string | undefined) {
-  if (names.get(id) === name && names.has(id)) return;
-  names.set(id, name);
-  version += 1;
-  listeners.forEach((listener) => listener());
-}
+const names = new Shown<Names, News>(new Map(), news, (names, { id, after }) => {
+  const entity = after(undefined);
+  return entity ? withNames(names, [[id, nameOf(entity)]]) : names;
+});
+names.subscribe(() => {});
 
-onNews(({ id, entity }) => entity && learn(id, nameOf(entity)));
+/** The entities whose names were read, or are being read. */
+const asked = new Set<string>();
 
-function subscribe(listener: () => void): () => void {
-  listeners.add(listener);
-  return () => void listeners.delete(listener);
+function withNames(names: Names, learned: readonly (readonly [string, string])[]): Names {
+  return learned.every(([id, name]) => names.get(id) === name) ? names : new Map([...names, ...learned]);
 }
 
 /** Returns undefined until the name arrives, and for an entity that does not exist any more. */
 export function useName(kind: EntityKind, id: string | undefined): string | undefined {
-  useNames(id === undefined ? [] : [{ kind, id }]);
-  return id === undefined ? undefined : names.get(id);
+  const nameOfId = useNames(id === undefined ? [] : [{ kind, id }]);
+  return id === undefined ? undefined : nameOfId(id);
 }
 
 /** Returns a function that knows the names; the component renders again when more of them arrive. */
 export function useNames(entities: readonly { kind: EntityKind; id: string }[], projectId?: string): (id: string) => string | undefined {
-  const missing = [...new Map(entities.map((one) => [one.id, one])).values()].filter(({ id }) => !names.has(id));
+  const known = useShown(names);
+  const missing = [...new Map(entities.map((one) => [one.id, one])).values()].filter(({ id }) => !known.has(id) && !asked.has(id));
   const key = missing.map(({ id }) => id).join();
-  useEffect(() => void readNames(missing, projectId), [key, projectId]);
-  useSyncExternalStore(subscribe, () => version);
-  return (id) => names.get(id);
+  useEffect(() => readNames(missing, projectId), [key, projectId]);
+  return (id) => known.get(id);
 }
 
 /** So many missing names are cheaper to read one by one than with a list. */
 const FEW = 3;
 const PAGE = 200;
 
-async function readNames(missing: readonly { kind: EntityKind; id: string }[], projectId: string | undefined): Promise<void> {
-  missing.forEach(({ id }) => names.set(id, undefined));
-  const kinds = [...new Set(missing.map(({ kind }) => kind))];
-  for (const kind of kinds) {
-    const wanted = missing.filter((one) => one.kind === kind);
-    if (projectId !== undefined && kind !== "project" && wanted.length > FEW) {
-      const page = await readEntities(kind, { project_id: projectId }, { limit: PAGE }).catch(() => undefined);
-      page?.items.forEach((entity) => learn(entity.id, nameOf(entity)));
-    }
-    const rest = wanted.filter(({ id }) => names.get(id) === undefined);
-    await Promise.all(rest.map(({ id }) => readEntity(kind, id).then((entity) => learn(id, nameOf(entity)), () => {})));
+function readNames(missing: readonly { kind: EntityKind; id: string }[], projectId: string | undefined): void {
+  missing.forEach(({ id }) => asked.add(id));
+  for (const kind of new Set(missing.map(({ kind }) => kind))) {
+    const wanted = missing.filter((one) => one.kind === kind).map(({ id }) => id);
+    void names.readMore(() => namesOf(kind, wanted, projectId), withNames);
   }
+}
+
+/** Returns the names that the server has. */
+async function namesOf(kind: EntityKind, wanted: readonly string[], projectId: string | undefined): Promise<[string, string][]> {
+  const isMany = projectId !== undefined && kind !== "project" && wanted.length > FEW;
+  const page = isMany ? await readEntities(kind, { project_id: projectId }, { limit: PAGE }).catch(() => undefined) : undefined;
+  const listed = new Map(page?.items.map((entity) => [entity.id, nameOf(entity)]));
+  const rest = await Promise.all(wanted.filter((id) => !listed.has(id)).map((id) => readEntity(kind, id).catch(() => undefined)));
+  return [...listed, ...rest.flatMap((entity): [string, string][] => (entity ? [[entity.id, nameOf(entity)]] : []))];
 }

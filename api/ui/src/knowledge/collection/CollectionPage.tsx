@@ -9,7 +9,7 @@ import { refocus } from "../../refocus";
 import { Icon } from "../../shell/controls/icons";
 import { showToast } from "../../shell/controls/toasts";
 import { useTitle } from "../../workspace/frame";
-import { withItem, without } from "../../workspace/listed";
+import { type Listed, withItem, without } from "../../workspace/listed";
 import { useListed } from "../../workspace/useListed";
 import { ConfirmDeletion } from "../ConfirmDeletion";
 import type { Frame } from "../frame";
@@ -57,17 +57,17 @@ export function CollectionPage({ id, frame }: { id: string; frame: Frame }) {
 function Documents({ collectionId }: { collectionId: string }) {
   const read = useCallback((cursor: string | undefined) => readDocuments(collectionId, { cursor }), [collectionId]);
   const documents = useListed<KnowledgeDocument>(read);
-  const { change, readAgain } = documents;
+  const { changes, readAgain } = documents;
   const [unwanted, setUnwanted] = useState<KnowledgeDocument>();
   const [isOver, setIsOver] = useState(false);
   const [said, setSaid] = useState("");
   const onChanged = useCallback(
     (document: KnowledgeDocument) => {
-      change((listed) => (listed.items.some(({ id }) => id === document.id) ? withItem(listed, document) : listed));
+      changes.tell((listed) => (listed.items.some(({ id }) => id === document.id) ? withItem(listed, document) : listed));
       if (document.status === "ready") setSaid(texts.document.isReady(document.title));
       if (document.status === "failed") setSaid(texts.document.hasFailed(document.title, reason(document)));
     },
-    [change],
+    [changes],
   );
   const steps = useIngestions(documents.items, onChanged, readAgain);
 
@@ -79,19 +79,18 @@ function Documents({ collectionId }: { collectionId: string }) {
   useEffect(() => {
     // The first page has the documents before.
     if (!isRead) return;
-    taken.slice(seen.current).forEach((document) => change((listed) => (listed.items.some(({ id }) => id === document.id) ? listed : withItem(listed, document))));
+    taken.slice(seen.current).forEach((document) => changes.tell((listed) => (listed.items.some(({ id }) => id === document.id) ? listed : withItem(listed, document))));
     seen.current = taken.length;
-  }, [taken, isRead, change]);
+  }, [taken, isRead, changes]);
   const add = (files: File[]) => additions.add(files);
   useTaker({ take: add, hover: setIsOver });
 
   const retry = async (document: KnowledgeDocument) => {
+    const withDocument = (document: KnowledgeDocument) => (listed: Listed<KnowledgeDocument>) => withItem(listed, document);
+    const queued = withDocument({ ...document, status: "queued", error: null, run_id: null });
     try {
-      change((listed) => withItem(listed, { ...document, status: "queued", error: null, run_id: null }));
-      const accepted = await retryDocument(document.id);
-      change((listed) => withItem(listed, accepted.document));
+      await changes.make(document.id, queued, async () => withDocument((await retryDocument(document.id)).document));
     } catch {
-      change((listed) => withItem(listed, document));
       showToast(texts.document.notRetried(document.title));
     }
   };
@@ -104,7 +103,7 @@ function Documents({ collectionId }: { collectionId: string }) {
     setUnwanted(undefined);
     try {
       await deleteDocument(id);
-      change((listed) => without(listed, id));
+      changes.tell((listed) => without(listed, id));
     } catch {
       showToast(texts.document.notDeleted(title));
     }

@@ -1,7 +1,8 @@
 // The page of one document: its facts and its text, at the place that the address names.
 import { readCollection, readDocument, type KnowledgeDocument } from "../../client/knowledge";
+import { previewKind, PROSE } from "../../files/preview/kind";
 import { sizeOf } from "../../files/size";
-import { language } from "../../i18n";
+import { locale } from "../../i18n/locale";
 import { texts } from "../../i18n/knowledge";
 import { useTitle } from "../../workspace/frame";
 import { collectionPath, type Passage } from "../paths";
@@ -9,6 +10,7 @@ import type { Frame } from "../frame";
 import { Gone } from "../Gone";
 import { Top } from "../Top";
 import { type Known, useKnown } from "../useKnown";
+import { DocumentTable } from "./DocumentTable";
 import { DocumentText } from "./DocumentText";
 
 type Props = { id: string; passage?: Passage; frame: Frame };
@@ -43,7 +45,7 @@ function TopOf({ collectionId, frame }: { collectionId: string; frame: Frame }) 
 }
 
 /** Shows the text, or why there is none. */
-export function TextOf({ document: { id, title, chars, error }, passage }: { document: KnowledgeDocument; passage?: Passage }) {
+export function TextOf({ document: { id, title, chars, error, media_type }, passage }: { document: KnowledgeDocument; passage?: Passage }) {
   if (chars === null || chars === 0) {
     return (
       <p className="rest document-head" role="status" dir="auto">
@@ -51,6 +53,9 @@ export function TextOf({ document: { id, title, chars, error }, passage }: { doc
       </p>
     );
   }
+  const kind = previewKind({ name: title, mediaType: media_type });
+  // A passage is marked in the text.
+  if (kind?.as === "table" && !passage) return <DocumentTable key={id} id={id} title={title} chars={chars} />;
   return (
     <>
       {passage && passage.start >= chars && (
@@ -58,13 +63,15 @@ export function TextOf({ document: { id, title, chars, error }, passage }: { doc
           {texts.text.moved}
         </p>
       )}
-      <DocumentText id={id} title={title} chars={chars} passage={passage} />
+      <DocumentText id={id} title={title} chars={chars} passage={passage} isCode={kind?.as === "code" && kind.language !== PROSE} />
     </>
   );
 }
 
-function factsOf({ status, chars, passages, bytes }: KnowledgeDocument): string {
-  const read = chars === null ? [] : [texts.text.characters(chars.toLocaleString(language))];
+function factsOf({ status, chars, passages, bytes, title, media_type }: KnowledgeDocument): string {
+  const kind = previewKind({ name: title, mediaType: media_type });
+  const language = kind?.as === "code" && kind.language !== PROSE ? [kind.language] : [];
+  const read = chars === null ? [] : [texts.text.characters(chars.toLocaleString(locale))];
   const found = status === "ready" ? [texts.document.passages(passages)] : [texts.document.state[status]];
-  return [...found, ...read, sizeOf(bytes)].join(" · ");
+  return [...found, ...language, ...read, sizeOf(bytes)].join(" · ");
 }

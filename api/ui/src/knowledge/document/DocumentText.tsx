@@ -9,9 +9,16 @@ import type { Passage } from "../paths";
 import { firstPart, type Part, partAfter, partBefore, piecesOf, withPart } from "./window";
 import "./DocumentText.css";
 
-type Props = { id: string; title: string; chars: number; passage?: Passage };
+type Props = {
+  id: string;
+  title: string;
+  chars: number;
+  passage?: Passage;
+  /** Whether its lines are those of code. */
+  isCode?: boolean;
+};
 
-export function DocumentText({ id, title, chars, passage }: Props) {
+export function DocumentText({ id, title, chars, passage, isCode }: Props) {
   const scroller = useRef<HTMLDivElement>(null);
   const [parts, setParts] = useState<readonly Part[]>([]);
   const [failed, setFailed] = useState<Passage>();
@@ -66,7 +73,7 @@ export function DocumentText({ id, title, chars, passage }: Props) {
   const after = partAfter(parts, chars);
   const atText = () => scroller.current;
   return (
-    <div ref={scroller} className="document-text" role="region" tabIndex={0} aria-label={texts.text.label(title)}>
+    <div ref={scroller} className="document-text" data-code={isCode || undefined} role="region" tabIndex={0} aria-label={texts.text.label(title)}>
       {isThere && before && <MoreButton text={texts.text.earlier} place={atText} onClick={() => void load(before)} />}
       {parts.map((part) => (
         <div key={part.start} data-start={part.start} className="document-part">

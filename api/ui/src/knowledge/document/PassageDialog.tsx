@@ -8,6 +8,7 @@ import { Gone } from "../Gone";
 import { useKnown } from "../useKnown";
 import { TextOf } from "./DocumentPage";
 import "../../shell/controls/controls.css";
+import "../../shell/controls/panel.css";
 import "../../workspace/workspace.css";
 import "../knowledge.css";
 

@@ -5,9 +5,12 @@ import { useCallback, useEffect, useState } from "react";
 
 import { giveUpUnsent } from "../../chat/live";
 import { readerTabs } from "../../chat/tabs";
+import { Changes } from "../../changes";
 import { claimConversations, me, type Me } from "../../client/server";
 import { bareOf, forgetToken, keepToken, token } from "../../client/token";
 import { forgetTrays } from "../../files/drafts";
+import { Shown } from "../../shown";
+import { useShown } from "../../useShown";
 import { forgetDrafts, tabDrafts } from "../composer/drafts";
 
 export type Session =
@@ -43,15 +46,12 @@ export interface Reader {
 }
 
 export function useSession(): Reader {
-  const [session, setSession] = useState<Session>({ state: "asking" });
+  const [entries] = useState(() => new Changes<Session>());
+  const [shown] = useState(() => new Shown<Session, Session>({ state: "asking" }, entries, (_, session) => session));
+  const session = useShown(shown);
   const [count, setCount] = useState(0);
 
-  const askAgain = useCallback(() => {
-    me().then(
-      (known) => setSession({ state: "known", me: known }),
-      async (error: unknown) => setSession(isRefusal(error) ? await refused() : { state: "unreachable" }),
-    );
-  }, []);
+  const askAgain = useCallback(() => void shown.read(ask, (_, session) => session), [shown]);
   useEffect(askAgain, [askAgain]);
 
   const begin = useCallback(() => {
@@ -75,14 +75,14 @@ export function useSession(): Reader {
     if (isClaiming) await claimConversations({ as });
     // The open conversation still belongs to the anonymous user.
     else if (isClaiming === false) history.replaceState(null, "", "/");
-    setSession({ state: "known", me: await me({ as }) });
+    entries.tell({ state: "known", me: await me({ as }) });
     keepToken(given);
     giveUpUnsent();
     // The files of the anonymous user go along with the conversations only.
     if (!isClaiming) forgetTrays();
     setCount((many) => many + 1);
     readerTabs.tell({});
-  }, []);
+  }, [entries]);
 
   const signIn = useCallback(
     async (given: string): Promise<SignIn> => {
@@ -115,6 +115,14 @@ export function useSession(): Reader {
   }, [begin]);
 
   return { session, count, signIn, enter, claim, signOut, askAgain };
+}
+
+async function ask(): Promise<Session> {
+  try {
+    return { state: "known", me: await me() };
+  } catch (error) {
+    return isRefusal(error) ? refused() : { state: "unreachable" };
+  }
 }
 
 /** Whether the browser would keep the token; the reader stays signed in as before. */

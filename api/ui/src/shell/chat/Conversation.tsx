@@ -44,8 +44,6 @@ type Props = {
   context?: AgentContext;
   /** Whether the reader has any collection. */
   hasCollections?: boolean;
-  /** The collections of the conversation have changed. */
-  onKnowledge(): void;
   isNarrow: boolean;
   isListShown: boolean;
   onShowList(): void;
@@ -134,7 +132,7 @@ export function Conversation(props: Props) {
         }
       />
       {context.shown && (!isEmpty || isAboutProject(context.shown)) && <ContextBar context={context.shown} onChange={context.choose} />}
-      {(props.hasCollections || about?.knowledge) && <KnowledgeBar chat={chat} known={about?.knowledge} onChanged={props.onKnowledge} />}
+      {(props.hasCollections || about?.knowledge) && <KnowledgeBar chat={chat} known={about?.knowledge} />}
       <div className="chat-room">
         {isChoosing && context.shown ? <ContextScreen context={context.shown} onChoose={context.choose} /> : isEmpty ? <Welcome isScripted={model?.is_real === false} /> : <MessagesLater chat={{ ...chat, restore: (id) => chat.restore(id).finally(onChanged) }} place={props.place} onFork={props.onFork} onTakenBack={({ text, files }) => setSuggestion({ text, files, isTakenBack: true })} />}
       </div>

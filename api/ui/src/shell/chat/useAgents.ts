@@ -3,7 +3,10 @@ import { patiently } from "holdfast-client/patience";
 import { onWake } from "holdfast-client/wake";
 import { useEffect, useState } from "react";
 
+import { noChanges } from "../../changes";
 import { readAgents, type Agent } from "../../client/server";
+import { Shown } from "../../shown";
+import { useShown } from "../../useShown";
 import { keep, read } from "../kept";
 
 export function useAgents(isAllowed: boolean): {
@@ -14,25 +17,23 @@ export function useAgents(isAllowed: boolean): {
   chosen: string | undefined;
   choose(id: string | undefined): void;
 } {
-  const [agents, setAgents] = useState<Agent[]>();
+  const [shown] = useState(() => new Shown<Agent[] | undefined, never>(undefined, noChanges, (agents) => agents));
+  const agents = useShown(shown);
   const [wanted, setWanted] = useState(() => read("agent"));
   useEffect(() => {
     if (!isAllowed) return;
     const left = new AbortController();
-    const ask = async () => {
-      // A reader could not choose from more agents than a page has.
-      const { items } = await patiently(() => readAgents({ limit: 200 }), { signal: left.signal });
-      if (!left.signal.aborted) setAgents(items);
-    };
+    // A reader could not choose from more agents than a page has.
+    const ask = () => patiently(() => readAgents({ limit: 200 }), { signal: left.signal });
     // After a failed read, the known agents stay.
-    const again = () => void ask().catch(() => {});
+    const again = () => void shown.read(ask, (_, { items }) => items).catch(() => {});
     again();
     const stopListening = onWake(again);
     return () => {
       stopListening();
       left.abort();
     };
-  }, [isAllowed]);
+  }, [isAllowed, shown]);
   useEffect(() => {
     if (agents) keep("agents", agents.length > 0 ? "some" : undefined);
   }, [agents]);

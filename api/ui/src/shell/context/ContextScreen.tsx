@@ -3,9 +3,8 @@
 import { useCallback } from "react";
 
 import { type AgentContext, contextOf, isAboutProject, type PROJECT_CONTEXTS } from "../../client/context";
-import { type Entity, readEntities } from "../../client/workspace";
 import { texts } from "../../i18n/workspace";
-import { useListed } from "../../workspace/useListed";
+import { useEntities } from "../../workspace/useListed";
 import "./ContextScreen.css";
 
 type Props = { context: AgentContext; onChoose(context: AgentContext): void };
@@ -19,10 +18,11 @@ const CHOICES = [
 ] as const;
 
 /** The reader chooses from so many projects; the page of any other one has a button that leads here. */
-const readProjects = (cursor: string | undefined) => readEntities("project", {}, { cursor, limit: 200 });
+const MOST = 200;
+const ALL = {};
 
 export function ContextScreen({ context, onChoose }: Props) {
-  const projects = useListed<Entity>(readProjects);
+  const projects = useEntities("project", ALL, { limit: MOST });
   const isAbout = isAboutProject(context);
   const known = useCallback((id: string | undefined) => projects.items.find((project) => project.id === id), [projects.items]);
   const choose = (type: AgentContext["context_type"]) => {

@@ -1,6 +1,6 @@
 // This hook holds the context of the open chat's next message. The server keeps the context of a conversation, and a run
 // may shift it, so the page reads it again after each answer.
-import { useEffect, useState } from "react";
+import { useEffect, useRef, useState } from "react";
 
 import type { Chat } from "../../chat/chat";
 import type { AgentContext } from "../../client/context";
@@ -19,6 +19,11 @@ export function useChatContext({ conversationId, progress, speakFrom }: Chat, is
   const [chosen, choose] = useState(first);
   const [kept, setKept] = useState<AgentContext>();
   const isBusy = progress === "submitted" || progress === "streaming";
+  /** The choice that the newest message has named: a later one waits for the next message. */
+  const named = useRef(chosen);
+  useEffect(() => {
+    if (isBusy) named.current = chosen;
+  }, [isBusy]);
   useEffect(() => {
     if (!isPlanner || conversationId === undefined || isBusy) return;
     let isOver = false;
@@ -26,7 +31,7 @@ export function useChatContext({ conversationId, progress, speakFrom }: Chat, is
       ({ context }) => {
         if (isOver) return;
         setKept(context ?? EVERYWHERE);
-        choose(undefined);
+        choose((now) => (now === named.current ? undefined : now));
       },
       // The read of the messages reports a failure.
       () => {},

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import type { Conversation } from "../../client/server";
-import { neighbour, withFirstPage, withNextPage, withTitle, type Listed } from "./listed";
+import { neighbour, withFirstPage, withNextPage, withChanged, type Listed } from "./listed";
 
 /** The id is the day of the conversation's newest message. */
 const on = (day: number): Conversation => ({
@@ -34,7 +34,7 @@ test("a conversation that moved between two pages appears once", () => {
 });
 
 test("a title changes in its place", () => {
-  expect(withTitle(listed([2, 1], null), "c1", "One").items.map(({ title }) => title)).toEqual([null, "One"]);
+  expect(withChanged(listed([2, 1], null), { id: "c1", fields: { title: "One" } }).items.map(({ title }) => title)).toEqual([null, "One"]);
 });
 
 test("a conversation has neighbours, except at the ends", () => {

@@ -1,5 +1,6 @@
 // The list has read these conversations so far; this file merges newly read pages into them.
 import type { Conversation } from "../../client/server";
+import { type ConversationChange, withChange } from "../conversationChanges";
 
 export type Listed = { items: Conversation[]; next: string | null };
 
@@ -21,8 +22,8 @@ export function withNextPage(listed: Listed, page: Listed): Listed {
   return { items: [...listed.items, ...page.items.filter((item) => !has(listed.items, item.id))], next: page.next };
 }
 
-export function withTitle(listed: Listed, id: string, title: string | null): Listed {
-  return { ...listed, items: listed.items.map((item) => (item.id === id ? { ...item, title } : item)) };
+export function withChanged(listed: Listed, change: ConversationChange): Listed {
+  return has(listed.items, change.id) ? { ...listed, items: listed.items.map((item) => withChange(item, change)) } : listed;
 }
 
 /** Returns the conversation before or after `id`; without `id`, the first. */

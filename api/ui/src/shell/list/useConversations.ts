@@ -4,10 +4,12 @@ import { onWake } from "holdfast-client/wake";
 import { useCallback, useEffect, useRef, useState } from "react";
 
 import { chatTabs } from "../../chat/tabs";
-import { readConversations, renameConversation, type Conversation } from "../../client/server";
-import { words } from "../../i18n";
-import { withFirstPage, withNextPage, withTitle, type Listed } from "./listed";
-import { showToast } from "../controls/toasts";
+import { readConversations } from "../../client/server";
+import { Shown } from "../../shown";
+import { useShown } from "../../useShown";
+import { type ConversationChange, conversationChanges } from "../conversationChanges";
+import { withChanged, withFirstPage, withNextPage, type Listed } from "./listed";
+import { type Renaming, useRenaming } from "./useRenaming";
 import { readWaiting } from "./useWaiting";
 
 const SEARCH_AFTER_MS = 250;
@@ -19,9 +21,8 @@ const UNSEEN_AGAIN_MS = 15_000;
 const TOLD_AFTER = 3;
 const AGAIN_AFTER_MS = 2_000;
 const AGAIN_AT_MOST_MS = 15_000;
-const NOT_RENAMED_FOR_MS = 8_000;
 
-export interface Conversations {
+export interface Conversations extends Renaming {
   items: Listed["items"];
   /** The search text that `items` match; empty for all. */
   found: string;
@@ -35,39 +36,44 @@ export interface Conversations {
   hasMore: boolean;
   readMore(): void;
   readAgain(): void;
-  /** The titles that the reader has typed and the server does not have, by conversation. */
-  unsaved: ReadonlyMap<string, string>;
-  /** An empty title removes the title. */
-  rename(conversation: Conversation, title: string): Promise<void>;
 }
+
+/** The reads of the list have brought this. */
+interface Read {
+  listed: Listed;
+  found: string;
+  waiting: ReadonlySet<string>;
+  isRead: boolean;
+}
+
+const unread: Read = { listed: { items: [], next: null }, found: "", waiting: new Set(), isRead: false };
 
 export function useConversations(isAllowed: boolean): Conversations {
   const [query, search] = useState("");
-  const [found, setFound] = useState("");
-  const [listed, setListed] = useState<Listed>({ items: [], next: null });
-  const [unsaved, setUnsaved] = useState<ReadonlyMap<string, string>>(new Map());
-  const [waiting, setWaiting] = useState<ReadonlySet<string>>(new Set());
-  const [isRead, setIsRead] = useState(false);
+  const [shown] = useState(() => new Shown<Read, ConversationChange>(unread, conversationChanges, (read, change) => ({ ...read, listed: withChanged(read.listed, change) })));
+  const { listed, found, waiting, isRead } = useShown(shown);
+  const { unsaved, rename } = useRenaming();
   /** The number of consecutive failed reads. */
   const [failures, setFailures] = useState(0);
-  /** This counter of reads keeps a late response from overwriting a newer one. */
-  const reading = useRef(0);
   const isReadingMore = useRef(false);
 
-  const readFirst = useCallback(async (q: string, isNewQuery: boolean) => {
-    const mine = ++reading.current;
-    try {
-      const [page, ids] = await Promise.all([readConversations({ q }), readWaiting()]);
-      if (mine !== reading.current) return;
-      setWaiting((before) => (sameIds(before, ids) ? before : ids));
-      setListed((before) => (isNewQuery ? page : withFirstPage(before, page)));
-      setFound(q);
-      setIsRead(true);
-      setFailures(0);
-    } catch (error) {
-      if (mine === reading.current) setFailures(oneMore(error));
-    }
-  }, []);
+  const readFirst = useCallback(
+    async (q: string, isNewQuery: boolean) => {
+      const ask = () => Promise.all([readConversations({ q }), readWaiting()]);
+      try {
+        await shown.read(ask, (before, [page, ids]) => ({
+          listed: isNewQuery ? page : withFirstPage(before.listed, page),
+          found: q,
+          waiting: sameIds(before.waiting, ids) ? before.waiting : ids,
+          isRead: true,
+        }));
+        setFailures(0);
+      } catch (error) {
+        setFailures(oneMore(error));
+      }
+    },
+    [shown],
+  );
 
   const trimmed = query.trim();
   useEffect(() => {
@@ -103,30 +109,17 @@ export function useConversations(isAllowed: boolean): Conversations {
   }, [isAnyLive, readAgain]);
 
   const readMore = useCallback(() => {
-    if (listed.next === null || isReadingMore.current) return;
+    const cursor = listed.next;
+    if (cursor === null || isReadingMore.current) return;
     isReadingMore.current = true;
-    const mine = reading.current;
-    readConversations({ q: found, cursor: listed.next })
-      .then((page) => mine === reading.current && setListed((before) => withNextPage(before, page)))
+    // A list that begins again meanwhile has another next page.
+    const land = (before: Read, page: Listed) => (before.listed.next === cursor ? { ...before, listed: withNextPage(before.listed, page) } : before);
+    shown
+      .readMore(() => readConversations({ q: found, cursor }), land)
       .catch((error: unknown) => setFailures(oneMore(error)))
       .finally(() => (isReadingMore.current = false));
     // It depends on `failures`: a list that failed to read more tries again when the server is back.
-  }, [listed.next, found, failures]);
-
-  const rename = useCallback(async (conversation: Conversation, title: string): Promise<void> => {
-    const { id, title: before } = conversation;
-    const after = title.trim() === "" ? null : title.trim();
-    setUnsaved((now) => new Map([...now].filter(([other]) => other !== id)));
-    if (after === before) return;
-    setListed((now) => withTitle(now, id, after));
-    try {
-      await renameConversation(id, after);
-    } catch {
-      setListed((now) => withTitle(now, id, before));
-      setUnsaved((now) => new Map(now).set(id, title));
-      showToast(words.shell.list.notRenamed, { label: words.shell.retry, run: () => void rename(conversation, title) }, NOT_RENAMED_FOR_MS);
-    }
-  }, []);
+  }, [shown, listed.next, found, failures]);
 
   const progress = failures >= TOLD_AFTER ? "failed" : isRead ? "idle" : "loading";
   return { items: listed.items, unsaved, waiting, found, query, search, progress, hasMore: listed.next !== null, readMore, readAgain, rename, isAway: failures > 0 };

@@ -2,6 +2,9 @@
 import { useEffect, useState } from "react";
 
 import { readConversation, readRuns, type Conversation } from "../../client/server";
+import { Shown } from "../../shown";
+import { useShown } from "../../useShown";
+import { type ConversationChange, conversationChanges, withChange } from "../conversationChanges";
 
 /** The server may have more; this many cards are enough at first. */
 const MOST = 50;
@@ -14,19 +17,16 @@ export async function readWaiting(): Promise<ReadonlySet<string>> {
 
 /** Returns the conversations of these ids. It asks the server for unlisted ones, and only if `isWanted`. */
 export function useConversationsOf(ids: ReadonlySet<string>, listed: Conversation[], isWanted: boolean): Conversation[] {
-  const [read, setRead] = useState<Conversation[]>([]);
+  const [shown] = useState(() => new Shown<Conversation[], ConversationChange>([], conversationChanges, (read, change) => read.map((conversation) => withChange(conversation, change))));
+  const read = useShown(shown);
   const known = new Map([...read, ...listed].map((conversation) => [conversation.id, conversation]));
   const missing = isWanted ? [...ids].filter((id) => !known.has(id)).join() : "";
   useEffect(() => {
     if (missing === "") return;
-    let isOver = false;
-    void Promise.allSettled(missing.split(",").map(readConversation)).then((answers) => {
-      const found = answers.flatMap((answer) => (answer.status === "fulfilled" ? [answer.value] : []));
-      if (!isOver && found.length > 0) setRead((before) => [...before, ...found]);
-    });
-    return () => {
-      isOver = true;
-    };
-  }, [missing]);
+    void shown.readMore(
+      () => Promise.allSettled(missing.split(",").map(readConversation)),
+      (before, answers) => [...before, ...answers.flatMap((answer) => (answer.status === "fulfilled" ? [answer.value] : []))],
+    );
+  }, [shown, missing]);
   return [...ids].flatMap((id) => known.get(id) ?? []);
 }

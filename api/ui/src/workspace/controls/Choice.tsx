@@ -9,8 +9,8 @@ type Props<Value extends string> = {
   value: Value;
   options: readonly Value[];
   textOf(value: Value): string;
-  /** The look for the style sheet: that of a state, or of a plain field. */
-  look: "state" | "plain";
+  /** The look for the style sheet: that of a state, of a priority, or of a plain field. */
+  look: "state" | "priority" | "plain";
   onChoose(value: Value): void;
 };
 

@@ -2,7 +2,7 @@
 // field is expensive, and a list has one for each row.
 import { useRef, useState } from "react";
 
-import { language } from "../../i18n";
+import { locale } from "../../i18n/locale";
 import { texts } from "../../i18n/workspace";
 import { isComposing } from "../../isComposing";
 import { Icon } from "../../shell/controls/icons";
@@ -28,9 +28,9 @@ export function DateChoice({ label, value, isLate = false, onChoose }: Props) {
     };
     return <DateField label={label} day={dayOf(value)} onDone={close} />;
   }
-  const shown = value ? dayText(value, language) : texts.noDate;
+  const shown = value ? dayText(value, locale) : texts.noDate;
   return (
-    <button ref={button} type="button" className="date-choice" data-late={isLate || undefined} data-empty={value ? undefined : ""} aria-label={`${label}: ${shown}`} title={label} onClick={() => setIsOpen(true)}>
+    <button ref={button} type="button" className="date-choice" data-late={isLate || undefined} data-empty={value ? undefined : ""} aria-label={`${label}: ${shown}${isLate ? ` (${texts.overdue})` : ""}`} title={label} onClick={() => setIsOpen(true)}>
       {shown}
     </button>
   );

@@ -39,9 +39,11 @@ export function AddEntity({ kind, projectId }: { kind: InnerKind; projectId: str
     <>
       <form className="add" onSubmit={submit}>
         <input className="field" dir="auto" maxLength={200} placeholder={label} aria-label={label} value={name} onChange={(event) => setName(event.target.value)} />
-        <button type="submit" className="button" disabled={name.trim() === ""}>
-          {texts.list.addAction}
-        </button>
+        {name.trim() !== "" && (
+          <button type="submit" className="button">
+            {texts.list.addAction}
+          </button>
+        )}
       </form>
       {failed.map(({ id, name, again }) => (
         <p key={id} className="rest">

@@ -1,37 +1,27 @@
-// The entities of one state. A closed group reads nothing.
-import { useCallback, useEffect, useId, useState } from "react";
+// The entities of one state. A closed group reads only whether it has any, and a group without any is not shown.
+import { useEffect, useId, useMemo, useState } from "react";
 
-import { type Entity, type EntityFilter, readEntities } from "../../client/workspace";
+import type { EntityFilter } from "../../client/workspace";
 import { texts } from "../../i18n/workspace";
 import { Icon } from "../../shell/controls/icons";
 import type { InnerKind } from "../address";
 import { Rest } from "../controls/Rest";
 import { stateText } from "../controls/StateChoice";
-import { withItem, without } from "../listed";
-import { fits, onNews } from "../news";
-import { useListed } from "../useListed";
+import type { TaskOrder } from "../taskOrder";
+import { useEntities } from "../useListed";
 import { Rows } from "./Rows";
 
-type Props = { kind: InnerKind; state: string; filter: EntityFilter; openId?: string; isOpenAtFirst: boolean; onCount(state: string, count: number | undefined): void };
+type Props = { kind: InnerKind; state: string; filter: EntityFilter; order: TaskOrder; openId?: string; isOpenAtFirst: boolean; onCount(state: string, count: number | undefined): void };
 
-export function Group({ kind, state, filter, openId, isOpenAtFirst, onCount }: Props) {
+export function Group({ kind, state, filter, order, openId, isOpenAtFirst, onCount }: Props) {
   const [isOpen, setIsOpen] = useState(isOpenAtFirst);
-  const read = useCallback((cursor: string | undefined) => readEntities(kind, { ...filter, state }, { cursor }), [kind, filter, state]);
-  const reading = useListed<Entity>(isOpen ? read : undefined);
-  const { items, next, progress, change } = reading;
-  useEffect(() => {
-    if (!isOpen) return;
-    return onNews((news) => {
-      if (news.kind !== kind) return;
-      const { entity } = news;
-      change((listed) => (entity && fits(entity, { ...filter, state }) ? withItem(listed, entity) : without(listed, news.id)));
-    });
-  }, [isOpen, kind, filter, state, change]);
-  const count = isOpen && progress === "idle" ? items.length : undefined;
-  useEffect(() => {
-    if (isOpen) onCount(state, count);
-  }, [isOpen, onCount, state, count]);
+  const wanted = useMemo(() => ({ ...filter, state }), [filter, state]);
+  const reading = useEntities(kind, wanted, { limit: isOpen ? undefined : 1, order: kind === "task" ? order : "newest" });
+  const { items, next, progress } = reading;
+  const count = progress === "idle" ? items.length : undefined;
+  useEffect(() => onCount(state, count), [onCount, state, count]);
   const id = useId();
+  if (items.length === 0 && progress !== "failed" && (progress === "idle" || !isOpen)) return null;
   return (
     <section className="group" aria-labelledby={id}>
       <h2 id={id}>

@@ -1,7 +1,7 @@
 // The short fields of an entity, which the reader changes in place.
-import { type ReactNode, useCallback } from "react";
+import { type ReactNode, useMemo } from "react";
 
-import { type Entity, readEntities } from "../../client/workspace";
+import type { Entity } from "../../client/workspace";
 import { texts } from "../../i18n/workspace";
 import type { InnerKind } from "../address";
 import { Choice } from "../controls/Choice";
@@ -10,7 +10,7 @@ import { PriorityChoice } from "../controls/PriorityChoice";
 import { isPassed } from "../dates";
 import { edit } from "../edits";
 import { dateFields, isPast, nameOf } from "../kinds";
-import { useListed } from "../useListed";
+import { useEntities } from "../useListed";
 
 const DATES = { start_at: texts.starts, end_at: texts.ends, due_at: texts.due, target_date: texts.target };
 
@@ -48,8 +48,8 @@ const MOST = 200;
 
 /** The plan or the goal of a task. */
 function Parent({ task, kind }: { task: Entity; kind: "plan" | "goal" }) {
-  const read = useCallback(() => readEntities(kind, { project_id: task.project_id }, { limit: MOST }), [kind, task.project_id]);
-  const { items } = useListed<Entity>(read);
+  const ofProject = useMemo(() => ({ project_id: task.project_id }), [task.project_id]);
+  const { items } = useEntities(kind, ofProject, { limit: MOST });
   const field = `${kind}_id` as const;
   const value = task[field] ?? "";
   if (items.length === 0 && value === "") return undefined;

@@ -1,5 +1,5 @@
 // One change in words.
-import { language } from "../../i18n";
+import { locale } from "../../i18n/locale";
 import type { Change } from "../../client/workspace";
 import { texts } from "../../i18n/workspace";
 import { INNER_KINDS, type Kind } from "../address";
@@ -51,8 +51,9 @@ const SHOWN_CHARACTERS = 120;
 
 function valueText({ field }: ChangedField, value: unknown): string {
   if (value === null || value === undefined || value === "") return texts.history.nothing;
+  if (field === "priority" && typeof value === "number") return texts.priorities[value] ?? `${value}`;
   if (typeof value !== "string") return JSON.stringify(value).slice(0, SHOWN_CHARACTERS);
   if (field === "state") return stateText(value);
-  if (field.endsWith("_at") || field.endsWith("_date")) return dayText(value, language);
-  return value.length > SHOWN_CHARACTERS ? texts.history.characters(value.length.toLocaleString()) : value;
+  if (field.endsWith("_at") || field.endsWith("_date")) return dayText(value, locale);
+  return value.length > SHOWN_CHARACTERS ? texts.history.characters(value.length.toLocaleString(locale)) : value;
 }

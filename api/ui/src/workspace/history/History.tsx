@@ -7,7 +7,7 @@ import { type Change, type EntityKind, readChanges, undoChangeSet } from "../../
 import { texts } from "../../i18n/workspace";
 import { Moment } from "../../messages/SentAt";
 import { Rest } from "../controls/Rest";
-import { onNews } from "../news";
+import { news } from "../news";
 import { useListed } from "../useListed";
 import { ChangeText } from "./ChangeText";
 import { inSets, projectIn } from "./described";
@@ -43,7 +43,7 @@ async function readProjectChanges(projectId: string, cursor: string | undefined)
 function History({ read }: { read(cursor: string | undefined): Promise<Page<Change>> }) {
   const changes = useListed<Change>(read);
   const { readAgain } = changes;
-  useEffect(() => onNews(readAgain), [readAgain]);
+  useEffect(() => news.subscribe((made) => made && readAgain()), [readAgain]);
   return (
     <div className="history">
       <ol role="list">

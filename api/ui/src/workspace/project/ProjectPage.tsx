@@ -8,6 +8,9 @@ import { Icon } from "../../shell/controls/icons";
 import { Menu } from "../../shell/controls/Menu";
 import { visit } from "../../visit";
 import { entityPath, INNER_KINDS, type InnerKind, isProjectUnknown, PLURALS, PROJECTS_PATH, projectPath, type WorkspaceView } from "../address";
+import { ConversationLinks } from "../conversations/ConversationLinks";
+import { useLiveChanges } from "../conversations/useLiveChanges";
+import { useProjectConversations } from "../conversations/useProjectConversations";
 import { remove } from "../edits";
 import { Board } from "../entities/Board";
 import { EntityPanel } from "../entity/EntityPanel";
@@ -52,6 +55,9 @@ function Project({ view: { projectId, section, open }, frame }: Props) {
   const known = useEntity("project", projectId);
   const project = known.entity;
   useTitle(project && nameOf(project), frame.waiting);
+  const conversations = useProjectConversations(projectId, frame.live);
+  const liveRuns = conversations.found?.items.flatMap(({ live_run_id }) => live_run_id ?? []) ?? [];
+  useLiveChanges(liveRuns, conversations.readAgain);
   const kind = INNER_KINDS.find((kind) => PLURALS[kind] === section);
   if (!project) {
     return (
@@ -63,10 +69,11 @@ function Project({ view: { projectId, section, open }, frame }: Props) {
       </main>
     );
   }
+  const talk = () => frame.onTalk(contextOf("project", { id: projectId, name: nameOf(project) }));
   return (
     <main className="chat workspace" id="chat" tabIndex={-1} data-open={open ? "" : undefined}>
       <Top frame={frame} path={[{ name: nameOf(project), to: projectPath(projectId) }]}>
-        <button type="button" className="button" onClick={() => frame.onTalk(contextOf("project", { id: projectId, name: nameOf(project) }))}>
+        <button type="button" className="button" title={texts.project.talk} onClick={talk}>
           <Icon name="talk" />
           <span className="button-text">{texts.project.talk}</span>
         </button>
@@ -76,8 +83,9 @@ function Project({ view: { projectId, section, open }, frame }: Props) {
         <div className="workspace-scroll">
           <div className="workspace-column">
             <ProjectHead project={project} hasOpen={open !== undefined} />
-            <Sections projectId={projectId} current={section} />
-            {kind && <Board key={kind} kind={kind} projectId={projectId} openId={open?.id} />}
+            <Sections projectId={projectId} current={section} isLive={liveRuns.length > 0} />
+            {kind && <Board key={kind} kind={kind} projectId={projectId} openId={open?.id} onTalk={talk} />}
+            {section === "conversations" && <ConversationLinks conversations={conversations} onTalk={talk} />}
             {section === "relations" && <ProjectRelations projectId={projectId} />}
             {section === "history" && <ProjectHistory projectId={projectId} />}
           </div>

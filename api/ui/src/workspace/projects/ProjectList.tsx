@@ -1,7 +1,6 @@
 // The list of projects: the reader finds, filters and creates them.
-import { type FormEvent, useCallback, useEffect, useRef, useState } from "react";
+import { type FormEvent, useMemo, useRef, useState } from "react";
 
-import { readEntities, type Entity } from "../../client/workspace";
 import { texts } from "../../i18n/workspace";
 import { Icon, Mark } from "../../shell/controls/icons";
 import { visit } from "../../visit";
@@ -11,29 +10,18 @@ import { Rest } from "../controls/Rest";
 import { add } from "../edits";
 import { type Frame, useTitle } from "../frame";
 import { STATES } from "../kinds";
-import { withItem, without } from "../listed";
-import { fits, onNews } from "../news";
 import { PageLink } from "../PageLink";
 import { Search } from "../search/Search";
 import { Top } from "../Top";
-import { useListed } from "../useListed";
+import { useEntities } from "../useListed";
 import { ProjectItem } from "./ProjectItem";
 import "./ProjectList.css";
 
 export function ProjectList({ frame }: { frame: Frame }) {
   const [state, setState] = useState("");
   const [isCreating, setIsCreating] = useState(false);
-  const read = useCallback((cursor: string | undefined) => readEntities("project", { state: state || undefined }, { cursor }), [state]);
-  const projects = useListed<Entity>(read);
-  const { change } = projects;
-  useEffect(
-    () =>
-      onNews(({ kind, id, entity }) => {
-        if (kind !== "project") return;
-        change((listed) => (entity && fits(entity, { state: state || undefined }) ? withItem(listed, entity) : without(listed, id)));
-      }),
-    [change, state],
-  );
+  const wanted = useMemo(() => ({ state: state || undefined }), [state]);
+  const projects = useEntities("project", wanted);
   useTitle(texts.projects, frame.waiting);
 
   const isEmpty = projects.items.length === 0 && projects.progress === "idle";

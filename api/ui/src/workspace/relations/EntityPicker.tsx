@@ -1,22 +1,21 @@
 // The reader chooses an entity of a project: by a search, or from the newest of a kind.
-import { useCallback, useState } from "react";
+import { useMemo, useState } from "react";
 
-import { type Entity, readEntities } from "../../client/workspace";
 import { texts } from "../../i18n/workspace";
 import { INNER_KINDS, type InnerKind, PLURALS } from "../address";
 import { Rest } from "../controls/Rest";
 import { stateText } from "../controls/StateChoice";
 import { nameOf } from "../kinds";
 import { Search } from "../search/Search";
-import { useListed } from "../useListed";
+import { useEntities } from "../useListed";
 import "../search/Search.css";
 
 export type Picked = { kind: InnerKind; id: string; name: string };
 
 export function EntityPicker({ projectId, isFocused, onChoose }: { projectId: string; isFocused?: boolean; onChoose(picked: Picked): void }) {
   const [kind, setKind] = useState<InnerKind>("task");
-  const read = useCallback((cursor: string | undefined) => readEntities(kind, { project_id: projectId }, { cursor, limit: 20 }), [kind, projectId]);
-  const newest = useListed<Entity>(read);
+  const ofProject = useMemo(() => ({ project_id: projectId }), [projectId]);
+  const newest = useEntities(kind, ofProject, { limit: 20 });
   return (
     <div className="picker">
       <Search projectId={projectId} isFocused={isFocused} onChoose={(hit) => hit.kind !== "project" && onChoose({ kind: hit.kind, id: hit.id, name: hit.name })} />
@@ -40,7 +39,7 @@ export function EntityPicker({ projectId, isFocused, onChoose }: { projectId: st
         ))}
       </ul>
       <Rest reading={newest}>
-        <p className="edges-none">{texts.list.empty[kind]}</p>
+        <p className="edges-none">{texts.list.none[kind]}</p>
       </Rest>
     </div>
   );

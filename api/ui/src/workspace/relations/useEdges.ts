@@ -4,7 +4,7 @@ import { useCallback } from "react";
 import { createEdge, deleteEdge, type Edge, readEdges, restoreEdge } from "../../client/workspace";
 import { texts } from "../../i18n/workspace";
 import { showToast } from "../../shell/controls/toasts";
-import { withItem, without } from "../listed";
+import { type Listed, withItem, without } from "../listed";
 import { type Reading, useListed } from "../useListed";
 
 const UNDO_FOR_MS = 8_000;
@@ -22,13 +22,13 @@ export function useEdges(of: { projectId: string } | { entityId: string }): Edge
   const entityId = "entityId" in of ? of.entityId : undefined;
   const read = useCallback((cursor: string | undefined) => readEdges({ project_id: projectId, entity_id: entityId }, { cursor, limit: PAGE }), [projectId, entityId]);
   const reading = useListed<Edge>(read);
-  const { change } = reading;
+  const { changes } = reading;
+  const withEdge = (edge: Edge) => (listed: Listed<Edge>) => withItem(listed, edge);
   return {
     reading,
     add: async (edge) => {
       try {
-        const added = await createEdge(edge);
-        change((listed) => withItem(listed, added));
+        changes.tell(withEdge(await createEdge(edge)));
         return true;
       } catch {
         showToast(texts.relations.notAdded);
@@ -36,15 +36,11 @@ export function useEdges(of: { projectId: string } | { entityId: string }): Edge
       }
     },
     remove: (edge) => {
-      change((listed) => without(listed, edge.id));
-      const putBack = () => change((listed) => withItem(listed, edge));
-      const restore = () => void restoreEdge(edge.id).then(putBack, () => showToast(texts.relations.notAdded));
-      deleteEdge(edge.id).then(
+      const isRemoved = (listed: Listed<Edge>) => without(listed, edge.id);
+      const restore = () => void restoreEdge(edge.id).then((restored) => changes.tell(withEdge(restored)), () => showToast(texts.relations.notAdded));
+      changes.make(edge.id, isRemoved, () => deleteEdge(edge.id).then(() => isRemoved)).then(
         () => showToast(texts.relations.removed, { label: texts.entity.undo, run: restore }, UNDO_FOR_MS),
-        () => {
-          putBack();
-          showToast(texts.relations.notRemoved);
-        },
+        () => showToast(texts.relations.notRemoved),
       );
     },
   };

@@ -4,6 +4,7 @@ import { useState } from "react";
 import { isBuiltin, type Template } from "../../client/workspace";
 import { texts } from "../../i18n/workspace";
 import { stateText } from "../controls/StateChoice";
+import { TemplateContent, TemplateCounts } from "./TemplateContent";
 import { TemplateForm } from "./TemplateForm";
 
 type Props = { template: Template; isOperator: boolean; onChanged(template: Template): void };
@@ -20,6 +21,7 @@ export function TemplateItem({ template, isOperator, onChanged }: Props) {
       </div>
       <p className="template-facts">{[kind, key].filter((fact, index, all) => fact && all.indexOf(fact) === index).join(" · ")}</p>
       {description && <p dir="auto">{description}</p>}
+      <TemplateCounts body={body} />
       {isEdited ? (
         <TemplateForm
           template={template}
@@ -32,7 +34,7 @@ export function TemplateItem({ template, isOperator, onChanged }: Props) {
         <>
           <details>
             <summary>{texts.templates.show}</summary>
-            <pre tabIndex={0}>{JSON.stringify(body, null, 2)}</pre>
+            <TemplateContent body={body} />
           </details>
           {isEditable && (
             <button type="button" className="button" onClick={() => setIsEdited(true)}>

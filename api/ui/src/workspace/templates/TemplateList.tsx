@@ -19,14 +19,13 @@ export function TemplateList({ frame }: { frame: Frame }) {
   useTitle(texts.templates.title, frame.waiting);
   const templates = useListed<Template>(readAll);
   const requests = useListed<Template>(frame.isOperator ? readRequests : undefined);
-  const { change: changeTemplates } = templates;
-  const { change: changeRequests } = requests;
+  const [ofTemplates, ofRequests] = [templates.changes, requests.changes];
   const onChanged = useCallback(
     (template: Template) => {
-      changeTemplates((listed) => withItem(listed, template));
-      changeRequests((listed) => (template.state === "requested" ? withItem(listed, template) : without(listed, template.id)));
+      ofTemplates.tell((listed) => withItem(listed, template));
+      ofRequests.tell((listed) => (template.state === "requested" ? withItem(listed, template) : without(listed, template.id)));
     },
-    [changeTemplates, changeRequests],
+    [ofTemplates, ofRequests],
   );
   // An operator sees a request once, above.
   const others = frame.isOperator ? templates.items.filter(({ state }) => state !== "requested") : templates.items;

@@ -47,16 +47,24 @@ export function useText(kind: EntityKind, entity: Entity, isOpen: boolean): [Edi
 
   const save = async (now: Exclude<Editing, { at: "reading" }>, unsaved: Unsaved) => {
     if (now.isBusy) return;
-    setEditing({ ...now, isBusy: true, problem: undefined });
+    setEditing((newest) => (newest.at === "reading" ? newest : { ...newest, isBusy: true, problem: undefined }));
     try {
       const saved = await changeEntity(kind, entity.id, { [field]: unsaved.text, version: unsaved.version });
-      end();
+      setEditing((newest) => afterSave(newest, unsaved.text, saved.version));
       tellChanged(kind, saved);
     } catch (error) {
       const problem = error instanceof Problem ? error : new Problem(0, "unknown", String(error));
-      if (problem.code !== "version_conflict") return setEditing({ ...now, isBusy: false, problem });
+      if (problem.code !== "version_conflict") return setEditing((newest) => withProblem(newest, problem));
       await decide(now, unsaved);
     }
+  };
+
+  /** Continues with what the writer has typed since the page sent the text. */
+  const afterSave = (newest: Editing, sent: string, version: number): Editing => {
+    const text = newest.at === "writing" ? newest.unsaved.text : sent;
+    const unsaved = text === sent ? undefined : { text, base: sent, version };
+    keepUnsaved(name, unsaved);
+    return unsaved ? { at: "writing", unsaved } : { at: "reading" };
   };
 
   /** A newer version may have another state, for example, and the old text: then there is nothing to decide. */
@@ -65,9 +73,9 @@ export function useText(kind: EntityKind, entity: Entity, isOpen: boolean): [Edi
       const theirs = await readEntity(kind, entity.id);
       tellChanged(kind, theirs);
       if ((theirs[field] ?? "") === unsaved.base) return await save({ ...now, isBusy: false }, { ...unsaved, version: theirs.version });
-      show({ at: "conflict", unsaved, theirs });
+      setEditing((newest) => ({ at: "conflict", unsaved: newest.at === "reading" ? unsaved : newest.unsaved, theirs }));
     } catch (error) {
-      setEditing({ ...now, isBusy: false, problem: error instanceof Problem ? error : undefined });
+      setEditing((newest) => withProblem(newest, error instanceof Problem ? error : undefined));
     }
   };
 
@@ -83,4 +91,8 @@ export function useText(kind: EntityKind, entity: Entity, isOpen: boolean): [Edi
       merge: (text) => editing.at === "conflict" && show({ at: "writing", unsaved: { text, base: editing.theirs[field] ?? "", version: editing.theirs.version } }),
     },
   ];
+}
+
+function withProblem(editing: Editing, problem: Problem | undefined): Editing {
+  return editing.at === "reading" ? editing : { ...editing, isBusy: false, problem };
 }

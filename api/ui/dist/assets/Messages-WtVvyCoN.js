@@ -1,0 +1,1 @@
+export{t as Messages}from"./messages-d3k3y0vf.js";

@@ -1,0 +1,1 @@
+import{t as e}from"./apart-CV-Y3VRw.js";var t={loading:`Reading`,table:t=>`Table of ${e(t)}`,empty:`The file is empty.`,cutTable:e=>`These are the first ${e} rows.`,cut:e=>`These are the first ${e}.`,download:`Download the file to see all of it.`,inText:`The text has all of it.`,asTable:`As a table`,asText:`As text`};export{t as previews};

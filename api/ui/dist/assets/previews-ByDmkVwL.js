@@ -1,0 +1,1 @@
+import{t as e}from"./apart-CV-Y3VRw.js";var t={loading:`正在读取`,table:t=>`${e(t)} 的表格`,empty:`文件是空的。`,cutTable:e=>`这是前 ${e} 行。`,cut:e=>`这是前 ${e}。`,download:`要查看全部内容，请下载文件。`,inText:`文字中有全部内容。`,asTable:`表格`,asText:`文字`};export{t as previews};
