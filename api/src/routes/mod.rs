@@ -13,6 +13,7 @@ mod chat_stream;
 mod checkpoints;
 mod conversations;
 mod described;
+mod disconnect;
 mod document;
 mod durable_stream;
 mod events;
