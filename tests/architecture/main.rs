@@ -254,6 +254,7 @@ const PROTOCOL: &[&str] = &[
     "earlier",
     "summary",
     "begin",
+    "added",
     "new_run",
     "supersede",
     "take_back",

@@ -9,9 +9,13 @@ use std::{
 
 use bytes::Bytes;
 use futures::Stream;
+use holdfast_shared::config::OnDisconnect;
 use uuid::Uuid;
 
 use crate::{app::App, relay::TruncatedStream};
+
+/// The time between the disconnect of a wire's client and the cancel of its run, in which the client may come back.
+const GRACE: Duration = Duration::from_secs(2);
 
 /// Cancels a run when it is dropped, unless the response has ended.
 pub struct DisconnectGuard(Option<FollowedRun>);
@@ -27,6 +31,11 @@ struct FollowedRun {
 impl DisconnectGuard {
     pub fn new(app: &Arc<App>, owner: &str, run_id: Uuid, grace: Duration) -> Self {
         Self(Some(FollowedRun { app: Arc::clone(app), owner: owner.to_owned(), run_id, grace }))
+    }
+
+    /// Returns the guard of a wire whose setting says so.
+    pub fn of_wire(app: &Arc<App>, owner: &str, run_id: Uuid, setting: OnDisconnect) -> Option<Self> {
+        (setting == OnDisconnect::Cancel).then(|| Self::new(app, owner, run_id, GRACE))
     }
 
     /// Notes that the response has ended.

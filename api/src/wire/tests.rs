@@ -82,6 +82,7 @@ fn message_completed(content: &str) -> EventBody<'static> {
         conversation_id: Uuid::nil(),
         client_id: None,
         run_id: None,
+        given: false,
         role: Role::Assistant,
         content: Content::Text(content.into()),
         attachments: Vec::new(),

@@ -316,6 +316,7 @@ impl<'a> Acceptance<'a> {
                 client_id: new.client_message_id.clone(),
                 conversation_id: self.conversation_id,
                 run_id: Some(new.run_id),
+                given: false,
                 role: Role::User,
                 content: Content::Text(content.text.clone()),
                 attachments: content.attachments.clone(),
