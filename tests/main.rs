@@ -47,6 +47,7 @@ mod first_process;
 mod foreign_input;
 mod given_history;
 mod healthcheck;
+mod http_forms;
 mod ingestion;
 mod knowledge;
 mod knowledge_answers;

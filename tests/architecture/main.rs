@@ -60,6 +60,7 @@ const HOMES: &[(&str, &[&str])] = &[
     ("infer", &["shared/src/media_type.rs"]),
     ("rust_stemmers", &["knowledge/src/words.rs"]),
     ("mime_guess", &["shared/src/media_type.rs"]),
+    ("flate2", &["api/src/routes/compression.rs"]),
     ("multer", &["api/src/routes/files"]),
     ("object_store", &["shared/src/file_store"]),
     ("axum_extra", &["api/src"]),

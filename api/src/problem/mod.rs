@@ -255,6 +255,11 @@ impl Problem {
         )
     }
 
+    pub fn unsupported_encoding() -> Self {
+        let detail = "The body must not be compressed: send it without Content-Encoding.";
+        Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_encoding", detail)
+    }
+
     pub fn invalid_query(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "invalid_query", detail)
     }

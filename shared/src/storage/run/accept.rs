@@ -304,6 +304,7 @@ impl<'a> Acceptance<'a> {
             error_details: None,
             last_event_id: self.queued.id,
             metadata: new.options.metadata.clone(),
+            parent_run_id: None,
             trace_id: new.traceparent.and_then(Traceparent::trace_id),
             created_at,
             started_at: None,
