@@ -65,7 +65,7 @@ fn steps(reports: &[Value]) -> Vec<&Value> {
 
 /// Returns the messages of a thread, as a new client gets them.
 async fn stored(client: &Client, thread: &str) -> Value {
-    let frames = frames(client.request(Method::GET, &format!("/ag-ui/threads/{thread}"))).await;
+    let frames = frames(client.request(Method::GET, &format!("/ag-ui/threads/{thread}?protocolVersion=1.0"))).await;
     let snapshot = frames.iter().map(StreamBlock::json).find(|event| event["type"] == "MESSAGES_SNAPSHOT");
     snapshot.expect("a thread has its messages")["messages"].clone()
 }
@@ -139,12 +139,12 @@ async fn a_stream_continues_after_every_frame(mut deployment: Deployment) {
     let second = frames(post(&client, &answer)).await;
     assert_eq!(second[0].json()["runId"], "second");
     expect_the_rest(|| post(&client, &answer), &second).await;
-    let by_name = || client.request(Method::GET, "/ag-ui/runs/second?threadId=t");
+    let by_name = || client.request(Method::GET, "/ag-ui/runs/second?threadId=t&protocolVersion=1.0");
     assert_eq!(pairs(&frames(by_name()).await), pairs(&second), "the answer's name is that of the rest of the run");
     expect_the_rest(by_name, &second).await;
     expect_the_rest(|| post(&client, &body), &first).await;
-    let whole = frames(client.request(Method::GET, "/ag-ui/runs/first?threadId=t")).await;
-    expect_the_rest(|| client.request(Method::GET, "/ag-ui/runs/first?threadId=t"), &whole).await;
+    let whole = frames(client.request(Method::GET, "/ag-ui/runs/first?threadId=t&protocolVersion=1.0")).await;
+    expect_the_rest(|| client.request(Method::GET, "/ag-ui/runs/first?threadId=t&protocolVersion=1.0"), &whole).await;
     let failed = input("u", "fails", "[tokens=6] [fail] hello");
     let frames_of_failed = frames(post(&client, &failed)).await;
     assert_eq!(types(&frames_of_failed).last().unwrap(), "RUN_ERROR");

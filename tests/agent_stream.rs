@@ -23,7 +23,7 @@ in_both_modes!(
 );
 
 in_either_mode!(
-    a_run_that_fails_before_its_first_output_returns_no_stream,
+    a_run_that_fails_before_its_first_output_has_the_sentence_in_a_frame,
     a_failing_tool_is_a_result_without_success,
     a_denied_call_is_a_call_and_a_result,
     an_unnamed_session_continues_under_its_assigned_id,
@@ -197,16 +197,16 @@ async fn messages_streams_carry_the_complete_message_and_the_end(mut deployment:
     assert_eq!((of_type(&all_blocks, "text").len(), of_type(&all_blocks, "agent_state").len()), (1, 1));
 }
 
-async fn a_run_that_fails_before_its_first_output_returns_no_stream(mut deployment: Deployment) {
+async fn a_run_that_fails_before_its_first_output_has_the_sentence_in_a_frame(mut deployment: Deployment) {
     let client = deployment.client();
-    let request = request(&client, message_body("[tokens=0] [fail]")).header("idempotency-key", "k");
-    let again = request.try_clone().unwrap();
-    let failure = answer(request).await.expect_err("it was accepted");
-    assert_eq!((failure.status, failure.code.as_str()), (500, "run_failed"));
-    assert_eq!(answer(again).await.expect_err("it was accepted"), failure, "the same key is the same failure");
-    // A client that rejoins by the run's id receives the failure as a frame.
-    let run_id = failure.body["run"].as_str().unwrap().trim_start_matches("/v1/runs/").to_owned();
-    assert_eq!(types(&frames(&rejoin_frames(&client, &run_id, "", None).await)), ["session", "error"]);
+    for _ in 0..2 {
+        let request = request(&client, message_body("[tokens=0] [fail]")).header("idempotency-key", "k");
+        let stream = BlockStream::open(request).await;
+        let run_id = stream.run_id.clone();
+        let received = frames(&stream.rest().await);
+        assert_eq!(types(&received), ["session", "error"]);
+        assert_eq!(received.last().unwrap()["error"], client.run(&run_id).await["error"]["message"]);
+    }
 }
 
 async fn a_later_failure_is_a_frame_without_done(mut deployment: Deployment) {

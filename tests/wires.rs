@@ -29,7 +29,8 @@ in_both_modes!(
 in_either_mode!(
     an_agents_stream_mode_holds_for_its_streams,
     a_run_without_deltas_shows_its_message,
-    a_run_that_fails_before_its_first_output_returns_no_stream,
+    a_text_that_fails_before_its_first_output_is_no_stream,
+    a_chat_that_fails_before_its_first_output_has_the_sentence_in_a_frame,
     a_failing_tool_is_a_frame,
     the_head_waits_no_longer_than_it_may,
     an_unknown_agent_is_refused_and_nothing_is_stored,
@@ -201,23 +202,29 @@ async fn a_run_without_deltas_shows_its_message(mut deployment: Deployment) {
     shows_one_message(&client, submission["run"]["id"].as_str().unwrap(), "").await;
 }
 
-async fn a_run_that_fails_before_its_first_output_returns_no_stream(mut deployment: Deployment) {
+async fn a_text_that_fails_before_its_first_output_is_no_stream(mut deployment: Deployment) {
     let client = deployment.client();
-    for wire in ["chat", "text"] {
-        let request = match wire {
-            "chat" => chat(&client, json!({"message": "[tokens=0] [fail]"})),
-            _ => text(&client, "[tokens=0] [fail]").await,
-        };
-        let request = request.header("idempotency-key", wire);
-        let again = request.try_clone().unwrap();
-        let failure = answer(request).await.expect_err("it was accepted");
-        assert_eq!((failure.status, failure.code.as_str()), (500, "run_failed"), "{wire}");
-        let run_id = failure.body["run"].as_str().unwrap().trim_start_matches("/v1/runs/").to_owned();
-        let run = client.run(&run_id).await;
-        assert_eq!((run["status"].as_str(), run["error"]["code"].as_str()), (Some("failed"), Some("scripted_failure")));
-        let detail = failure.body["detail"].as_str().unwrap();
-        assert!(detail.contains("before its first output (scripted_failure)"), "{detail}");
-        assert_eq!(answer(again).await.expect_err("it was accepted"), failure, "the same key is the same failure");
+    let request = text(&client, "[tokens=0] [fail]").await.header("idempotency-key", "k");
+    let again = request.try_clone().unwrap();
+    let failure = answer(request).await.expect_err("it was accepted");
+    assert_eq!((failure.status, failure.code.as_str()), (500, "run_failed"));
+    let run_id = failure.body["run"].as_str().unwrap().trim_start_matches("/v1/runs/").to_owned();
+    let run = client.run(&run_id).await;
+    assert_eq!((run["status"].as_str(), run["error"]["code"].as_str()), (Some("failed"), Some("scripted_failure")));
+    let detail = failure.body["detail"].as_str().unwrap();
+    assert!(detail.contains("before its first output (scripted_failure)"), "{detail}");
+    assert_eq!(answer(again).await.expect_err("it was accepted"), failure, "the same key is the same failure");
+}
+
+async fn a_chat_that_fails_before_its_first_output_has_the_sentence_in_a_frame(mut deployment: Deployment) {
+    let client = deployment.client();
+    for _ in 0..2 {
+        let request = chat(&client, json!({"message": "[tokens=0] [fail]"})).header("idempotency-key", "k");
+        let stream = BlockStream::open(request).await;
+        let run_id = stream.run_id.clone();
+        let blocks = stream.rest().await;
+        assert_eq!(types(&blocks), ["meta", "error", "done"]);
+        assert_eq!(blocks[1].json()["error"], client.run(&run_id).await["error"]["message"]);
     }
 }
 
@@ -258,11 +265,11 @@ async fn the_head_waits_for_the_first_output(deployment: Deployment) {
     // The wait for the head is longer than the test, so only output can start the response in time.
     let mut deployment = deployment.with("HOLDFAST_HEAD_WAIT_MS", 600_000);
     let client = deployment.client();
-    let stream = chat_stream(&client, "[tokens=2] [delay=400]").await;
+    let stream = text_stream(&client, "[tokens=2] [delay=400]").await;
     let page = client.request(Method::GET, &format!("/v1/runs/{}/events", stream.run_id));
     let page: Value = page.header("accept", "application/json").send().await.unwrap().json().await.unwrap();
     assert!(page["events"].to_string().contains("message.delta"), "the head came before the output: {page}");
-    assert_eq!(types(&stream.rest().await), ["meta", "token", "token", "done"]);
+    assert_eq!(stream.rest().await.last().unwrap().data, "[DONE]");
 }
 
 async fn the_head_waits_no_longer_than_it_may(deployment: Deployment) {

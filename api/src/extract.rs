@@ -5,9 +5,9 @@ use std::{sync::Arc, time::Duration};
 use axum::{
     body::{Bytes, HttpBody},
     extract::{FromRequest, FromRequestParts, Path, Request},
-    http::{HeaderMap, header, request::Parts},
+    http::{HeaderMap, HeaderValue, header, request::Parts},
 };
-use bytes::BytesMut;
+use bytes::{Buf, BytesMut};
 use futures::StreamExt;
 use holdfast_shared::{given_json, idempotency::IdempotencyKey, json_size::count_values, storage::RunOptions};
 use serde::de::DeserializeOwned;
@@ -71,6 +71,7 @@ const LINGER: Duration = Duration::from_secs(2);
 async fn read_counted_body(request: Request, app: &Arc<App>) -> Result<(Bytes, InFlightGuard), Problem> {
     let (mut parts, body) = request.into_parts();
     let caller = Caller::from_request_parts(&mut parts, app).await?;
+    expect_plain(&parts.headers)?;
     let most = parts.extensions.get::<BodyLimit>().map_or(app.config().max_body_bytes, |limit| limit.0);
     if body.size_hint().lower() > most as u64 {
         return Err(Problem::body_too_large(most));
@@ -89,6 +90,7 @@ async fn read_counted_body(request: Request, app: &Arc<App>) -> Result<(Bytes, I
         Ok(bytes.freeze())
     };
     let bytes = tokio::time::timeout(app.config().body_timeout, read).await.map_err(|_| Problem::body_timeout())??;
+    let bytes = without_mark(bytes);
     let most = app.config().max_body_values;
     if count_values(&bytes) > most {
         return Err(Problem::too_many_values(most));
@@ -97,6 +99,21 @@ async fn read_counted_body(request: Request, app: &Arc<App>) -> Result<(Bytes, I
         app.anonymous_limits().admit_bytes(&caller, bytes.len()).await?;
     }
     Ok((bytes, in_flight))
+}
+
+/// Fails if the body is compressed, because no limit would hold for its contents.
+pub fn expect_plain(headers: &HeaderMap) -> Result<(), Problem> {
+    let mut encodings = headers.get_all(header::CONTENT_ENCODING).into_iter();
+    let is_plain = |value: &HeaderValue| value.as_bytes().trim_ascii().eq_ignore_ascii_case(b"identity");
+    if encodings.all(is_plain) { Ok(()) } else { Err(Problem::unsupported_encoding()) }
+}
+
+/// Returns a text without the mark of its byte order, which some clients send.
+fn without_mark(mut text: Bytes) -> Bytes {
+    if text.starts_with(b"\xEF\xBB\xBF") {
+        text.advance(3);
+    }
+    text
 }
 
 /// Returns whether the headers say that the body is JSON. A page of another origin can say so only after a preflight.

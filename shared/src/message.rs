@@ -24,6 +24,9 @@ pub struct Message {
     pub conversation_id: Uuid,
     /// The run that the message started or that wrote it. A card and a message without a run have none.
     pub run_id: Option<Uuid>,
+    /// True for a message that a client brought from elsewhere: no run wrote or answered it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub given: bool,
     /// `user` for a client's message, `assistant` for an answer, `system` for a card.
     #[serde(deserialize_with = "lenient::word")]
     pub role: Role,

@@ -24,6 +24,9 @@ pub struct RunOverrides {
     /// Messages that replace those of the conversation before the run's input.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub history: Option<GivenHistory>,
+    /// Number of older messages that the client brought and its conversation does not keep.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub left_out: usize,
 }
 
 /// The form of an answer in JSON.

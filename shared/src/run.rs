@@ -35,6 +35,8 @@ pub struct Run {
     pub total_usage: Option<Usage>,
     /// The model's reason for ending the answer, once the run is completed.
     pub finish_reason: Option<FinishReason>,
+    /// The run that has started this one for a part of its work; null for a run that a message has started.
+    pub parent_run_id: Option<Uuid>,
     /// Set for a failed run only.
     pub error: Option<RunError>,
     /// The cause of `error` in its own words, such as those of the model's provider. Only operators see it.

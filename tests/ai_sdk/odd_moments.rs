@@ -25,10 +25,11 @@ in_both_modes!(
 
 in_either_mode!(
     without_pieces_a_question_is_answered_and_the_text_comes_at_once,
-    a_run_that_fails_before_its_first_output_is_an_http_error,
+    a_run_that_fails_before_its_first_output_ends_with_the_sentence,
     a_failed_answer_without_text_is_in_the_history,
     a_question_of_a_stopped_run_is_not_answered,
     a_message_with_the_id_of_another_replaces_it,
+    a_client_that_hangs_up_ends_its_run_where_the_deployment_says_so,
 );
 
 fn states(message: &Value) -> Vec<Value> {
@@ -59,12 +60,15 @@ async fn again(client: &Client, question: Value) -> ChatAnswer {
 
 /// Sends a message whose run fails before its first output; returns the failure.
 async fn silent_failure(client: &Client, body: &Value) -> String {
-    let failure = answer(request(client, body)).await.expect_err("the run gave output");
-    assert_eq!((failure.status, failure.code.as_str()), (500, "run_failed"));
-    failure.body["run"].as_str().unwrap().trim_start_matches("/v1/runs/").to_owned()
+    let stream = ChatAnswer::send(client, body).await;
+    let types = stream.types();
+    assert_eq!(types.iter().filter(|kind| kind.ends_with("-delta")).count(), 0, "the run gave output: {types:?}");
+    assert_eq!((types[0].as_str(), types.last().unwrap().as_str()), ("start", "finish"));
+    assert_eq!(stream.first("error")["errorText"], client.run(&stream.run_id).await["error"]["message"]);
+    stream.run_id
 }
 
-async fn a_run_that_fails_before_its_first_output_is_an_http_error(mut deployment: Deployment) {
+async fn a_run_that_fails_before_its_first_output_ends_with_the_sentence(mut deployment: Deployment) {
     let client = deployment.client();
     let question = user("m1", "[tokens=0] [fail]");
     let failed_answer = silent_failure(&client, &body("c", question.clone())).await;
@@ -354,4 +358,23 @@ async fn a_history_of_an_older_version_without_events_has_text_and_calls() {
     let recalled_text: String =
         parts.iter().filter(|part| part["type"] == "text").map(|part| text(part, "text")).collect();
     assert_eq!(recalled_text, text(&run["output_message"], "content"));
+}
+
+async fn a_client_that_hangs_up_ends_its_run_where_the_deployment_says_so(deployment: Deployment) {
+    let mut deployment = deployment.with("HOLDFAST_AI_SDK_ON_DISCONNECT", "cancel");
+    let client = deployment.client();
+    let long = |chat: &str| request(&client, &json!({"id": chat, "message": user("m1", "[tokens=2000] [delay=20]")}));
+    let mut left = BlockStream::open(long("left")).await;
+    let mut reloaded = BlockStream::open(long("reloaded")).await;
+    left.until_sent("text-delta").await;
+    reloaded.until_sent("text-delta").await;
+    let (left_run, reloaded_run) = (left.run_id.clone(), reloaded.run_id.clone());
+    drop((left, reloaded));
+    let again = BlockStream::open(client.request(Method::GET, "/api/chat/reloaded/stream")).await;
+    // A client that waits for the run would follow it.
+    until("the run is cancelled", || async { (client.run(&left_run).await["status"] == "cancelled").then_some(()) })
+        .await;
+    assert_eq!(client.run(&reloaded_run).await["status"], "running", "its client has come back");
+    client.cancel(&reloaded_run).await;
+    again.rest().await;
 }

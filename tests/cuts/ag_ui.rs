@@ -22,8 +22,7 @@ impl AgUiClient {
 
     async fn post(&mut self, api: &Client, run: &str, more: Value) -> Option<BlockStream> {
         self.end = Value::Null;
-        let mut body =
-            json!({"threadId": self.name, "runId": run, "messages": [], "tools": [], "context": [], "state": {}});
+        let mut body = json!({"threadId": self.name, "runId": run, "protocolVersion": "1.0", "messages": [], "tools": [], "context": [], "state": {}});
         body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         self.request = body;
         open(self.repeated(api)).await

@@ -62,6 +62,7 @@ async fn start(shared: &WorkerState, model: &str, document: &UnembeddedDocument)
         run_id: Uuid::now_v7(),
         target: Target::Existing(document.conversation_id),
         input: MessageInput::New(UserContent::from(document.title.clone())),
+        given: Vec::new(),
         client_message_id: None,
         mode: SubmitMode::Reject,
         options: RunOptions { ingests: true, stream: false, ..RunOptions::default() },

@@ -7,7 +7,7 @@ use holdfast_shared::{
     event_id::EventId,
     idempotency::IdempotencyKey,
     run::{Run, SubmitMode},
-    storage::{MessageInput, NewRun, RunOptions, Target},
+    storage::{AddedMessage, MessageInput, NewRun, RunOptions, Target},
     time_zone::RunZone,
 };
 use uuid::Uuid;
@@ -21,6 +21,8 @@ pub struct Posting {
     pub target: Target,
     /// The message, or the message that the run answers again.
     pub input: MessageInput,
+    /// Messages that the client has from elsewhere, for a conversation without messages.
+    pub given: Vec<AddedMessage>,
     /// The id that the client gave its message.
     pub client_message_id: Option<String>,
     /// The effect on unfinished runs of the conversation.
@@ -37,6 +39,7 @@ impl Posting {
         Self {
             target,
             input,
+            given: Vec::new(),
             client_message_id: None,
             mode: SubmitMode::default(),
             options: RunOptions::default(),
@@ -47,12 +50,13 @@ impl Posting {
     /// Returns the run of the message, with an id, the deployment's limits, and the zone and the span of the request. Fails if
     /// there is no such zone.
     pub(super) fn into_run(self, caller: &Caller, config: &ApiConfig) -> Result<NewRun, Problem> {
-        let Self { target, input, client_message_id, mode, options, key } = self;
+        let Self { target, input, given, client_message_id, mode, options, key } = self;
         let zone = RunZone { named: caller.time_zone()?, otherwise: config.time_zone.clone() };
         Ok(NewRun {
             run_id: Uuid::now_v7(),
             target,
             input,
+            given,
             client_message_id,
             mode,
             options: RunOptions { zone, ..options },

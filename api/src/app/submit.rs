@@ -28,7 +28,7 @@ impl App {
             return Ok((repeated, None));
         }
         self.anonymous_limits.admit(caller).await?;
-        self.anonymous_limits.admit_bytes(caller, new.bytes()).await?;
+        self.anonymous_limits.admit_bytes(caller, new.bytes_with_given()).await?;
         self.anonymous_activity.note_write(caller).await?;
         self.expect_access_to(caller, &new.target).await?;
         // The worker decides for the models of a profile.

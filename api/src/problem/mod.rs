@@ -152,6 +152,15 @@ impl Problem {
         )
     }
 
+    /// Names the field by which the client has identified its request, if another request has had the value before.
+    pub fn about_id(mut self, field: &str, scope: &str) -> Self {
+        if self.code == "idempotency_key_reused" {
+            self.detail =
+                format!("Another request of this {scope} has had this {field}; a new request needs a new {field}.");
+        }
+        self
+    }
+
     pub fn invalid_key(max_chars: usize) -> Self {
         Self::new(
             StatusCode::BAD_REQUEST,
@@ -244,6 +253,11 @@ impl Problem {
             "unsupported_media_type",
             "Send JSON, with Content-Type: application/json.",
         )
+    }
+
+    pub fn unsupported_encoding() -> Self {
+        let detail = "The body must not be compressed: send it without Content-Encoding.";
+        Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_encoding", detail)
     }
 
     pub fn invalid_query(detail: impl Into<String>) -> Self {

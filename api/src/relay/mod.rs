@@ -175,14 +175,24 @@ impl Relay {
         Ok(plan)
     }
 
+    /// Returns whether a client of this process follows the run.
+    pub fn is_followed(&self, run_id: Uuid) -> bool {
+        self.topic(run_id).is_some_and(|topic| topic.is_followed())
+    }
+
     /// Returns whether this process is shutting down.
     pub fn is_draining(&self) -> bool {
         self.context.drain.is_cancelled()
     }
 
+    /// Waits until this process shuts down.
+    pub async fn until_draining(&self) {
+        self.context.drain.cancelled().await;
+    }
+
     /// Wakes all subscribers when this process shuts down, so that no subscriber has to watch for the shutdown itself.
     pub async fn announce_drain(self: Arc<Self>) {
-        self.context.drain.cancelled().await;
+        self.until_draining().await;
         self.topics().values().for_each(|topic| topic.wake());
     }
 

@@ -106,6 +106,11 @@ impl Topic {
         self.state.subscribe()
     }
 
+    /// Returns whether the topic has a subscriber.
+    pub fn is_followed(&self) -> bool {
+        self.state.receiver_count() > 0
+    }
+
     /// Returns the read of the subscribers at a position.
     pub fn shared_read(&self, position: LogPosition) -> Arc<SharedRead> {
         self.shared_reads.at(position)

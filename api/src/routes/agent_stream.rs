@@ -56,8 +56,7 @@ pub struct AgentBody {
         (status = 200, content_type = "text/event-stream", description = "The agent stream; the header `x-run-id` names the run."),
         (status = 204, description = "The client of a repeated request has all events."),
         (status = 400, body = Problem, description = "empty_content, content_too_long, invalid_session, invalid_context_type, invalid_metadata, invalid_body, invalid_json, invalid_idempotency_key"),
-        (status = 422, body = Problem, description = "idempotency_key_reused"),
-        (status = 500, body = Problem, description = "run_failed: the run failed before its first output; `run` links to it")
+        (status = 422, body = Problem, description = "idempotency_key_reused")
     )
 )]
 pub async fn post(
@@ -95,7 +94,7 @@ pub async fn post(
         },
         ..plain_posting(&headers, &fingerprint, target, body.message.clone(), body.mode)?
     };
-    let (committed, subscriber) = app.post_and_await_output(&caller, posting, cursor(&headers, None)?).await?;
+    let (committed, subscriber) = app.post_and_follow(&caller, posting, cursor(&headers, None)?).await?;
     stream_on(Wire::Agent, &app, &committed.run, subscriber, query.stream_mode).await
 }
 

@@ -43,8 +43,7 @@ pub struct ChatBody {
         (status = 204, description = "The client of a repeated request has all events."),
         (status = 400, body = Problem, description = "agent_not_found, empty_content, content_too_long, invalid_body, invalid_json, invalid_idempotency_key"),
         (status = 404, body = Problem, description = "conversation_not_found"),
-        (status = 422, body = Problem, description = "idempotency_key_reused"),
-        (status = 500, body = Problem, description = "run_failed: the run failed before its first output; `run` links to it")
+        (status = 422, body = Problem, description = "idempotency_key_reused")
     )
 )]
 pub async fn post(
@@ -58,7 +57,7 @@ pub async fn post(
     let conversation = body.conversation_id.clone().or_else(|| caller.named_session().map(str::to_owned));
     let fingerprint = ["chat", &or_empty(&conversation), &or_empty(&body.agent_definition_id), &body.message];
     let posting = plain_posting(&headers, &fingerprint, target(&caller, &body)?, body.message.clone(), body.mode)?;
-    let (committed, subscriber) = app.post_and_await_output(&caller, posting, cursor(&headers, None)?).await?;
+    let (committed, subscriber) = app.post_and_follow(&caller, posting, cursor(&headers, None)?).await?;
     stream_on(Wire::Chat, &app, &committed.run, subscriber, query.stream_mode).await
 }
 

@@ -5,7 +5,7 @@
 //! the names of the operations, and the bounds from the settings.
 
 use holdfast_shared::{
-    agent::{MIN_CONTEXT_TOKENS, StreamMode},
+    agent::StreamMode,
     config::ApiConfig,
     event::{EventBody, EventKind},
     snapshot::Snapshot,
@@ -13,7 +13,8 @@ use holdfast_shared::{
 use serde_json::{Map, Value, json};
 use utoipa::{OpenApi, openapi};
 
-use crate::{auth::MAX_NAME_CHARS, problem::Problem, wire::Wire};
+use super::document_bounds::{bounds_of_fields, bounds_of_parameter};
+use crate::{problem::Problem, wire::Wire};
 
 #[derive(OpenApi)]
 #[openapi(
@@ -171,7 +172,18 @@ fn complete_operation(operation: &mut Value) {
         if let Some(stream) = response.pointer_mut("/content/text~1event-stream") {
             *stream = json!({});
         }
+        describe_bytes(response);
         describe(response);
+    }
+    if let Some(body) = operation.get_mut("requestBody") {
+        describe_bytes(body);
+    }
+}
+
+/// Describes bytes as generators expect them. The types of the handlers would be lists of numbers.
+fn describe_bytes(content: &mut Value) {
+    if let Some(bytes) = content.pointer_mut("/content/application~1octet-stream") {
+        *bytes = json!({"schema": {"type": "string", "format": "binary"}});
     }
 }
 
@@ -203,54 +215,13 @@ fn complete_parameter(parameter: &mut Value, config: &ApiConfig) {
             if list == "type" { schema["type"] = only } else { *schema = only }
         }
     }
-    let bounds = match parameter["name"].as_str().unwrap_or_default() {
-        "limit" => json!({"minimum": 1, "maximum": config.max_page}),
-        "timeout_ms" => json!({"maximum": config.max_wait.as_millis() as u64}),
-        "q" => json!({"minLength": 1, "maxLength": 200, "pattern": TEXT}),
-        "after" => json!({"pattern": r"^\d{1,9}-\d{1,9}$"}),
-        "Last-Event-ID" => json!({"pattern": r"^(\d{1,9}-\d{1,9})?$"}),
-        "Idempotency-Key" => json!({"minLength": 1, "maxLength": 255, "pattern": r"^[!-~]([ -~]*[!-~])?$"}),
-        "offset" => json!({"pattern": r"^(-1|now|\d{10}_\d{10})$"}),
-        "session_id" => json!({"minLength": 1, "maxLength": MAX_NAME_CHARS, "pattern": NAME}),
-        _ => return,
-    };
-    merge(&mut parameter["schema"], bounds);
+    if let Some(bounds) = bounds_of_parameter(parameter, config) {
+        merge(&mut parameter["schema"], bounds);
+    }
 }
 
-/// Patterns of a text that is not blank and has no NUL, and of a name without control characters that is not blank.
-const TEXT: &str = r"^[^\x00]*[^\s\x00][^\x00]*$";
-const NAME: &str = r"^[^\x00-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f][^\x00-\x1f\x7f-\x9f]*$";
-
 fn complete_schemas(schemas: &mut Map<String, Value>, config: &ApiConfig) {
-    let content = json!({"minLength": 1, "maxLength": config.max_content_bytes, "pattern": TEXT});
-    let title = json!({"minLength": 1, "maxLength": config.max_title_chars, "pattern": TEXT});
-    let fields = [
-        ("NewRunBody", "input", content.clone()),
-        ("NewMessageBody", "content", content.clone()),
-        ("TextMessageBody", "content", content.clone()),
-        ("ChatBody", "message", content.clone()),
-        ("AgentBody", "message", content.clone()),
-        ("NewBriefingBody", "summary", content),
-        ("NewBriefingBody", "title", title.clone()),
-        ("NewBriefingBody", "priority", json!({"minLength": 1, "maxLength": 64})),
-        ("NewConversation", "title", title.clone()),
-        ("Rename", "title", title),
-        ("AgentDefinition", "name", json!({"minLength": 1, "maxLength": 200, "pattern": NAME})),
-        ("AgentDefinition", "context_tokens", json!({"minimum": MIN_CONTEXT_TOKENS})),
-        (
-            "ClientTool",
-            "name",
-            json!({"minLength": 1, "maxLength": 64, "pattern": "^[A-Za-z0-9-]*(_[A-Za-z0-9-]+)*_?$"}),
-        ),
-        ("ClientTool", "input_schema", json!({"type": "object"})),
-        ("FrontEndTool", "name", json!({"minLength": 1, "maxLength": 64})),
-        ("NewRunBody", "metadata", json!({"type": ["object", "null"]})),
-        ("NewMessageBody", "metadata", json!({"type": ["object", "null"]})),
-        ("ToolPolicy", "timeout_ms", json!({"minimum": 1})),
-        ("UiChatBody", "id", json!({"minLength": 1, "maxLength": MAX_NAME_CHARS, "pattern": NAME})),
-        ("UiChatBody", "trigger", json!({"enum": ["submit-message", "regenerate-message", null]})),
-    ];
-    for (schema, field, bounds) in fields {
+    for (schema, field, bounds) in bounds_of_fields(config) {
         if let Some(field) = schemas.get_mut(schema).and_then(|schema| schema.get_mut("properties")?.get_mut(field)) {
             merge(field, bounds);
         }

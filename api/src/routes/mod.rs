@@ -11,9 +11,12 @@ mod approvals;
 mod briefings;
 mod chat_stream;
 mod checkpoints;
+mod compression;
 mod conversations;
 mod described;
+mod disconnect;
 mod document;
+mod document_bounds;
 mod durable_stream;
 mod events;
 mod files;
@@ -28,6 +31,7 @@ mod page;
 mod plans;
 mod profiles;
 mod runs;
+mod served_document;
 mod server;
 mod sessions;
 mod snapshot;
@@ -41,13 +45,12 @@ use std::sync::Arc;
 
 use axum::{
     Extension, Json, Router,
-    extract::{DefaultBodyLimit, OriginalUri, State},
+    extract::{DefaultBodyLimit, OriginalUri},
     http::{HeaderMap, Method, StatusCode, header},
     middleware,
     response::{IntoResponse, Response},
     routing::{get, post},
 };
-use bytes::Bytes;
 use holdfast_shared::{
     agent::StreamMode,
     context::AgentContext,
@@ -61,7 +64,6 @@ use holdfast_shared::{
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use tokio::{sync::OnceCell, task::spawn_blocking};
 use uuid::Uuid;
 
 use crate::{
@@ -77,6 +79,7 @@ use crate::{
 };
 
 use described::{DescribedRoutes, routes};
+use served_document::{MadeDocument, openapi_document};
 
 /// Returns all routes with the middleware that wraps them.
 pub fn router(app: Arc<App>) -> Router {
@@ -91,6 +94,8 @@ pub fn router(app: Arc<App>) -> Router {
         .merge(langgraph::absent_routes())
         .route("/openapi.json", get(openapi_document).layer(Extension(MadeDocument::default())))
         .layer(middleware::from_fn_with_state(Arc::clone(&app), read_limit::admit))
+        // Order matters: an answer counts as it is kept for its client.
+        .layer(middleware::from_fn(compression::compress))
         // The page's files are in the executable, so an unread file costs no memory.
         .layer(middleware::from_fn_with_state(Arc::clone(&app), unread_answers::count))
         .merge(page())
@@ -112,20 +117,6 @@ pub fn router(app: Arc<App>) -> Router {
     let router = router.layer(middleware::from_fn(guarded)).layer(middleware::from_fn(measure));
     if telemetry::is_on() { router.layer(middleware::from_fn(spans::traced)) } else { router }
 }
-
-/// Returns `/openapi.json`. The first request makes it, because most processes never need it.
-async fn openapi_document(State(app): State<Arc<App>>, Extension(made): Extension<MadeDocument>) -> Response {
-    let make = move || {
-        let document = routes(app.config().max_chat_body_bytes).describe(document::base());
-        Bytes::from(document::complete(&document, app.config()).to_string())
-    };
-    let made = made.0.get_or_init(|| async { spawn_blocking(make).await.expect("the routes have descriptions") }).await;
-    ([(header::CONTENT_TYPE, "application/json")], made.clone()).into_response()
-}
-
-/// The bytes of `/openapi.json`, once they are made.
-#[derive(Clone, Default)]
-struct MadeDocument(Arc<OnceCell<Bytes>>);
 
 /// Returns the API's routes.
 fn routes(max_chat_body: usize) -> DescribedRoutes {

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use axum::{
     body::Body,
     extract::{OriginalUri, Path},
-    http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header},
+    http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header},
     response::{IntoResponse, Response},
 };
 use axum_extra::headers::{ETag, HeaderMapExt, IfNoneMatch};
@@ -50,8 +50,12 @@ pub async fn icon(headers: HeaderMap) -> Response {
     file("favicon.svg", "public, max-age=86400", &headers)
 }
 
-/// The answer for unknown paths: for a browser the page, which shows the error, and for programs a problem.
+/// The answer for unknown paths: for a browser the page, which shows the error, and for programs a problem. A path that ends with a
+/// slash leads to the path without it.
 pub async fn not_found(OriginalUri(uri): OriginalUri, method: Method, headers: HeaderMap) -> Response {
+    if let Some(location) = without_slash(&uri) {
+        return (StatusCode::PERMANENT_REDIRECT, [(header::LOCATION, location)]).into_response();
+    }
     let is_of_programs = ["/v1/", "/api/", "/mcp"].into_iter().any(|prefix| uri.path().starts_with(prefix));
     if is_of_programs || !matches!(method, Method::GET | Method::HEAD) || !wants_html(&headers) {
         return Problem::route_not_found(uri.path()).into_response();
@@ -59,6 +63,15 @@ pub async fn not_found(OriginalUri(uri): OriginalUri, method: Method, headers: H
     let mut response = file("index.html", "no-store", &HeaderMap::new());
     *response.status_mut() = StatusCode::NOT_FOUND;
     response
+}
+
+/// Returns the path and the query of an address without the slashes at the end of its path; `None` if there are none, or if a browser
+/// would take the rest for another host.
+fn without_slash(uri: &Uri) -> Option<HeaderValue> {
+    let path = uri.path().strip_suffix('/')?.trim_end_matches('/');
+    let is_of_host = path.starts_with('/') && !path[1..].starts_with(['/', '\\']);
+    let query = uri.query().map(|query| format!("?{query}")).unwrap_or_default();
+    is_of_host.then(|| HeaderValue::from_str(&format!("{path}{query}")).ok())?
 }
 
 fn wants_html(headers: &HeaderMap) -> bool {
@@ -74,7 +87,7 @@ fn listed<'a>(headers: &'a HeaderMap, name: &HeaderName) -> impl Iterator<Item =
 const CODINGS: [(&str, &str); 2] = [("br", ".br"), ("gzip", ".gz")];
 
 /// Returns whether a client accepts a coding: by name or by `*`, and not with weight 0.
-fn accepts(headers: &HeaderMap, coding: &str) -> bool {
+pub fn accepts(headers: &HeaderMap, coding: &str) -> bool {
     let accepts_name = |name: &str| {
         listed(headers, &header::ACCEPT_ENCODING).find_map(|item| {
             let (own, weight) = item.split_once(';').unwrap_or((item, ""));
@@ -123,6 +136,20 @@ mod tests {
 
     fn sending(name: HeaderName, value: &'static str) -> HeaderMap {
         HeaderMap::from_iter([(name, HeaderValue::from_static(value))])
+    }
+
+    #[test]
+    fn an_address_loses_the_slashes_at_its_end() {
+        let check = |address: &str, expected: Option<&str>| {
+            let location = without_slash(&address.parse().unwrap());
+            assert_eq!(location.as_ref().map(|value| value.to_str().unwrap()), expected, "{address}");
+        };
+        check("/v1/runs/", Some("/v1/runs"));
+        check("/v1/runs//?limit=1", Some("/v1/runs?limit=1"));
+        check("/v1/runs", None);
+        check("/", None);
+        check("//elsewhere.example/", None);
+        check("///", None);
     }
 
     #[test]

@@ -42,6 +42,7 @@ fn of_project(detail: Detail) -> View {
         error_details: None,
         last_event_id: EventId::ORIGIN,
         metadata: Some(metadata),
+        parent_run_id: None,
         trace_id: None,
         created_at: DateTime::UNIX_EPOCH,
         started_at: None,
@@ -82,6 +83,7 @@ fn message_completed(content: &str) -> EventBody<'static> {
         conversation_id: Uuid::nil(),
         client_id: None,
         run_id: None,
+        given: false,
         role: Role::Assistant,
         content: Content::Text(content.into()),
         attachments: Vec::new(),
@@ -134,11 +136,8 @@ fn call_completed<'a>(output: Option<&'a str>, error: Option<&str>) -> EventBody
 }
 
 fn run_failed() -> EventBody<'static> {
-    EventBody::RunFailed(RunFailed {
-        base: None,
-        error: RunError::new("model_failed", "it \"broke\"\nagain"),
-        usage: Usage::default(),
-    })
+    let error = RunError::new("model_failed", "it \"broke\"\nagain");
+    EventBody::RunFailed(RunFailed { base: None, error, usage: Usage::default() })
 }
 
 fn run_completed() -> EventBody<'static> {

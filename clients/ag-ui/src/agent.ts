@@ -15,6 +15,9 @@ const SILENCE = 45_000;
 /** The version that the client declares; those before 1.0 declare none. */
 const PROTOCOL_VERSION = (agUi as { PROTOCOL_VERSION?: string }).PROTOCOL_VERSION;
 
+/** The version to declare for a client before 1.0 that knows reasoning. */
+const EARLY_VERSION = PROTOCOL_VERSION === undefined && "REASONING_START" in EventType ? "0.0.45" : undefined;
+
 /** A run of a thread. */
 export interface ThreadRun {
   id: string;
@@ -68,7 +71,7 @@ export class ResumableHttpAgent extends HttpAgent {
     const open = new OpenParts();
     return this.follow({
       request: (cursor, signal) => {
-        const init = this.requestInit(input);
+        const init = this.requestInit(EARLY_VERSION ? ({ protocolVersion: EARLY_VERSION, ...input } as RunAgentInput) : input);
         return this.fetch(this.url, { ...init, headers: { ...zone(), ...init.headers, ...cursorOf(cursor) }, signal });
       },
       events: (event) => open.pass(event),
@@ -110,7 +113,8 @@ export class ResumableHttpAgent extends HttpAgent {
   protected connect(input: RunAgentInput): Observable<BaseEvent> {
     const server = this.server();
     const thread = encodeURIComponent(input.threadId);
-    const version = PROTOCOL_VERSION === undefined ? "" : `protocolVersion=${PROTOCOL_VERSION}`;
+    const declared = PROTOCOL_VERSION ?? EARLY_VERSION;
+    const version = declared === undefined ? "" : `protocolVersion=${declared}`;
     const open = new OpenParts();
     // The events before the messages, of which a new connection sends all again.
     let head: BaseEvent[] | undefined = [];

@@ -722,6 +722,9 @@ pub struct Message {
     /// The model's reason for ending a complete answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finish_reason: Option<FinishReason>,
+    /// True for a message that a client brought from elsewhere: no run wrote or answered it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub given: Option<bool>,
     /// UUIDv7.
     pub id: String,
     /// Sources of an answer, as `{"agent_run_id": …}`, and `documents` and `dropped` if its run had documents before
@@ -1302,6 +1305,9 @@ pub struct Run {
     pub output_message: Option<Message>,
     /// Id of the answer's message, reserved at submission. The message exists once the run has ended.
     pub output_message_id: String,
+    /// The run that has started this one for a part of its work; null for a run that a message has started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent_run_id: Option<String>,
     /// Time of the database at the first claim.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started_at: Option<String>,

@@ -468,6 +468,8 @@ export interface Message {
   created_at: string;
   /** The model's reason for ending a complete answer. */
   finish_reason?: FinishReason | null;
+  /** True for a message that a client brought from elsewhere: no run wrote or answered it. */
+  given?: boolean;
   /** UUIDv7. */
   id: string;
   /**
@@ -897,6 +899,8 @@ export interface Run {
   output_message?: Message | null;
   /** Id of the answer's message, reserved at submission. The message exists once the run has ended. */
   output_message_id: string;
+  /** The run that has started this one for a part of its work; null for a run that a message has started. */
+  parent_run_id?: string | null;
   /** Time of the database at the first claim. */
   started_at?: string | null;
   /** Terminal statuses are `completed`, `failed` and `cancelled`. */

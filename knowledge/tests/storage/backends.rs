@@ -224,6 +224,7 @@ pub fn new_run(ingests: bool) -> NewRun {
         run_id: Uuid::now_v7(),
         target: Target::New { agent_id: None },
         input: MessageInput::New("t".to_owned().into()),
+        given: Vec::new(),
         client_message_id: None,
         mode: Default::default(),
         options: RunOptions { ingests, ..RunOptions::default() },

@@ -33,6 +33,14 @@ pub struct ApiConfig {
     #[arg(long, env = "HOLDFAST_PAGE_COMPOSER", default_value = "open", value_enum)]
     pub page_composer: PageComposer,
 
+    /// Whether a closed connection of an AI SDK's client ends its run, 2 s after the last client that follows the run has left.
+    #[arg(long, env = "HOLDFAST_AI_SDK_ON_DISCONNECT", default_value = "continue", value_enum)]
+    pub ai_sdk_on_disconnect: OnDisconnect,
+
+    /// Whether a closed connection of an AG-UI client ends its run in this way.
+    #[arg(long, env = "HOLDFAST_AG_UI_ON_DISCONNECT", default_value = "continue", value_enum)]
+    pub ag_ui_on_disconnect: OnDisconnect,
+
     /// Searches of conversations that run at the same time. A further search waits up to 5 s and then gets 503.
     #[arg(long, env = "HOLDFAST_SEARCHES", default_value = "2", value_parser = count)]
     pub searches: usize,
@@ -217,6 +225,15 @@ fn origin(text: &str) -> Result<String, String> {
     } else {
         Ok(origin.to_owned())
     }
+}
+
+/// The effect of a client that disconnects before the end of its stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum OnDisconnect {
+    /// The run is cancelled.
+    Cancel,
+    /// The run continues.
+    Continue,
 }
 
 /// The values of `HOLDFAST_PAGE_COMPOSER`.

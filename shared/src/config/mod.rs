@@ -20,7 +20,7 @@ mod users;
 mod vertex;
 mod web_search;
 
-pub use api::{ApiConfig, PageComposer};
+pub use api::{ApiConfig, OnDisconnect, PageComposer};
 pub use context_windows::ContextWindows;
 pub use embedding::EmbeddingConfig;
 pub use files::FilesConfig;

@@ -76,6 +76,59 @@ statements! {
         order by case when m.client_id = $3 then 0 else 1 end
         limit 1
     "),
+    /// Returns what follows a message in its conversation: the first later message of a user, or the first later answer that is
+    /// complete. The message has a client id or an id; it may be an answer that its run has not finished.
+    FOLLOWING = "
+        with named as (
+            select turn, position, case when client_id = $3 then 0 else 1 end as rank
+            from chat_messages
+            where conversation_id = $1
+              and owner_id = $2
+              and superseded_at is null
+              and (client_id = $3 or id = $4)
+            union all
+            select position as turn, position, 2 as rank
+            from agent_runs
+            where conversation_id = $1
+              and owner_id = $2
+              and superseded_at is null
+              and output_message_id = $4
+        ),
+        place as (
+            select turn, position
+            from named
+            order by rank
+            limit 1
+        )
+        select m.id
+        from chat_messages m
+        join place on (m.turn, m.position) > (place.turn, place.position)
+        where m.conversation_id = $1
+          and m.superseded_at is null
+          and (m.role = 'user' or m.role = 'assistant' and m.status = 'complete')
+        order by m.turn, m.position
+        limit 1
+    ",
+    /// Returns the first message of the change that superseded a message, which has a client id or an id.
+    CHANGE_OF = "
+        with named as (
+            select coalesce(m.superseded_in, w.superseded_in) as change
+            from chat_messages m
+            left join agent_runs w on w.id = m.run_id and w.output_message_id = m.id
+            where m.conversation_id = $1
+              and m.owner_id = $2
+              and m.superseded_at is not null
+              and (m.client_id = $3 or m.id = $4)
+            order by m.superseded_at desc
+            limit 1
+        )
+        select m.id
+        from chat_messages m
+        join named on m.superseded_in = named.change
+        where m.conversation_id = $1
+        order by m.turn, m.position
+        limit 1
+    ",
 }
 
 impl Storage {
@@ -130,5 +183,21 @@ impl Storage {
             args![conversation_id, owner, name, Uuid::try_parse(name).ok()],
         );
         Ok(row.await?.map(Message::from))
+    }
+
+    /// Returns the first of the messages that were superseded together with one, which a client knows by this name. Its restoration
+    /// brings all of them back.
+    pub async fn superseded_with(&self, owner: &str, conversation_id: Uuid, name: &str) -> Result<Option<Uuid>, Error> {
+        let args = args![conversation_id, owner, name, Uuid::try_parse(name).ok()];
+        let row = self.database.fetch_optional::<(Uuid,)>("find what a change superseded", CHANGE_OF, args);
+        Ok(row.await?.map(|row| row.0))
+    }
+
+    /// Returns the message that follows another one, which a client knows by this name, if there is any. An answer that has failed
+    /// or was stopped does not count, because its client may not have it.
+    pub async fn message_after(&self, owner: &str, conversation_id: Uuid, name: &str) -> Result<Option<Uuid>, Error> {
+        let args = args![conversation_id, owner, name, Uuid::try_parse(name).ok()];
+        let row = self.database.fetch_optional::<(Uuid,)>("find what follows a message", FOLLOWING, args);
+        Ok(row.await?.map(|row| row.0))
     }
 }

@@ -59,7 +59,7 @@ mod versions;
 mod workspace_rows;
 
 pub use access::AskedRun;
-pub use add_messages::{AddOutcome, AddedMessage};
+pub use add_messages::AddOutcome;
 pub use agents::AgentChange;
 pub use anonymous_data::AnonymousMeasurement;
 pub use archive::{ArchivePage, Position};
@@ -80,13 +80,13 @@ pub use messages::MessageFilter;
 pub use plans::StoredRole;
 pub use profiles::StoredProfiles;
 pub use run::{
-    Answer, AnswerOutcome, AnsweredRun, ArchiveChunk, BeginResult, CallState, CancelOutcome, Claim, ClaimTerms,
-    ClientResult, Closed, CommittedMessage, DecisionBy, DueSummary, EarlierMessage, EarlierResult, EditOutcome,
-    EndedRun, FinishOutcome, FlushOutcome, History, Holder, IngestOutcome, Ingestion, InvalidInput, MessageInput,
-    NewApproval, NewCheckpoint, NewChild, NewDocument, NewDueSummary, NewRole, NewRun, NewTraceMessage, PendingEdit,
-    Progress, Release, ReleaseOutcome, RenewedLease, RetireOutcome, Room, RunOptions, Start, SteeringMessage,
-    StepState, SubmitOutcome, Summary, SummaryScope, Suspects, TakeBackOutcome, TakenEdit, Target, ToldPassage, Tree,
-    Window, tree_is_full,
+    AddedMessage, Answer, AnswerOutcome, AnsweredRun, ArchiveChunk, BeginResult, CallState, CancelOutcome, Claim,
+    ClaimTerms, ClientResult, Closed, CommittedMessage, DecisionBy, DueSummary, EarlierMessage, EarlierResult,
+    EditOutcome, EndedRun, FinishOutcome, FlushOutcome, History, Holder, IngestOutcome, Ingestion, InvalidInput,
+    MessageInput, NewApproval, NewCheckpoint, NewChild, NewDocument, NewDueSummary, NewRole, NewRun, NewTraceMessage,
+    PendingEdit, Progress, Release, ReleaseOutcome, RenewedLease, RetireOutcome, Room, RunOptions, Start,
+    SteeringMessage, StepState, SubmitOutcome, Summary, SummaryScope, Suspects, TakeBackOutcome, TakenEdit, Target,
+    ToldPassage, Tree, Window, tree_is_full,
 };
 pub use runs::{Backlog, RunFilter, StreamDefaults};
 pub use sql::{Connections, Error, Pgvector};

@@ -99,7 +99,7 @@ macro_rules! bare_run_columns {
             end as status,
             r.attempt, r.model, r.input_message_id, r.output_message_id, r.usage,
             r.children_usage, r.finish_reason, r.error_code, r.error_message, r.archived_to,
-            r.metadata, r.traceparent, r.created_at,
+            r.metadata, r.traceparent, r.parent_run_id, r.created_at,
             r.started_at, r.finished_at"
     };
 }
@@ -177,6 +177,7 @@ impl From<MessageRow> for Message {
             client_id: row.client_id,
             conversation_id: row.conversation_id,
             run_id: row.run_id,
+            given: row.run_id.is_none() && row.role != Role::System,
             role: row.role,
             content: Content::from_stored(&row.content_type, row.content),
             attachments: row.attachments.map(|attachments| attachments.0).unwrap_or_default(),
@@ -210,6 +211,7 @@ pub(super) struct RunRow {
     archived_to: EventId,
     metadata: Option<Json<Value>>,
     traceparent: Option<String>,
+    parent_run_id: Option<Uuid>,
     created_at: DateTime<Utc>,
     started_at: Option<DateTime<Utc>>,
     finished_at: Option<DateTime<Utc>>,
@@ -244,6 +246,7 @@ impl RunRow {
             client_id: None,
             conversation_id: self.conversation_id,
             run_id: Some(self.id),
+            given: false,
             role: Role::Assistant,
             content: Content::from_stored(&self.output_content_type.take()?, self.output_content.take()?),
             attachments: Vec::new(),
@@ -276,6 +279,7 @@ impl From<RunRow> for Run {
             error: row.error_code.zip(row.error_message).map(|(code, message)| RunError::new(code, message)),
             last_event_id: row.archived_to,
             metadata: row.metadata.map(|metadata| metadata.0),
+            parent_run_id: row.parent_run_id,
             trace_id: traceparent(row.traceparent).and_then(Traceparent::trace_id),
             created_at: row.created_at,
             started_at: row.started_at,

@@ -1,10 +1,10 @@
 //! All statements, for the test that prepares them on both databases.
 
 use super::{
-    BackEnd, access, add_messages, agents, anonymous_data, approvals, archive, briefings, chats, checkpoints,
-    conversation_removal, conversations, delegations, deployment, erasure, file_removals, files, fork_summary, history,
-    kept_results, knowledge_rows, memories, memory_removals, memory_rows, messages, owners, pause_names, plans,
-    position, profiles, project_conversations, quota, rows, run, runs, sessions,
+    BackEnd, access, agents, anonymous_data, approvals, archive, briefings, chats, checkpoints, conversation_removal,
+    conversations, delegations, deployment, erasure, file_removals, files, fork_summary, history, kept_results,
+    knowledge_rows, memories, memory_removals, memory_rows, messages, owners, pause_names, plans, position, profiles,
+    project_conversations, quota, rows, run, runs, sessions,
     sql::{self, FencedTexts, Sql},
     trace, user_profiles, versions, workspace_rows,
 };
@@ -13,7 +13,6 @@ use super::{
 const FILES: &[&[Sql]] = &[
     crate::file_store::STATEMENTS,
     access::STATEMENTS,
-    add_messages::STATEMENTS,
     agents::STATEMENTS,
     anonymous_data::STATEMENTS,
     approvals::STATEMENTS,

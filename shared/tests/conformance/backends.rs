@@ -158,6 +158,7 @@ pub fn new_run(target: Target, content: &str) -> NewRun {
         run_id: Uuid::now_v7(),
         target,
         input: MessageInput::New(content.into()),
+        given: Vec::new(),
         client_message_id: None,
         mode: Default::default(),
         key: None,

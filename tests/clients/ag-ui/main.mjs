@@ -1,5 +1,6 @@
 // Runs an agent with AG-UI's client: main.mjs BASE {"resumable": …, "silence": …, "thread": …, "path": …, "steps": […]}. A step says a text, answers
-// the interrupts, returns the result of a tool of the front end, or connects to the thread with an empty client.
+// the interrupts, returns the result of a tool of the front end, or connects to the thread with an empty client. Before it says a text,
+// it keeps only the first messages, or begins with given ones.
 import { HttpAgent } from "@ag-ui/client";
 import { ResumableHttpAgent } from "holdfast-ag-ui";
 
@@ -18,6 +19,8 @@ function answer(payload) {
 }
 
 for (const [number, step] of steps.entries()) {
+  if (step.keep !== undefined) agent.setMessages(agent.messages.slice(0, step.keep));
+  if (step.given !== undefined) agent.setMessages(step.given);
   if (step.say !== undefined) {
     agent.addMessage({ id: `${thread}-${number}`, role: "user", content: step.say });
     await agent.runAgent({ runId: step.runId, tools }, subscriber);

@@ -195,6 +195,7 @@ mod tests {
             conversation_id: Uuid::nil(),
             client_id: None,
             run_id: None,
+            given: false,
             role,
             content: Content::Text(content.into()),
             attachments: Vec::new(),

@@ -118,6 +118,7 @@ fn earlier_of(given: Vec<GivenMessage>, input: &Message) -> Vec<EarlierMessage> 
             id: Uuid::nil(),
             client_id: None,
             run_id: None,
+            given: false,
             role,
             content: text,
             attachments,
@@ -144,11 +145,11 @@ impl Memory {
             let approval = approvals.iter().rev().find(|approval| approval.call_id == call.call_id).cloned();
             StepCall { state: state_of(call, position), approval }
         });
-        let RunOverrides { instructions, format, history: given, .. } = overrides;
+        let RunOverrides { instructions, format, history: given, left_out: not_kept, .. } = overrides;
         let has_given_history = given.is_some();
         let older = history.older.filter(|_| !has_given_history);
         let (summary, mut earlier, given_results, left_out) = match given {
-            None => (history.summary, history.earlier, Vec::new(), 0),
+            None => (history.summary, history.earlier, Vec::new(), not_kept),
             Some(GivenHistory { before, results, left_out }) => {
                 (None, earlier_of(before, &history.input), results, left_out)
             }

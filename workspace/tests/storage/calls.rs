@@ -29,6 +29,7 @@ async fn claim(test: &TestWorkspace) -> Claim {
         run_id: Uuid::now_v7(),
         target: Target::New { agent_id: None },
         input: MessageInput::New("hi".into()),
+        given: Vec::new(),
         client_message_id: None,
         mode: Default::default(),
         key: None,

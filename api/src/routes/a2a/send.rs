@@ -26,7 +26,7 @@ use crate::{
     relay::{FoldStream, Subscriber},
     routes::{
         checked_options,
-        thread::{Outline, PartAnswer, answer_questions, content_of, find_thread},
+        thread::{Outline, PartAnswer, answer_questions, content_of, find_thread, key_in_thread},
     },
     wire::a2a::{A2aFold, A2aView},
 };
@@ -51,14 +51,15 @@ pub async fn send(call: &A2aCall<'_>, delivery: Delivery) -> Result<Response, Pr
     let params: SendParams = call.request.params()?;
     params.check()?;
     call.cursor()?;
-    match params.message.task_id() {
+    let sent = match params.message.task_id() {
         None => start(call, params, delivery).await,
         Some(id) => {
             let run = call.find(id).await?;
             expect_context(call, &params, &run).await?;
             continue_task(call, params, run, delivery).await
         }
-    }
+    };
+    sent.map_err(|problem| problem.about_id("messageId", "context"))
 }
 
 async fn continue_task(
@@ -124,7 +125,11 @@ async fn posting(
         (_, None) => Target::New { agent_id: call.agent_id },
     };
     let parts = ["a2a", context_id.as_deref().unwrap_or_default(), &fingerprint(&content)];
-    let key = Some(IdempotencyKey::new(key_of(&message_id), &parts));
+    let key = match context_id.as_deref() {
+        Some(context) => key_in_thread(call.app, call.caller, context, key_of(&message_id)).await?,
+        None => key_of(&message_id),
+    };
+    let key = Some(IdempotencyKey::new(key, &parts));
     let posting = Posting::new(target, MessageInput::New(content));
     Ok(Posting { client_message_id: Some(message_id), options, key, ..posting })
 }
@@ -162,7 +167,8 @@ async fn answer(
 
 /// Adds a message to a task that works. The client follows the task; a message that comes too late has a task of its own.
 async fn steer(call: &A2aCall<'_>, params: SendParams, run: Run, delivery: Delivery) -> Result<Response, Problem> {
-    let key = key_of(&params.message.message_id);
+    let (context, key) = (run.conversation_id.to_string(), key_of(&params.message.message_id));
+    let key = key_in_thread(call.app, call.caller, &context, key).await?;
     let is_repeated = call.app.storage().run_of_key(&call.caller.owner, &key).await?.is_some();
     match run.status {
         status if status.is_terminal() && !is_repeated => return Err(Problem::task_ended(run.id)),

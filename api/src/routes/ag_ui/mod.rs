@@ -20,7 +20,6 @@ use holdfast_shared::{
     conversation::Handle,
     event_id::EventId,
     idempotency::IdempotencyKey,
-    message::Role,
     run::{Run, RunStatus},
     storage::{MessageInput, Target},
 };
@@ -31,7 +30,8 @@ use super::{
     checked_options,
     events::{detail_of, event_stream, run_header, unsent},
     thread::{
-        Outline, PartAnswer, UiPart, answer_questions, content_of, current_run, find_thread, last_frame, truncated_id,
+        GivenHistoryOfThread, MessagePlace, Outline, PartAnswer, UiPart, answer_questions, content_of, current_run,
+        find_thread, key_in_thread, last_frame, named_key, replaced_at, takes_history, truncated_id,
     },
 };
 use crate::{
@@ -78,8 +78,7 @@ pub struct AgUiQuery {
         (status = 400, body = Problem, description = "invalid_body, invalid_json, invalid_event_id, invalid_content, empty_content, content_too_long, unsupported_part, too_many_attachments, invalid_client_tool, agent_not_found, invalid_idempotency_key"),
         (status = 404, body = Problem, description = "conversation_not_found: an answer to a thread that does not exist"),
         (status = 409, body = Problem, description = "run_not_waiting: the thread waits for no such answer"),
-        (status = 422, body = Problem, description = "idempotency_key_reused: another request had this `runId`"),
-        (status = 500, body = Problem, description = "run_failed: the run failed before its first output")
+        (status = 422, body = Problem, description = "idempotency_key_reused: another request of the thread had this `runId`")
     )
 )]
 pub async fn post(
@@ -103,8 +102,7 @@ pub async fn post(
         (status = 400, body = Problem, description = "As for `POST /ag-ui`; agent_not_found"),
         (status = 404, body = Problem, description = "conversation_not_found"),
         (status = 409, body = Problem, description = "run_not_waiting"),
-        (status = 422, body = Problem, description = "idempotency_key_reused"),
-        (status = 500, body = Problem, description = "run_failed")
+        (status = 422, body = Problem, description = "idempotency_key_reused")
     )
 )]
 pub async fn post_to_agent(
@@ -125,7 +123,7 @@ pub async fn post_to_agent(
 
 /// Follow a run by the client's name for it, or by its id: all its events after the cursor, then new ones as they arrive.
 #[utoipa::path(get, path = "/ag-ui/runs/{id}", operation_id = "follow_run", tag = "ag-ui",
-    params(("id" = String, Path, description = "The `runId` of the request that has started the run or answered its questions, or the run's id."), AgUiQuery,
+    params(("id" = String, Path, description = "The `runId` of the request that has started the run or answered its questions, or the run's id. `threadId` says which run is meant, where several threads have one `runId`."), AgUiQuery,
         ("Last-Event-ID" = Option<String>, Header, description = "The id of the last frame that the client has.")),
     responses(
         (status = 200, content_type = "text/event-stream", description = "The events of the protocol."),
@@ -148,25 +146,45 @@ pub async fn follow_run(
     if !is_name(&id) {
         return Err(unknown());
     }
-    let (run_id, pause) = part_named(&app, &caller, &id).await?.ok_or_else(unknown)?;
+    let thread_id = query.thread_id.clone().filter(|id| is_name(id));
+    let (run_id, pause) = part_named(&app, &caller, &id, thread_id.as_deref()).await?.ok_or_else(unknown)?;
     let run = app.run_to_stream(&caller.owner, run_id).await?;
     if method == Method::HEAD {
         return Ok(event_stream(run.id, unsent()));
     }
-    let thread_id = query.thread_id.clone().filter(|id| is_name(id));
     let thread_id = thread_id.unwrap_or_else(|| run.conversation_id.to_string());
     let detail = detail_of(&app, &run, query.stream_mode, false).await?;
     let version = AgUiVersion::declared(query.protocol_version.as_deref());
     let view = AgUiView { detail, thread_id, run_id: id, after: pause, version };
-    follow(&app, &caller, AgUiStream::after(seen, &app, &caller.owner, &run, view), &run).await
+    let stream = AgUiStream::after(seen, &app, &caller.owner, &run, view).beyond_pause().await?;
+    follow(&app, &caller, stream, &run).await
 }
 
-/// Returns the run that the client calls so, and the pause after which it does; or the run of this id.
-async fn part_named(app: &App, caller: &Caller, name: &str) -> Result<Option<(Uuid, Option<EventId>)>, Problem> {
-    if let Some(run_id) = app.storage().run_of_key(&caller.owner, &key_of(name)).await? {
+/// Returns the run that the client calls so, and the pause after which it does; or the run of this id. A thread's own names go
+/// before those of other threads.
+async fn part_named(
+    app: &App,
+    caller: &Caller,
+    name: &str,
+    thread: Option<&str>,
+) -> Result<Option<(Uuid, Option<EventId>)>, Problem> {
+    let (owner, key) = (&caller.owner, key_of(name));
+    let mut conversation = None;
+    if let Some(thread) = thread {
+        if let Some(run_id) = app.storage().run_of_key(owner, &named_key(thread, &key)).await? {
+            return Ok(Some((run_id, None)));
+        }
+        conversation = find_thread(app, caller, thread).await?.map(|thread| thread.id);
+    }
+    if let Some(conversation) = conversation
+        && let Some((run_id, pause)) = app.storage().pause_named(owner, name, Some(conversation)).await?
+    {
+        return Ok(Some((run_id, Some(pause))));
+    }
+    if let Some(run_id) = app.storage().run_of_key(owner, &key).await? {
         return Ok(Some((run_id, None)));
     }
-    if let Some((run_id, pause)) = app.storage().pause_named(&caller.owner, name).await? {
+    if let Some((run_id, pause)) = app.storage().pause_named(owner, name, None).await? {
         return Ok(Some((run_id, Some(pause))));
     }
     Ok(extract::id(name).ok().map(|run_id| (run_id, None)))
@@ -209,6 +227,7 @@ pub async fn follow_thread(
     let run = Arc::new(run);
     let before = history::stored(&app, &caller.owner, conversation.id, Some(&run)).await?;
     let stream = AgUiStream::after(seen, &app, &caller.owner, &run, view).with_history(before);
+    let stream = stream.beyond_pause().await?;
     follow(&app, &caller, stream, &run).await
 }
 
@@ -234,7 +253,7 @@ async fn ended_thread(
     };
     let mut frames = Vec::new();
     let first = FrameId { event: run.last_event_id, number: had };
-    let all = [view.started(), AgUiEvent::MessagesSnapshot { messages }, end];
+    let all = [view.started(), view.snapshot(messages), end];
     write_frames(&mut frames, first, &all[had as usize..]);
     Ok(event_stream(run.id, frames.into()))
 }
@@ -251,7 +270,9 @@ async fn run(
     match action {
         AgUiAction::Ask { message_id, parts } => {
             let posting = posting(app, caller, headers, body, agent_id, message_id, parts).await?;
-            ask(app, caller, query, body, posting, seen).await
+            let names_run = !headers.contains_key("idempotency-key");
+            let answer = ask(app, caller, query, body, posting, seen).await;
+            answer.map_err(|problem| if names_run { problem.about_id("runId", "thread") } else { problem })
         }
         AgUiAction::Answer(answers) => answer(app, caller, query, body, answers, seen).await,
     }
@@ -273,23 +294,30 @@ async fn posting(
     let fingerprint = ["ag-ui", &body.thread_id, &fingerprint(&content)];
     let key = match idempotency_key(headers, &fingerprint, &options)? {
         Some(key) => key,
-        None => IdempotencyKey::new(key_of(&body.run_id), &fingerprint),
+        None => {
+            let key = key_in_thread(app, caller, &body.thread_id, key_of(&body.run_id)).await?;
+            IdempotencyKey::new(key, &fingerprint)
+        }
     };
     let conversation = find_thread(app, caller, &body.thread_id).await?;
     // A client runs its last message again after a failure, under another name of the run.
-    let earlier = match (&conversation, &message_id) {
-        (Some(conversation), Some(id)) => app.storage().message_called(&caller.owner, conversation.id, id).await?,
-        _ => None,
-    };
-    let input = match earlier.filter(|message| message.role == Role::User) {
-        Some(message) => MessageInput::Edit { content, replace_from: message.id },
+    let before = body.id_before_newest();
+    let place = MessagePlace { own: message_id.as_deref(), before: before.as_deref() };
+    let input = match replaced_at(app, caller, conversation.as_ref(), place).await? {
+        Some(replace_from) => MessageInput::Edit { content, replace_from },
         None => MessageInput::New(content),
     };
+    let given = if takes_history(conversation.as_ref()) {
+        GivenHistoryOfThread::of(app, caller, body.history(), message_id.as_deref()).await?
+    } else {
+        GivenHistoryOfThread::default()
+    };
+    options.overrides.left_out = given.left_out;
     let target = match conversation {
         Some(conversation) if extract::id(&body.thread_id) == Ok(conversation.id) => Target::Existing(conversation.id),
         _ => Target::Named { handle: Handle::Chat(body.thread_id.clone()), agent_id },
     };
-    let posting = Posting::new(target, input);
+    let posting = Posting { given: given.messages, ..Posting::new(target, input) };
     Ok(Posting { client_message_id: message_id, mode: body.mode(), options, key: Some(key), ..posting })
 }
 
@@ -304,10 +332,7 @@ async fn ask(
 ) -> Result<Response, Problem> {
     let (committed, subscriber) = app.post_and_follow(caller, posting, EventId::ORIGIN).await?;
     let run = Arc::new(committed.run);
-    let mut subscriber = subscriber.ok_or_else(|| Problem::events_gone(run.id))?;
-    if seen == FrameId::START {
-        app.await_output(&run, Some(&mut subscriber)).await?;
-    }
+    let subscriber = subscriber.ok_or_else(|| Problem::events_gone(run.id))?;
     // A repeated request finds the pause that the run has passed; a new run has none.
     let pauses = if run.attempt == 0 { Vec::new() } else { Outline::read(app, run.id).await?.pauses };
     let passed = pauses.into_iter().find(|pause| *pause >= seen.event);

@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use holdfast_shared::{
     context::AgentContext,
     given_json,
+    message::Role,
     run::SubmitMode,
     storable::has_nul,
     storage::ClientResult,
@@ -17,7 +18,7 @@ use uuid::Uuid;
 use crate::{
     auth::{MAX_NAME_CHARS, is_name},
     problem::Problem,
-    routes::thread::{PartAnswer, UiPart},
+    routes::thread::{GivenTurn, PartAnswer, UiPart},
 };
 
 /// Most answers of one request.
@@ -34,7 +35,8 @@ pub struct RunAgentInput {
     /// Clients before 1.0 declare none.
     #[serde(default)]
     pub protocol_version: Option<String>,
-    /// The server reads the last ones, because it has the history.
+    /// A thread without messages takes those before the newest. Later, the server reads the last ones, and the id of the message
+    /// before a user's new one.
     #[serde(default)]
     #[schema(value_type = Vec<Object>)]
     messages: Vec<Box<RawValue>>,
@@ -210,6 +212,31 @@ impl RunAgentInput {
         }
     }
 
+    /// Returns the texts and files of user and assistant before the newest message. Other messages and parts are none of a history.
+    pub fn history(&self) -> Vec<GivenTurn> {
+        let earlier = self.messages.split_last().map_or(&[][..], |(_, earlier)| earlier);
+        let turn = |message: &RawValue| {
+            let InputMessage { id, role, content, .. } = read(message).ok()?;
+            let role = match role.as_str() {
+                "user" => Role::User,
+                "assistant" => Role::Assistant,
+                _ => return None,
+            };
+            Some(GivenTurn { id: id.filter(|id| is_name(id)), role, parts: known_parts(content) })
+        };
+        earlier.iter().filter_map(|message| turn(message)).collect()
+    }
+
+    /// Returns the client's name for the last message of user or assistant before the newest message. The server names the texts
+    /// of one answer by the answer's id and a number.
+    pub fn id_before_newest(&self) -> Option<String> {
+        let mut earlier = self.messages.iter().rev().skip(1).filter_map(|message| read(message).ok());
+        let before = earlier.find(|message| ["user", "assistant"].contains(&message.role.as_str()))?;
+        let id = before.id.filter(|id| is_name(id))?;
+        let answer = id.split_once('.').map(|(answer, _)| answer).filter(|answer| Uuid::try_parse(answer).is_ok());
+        Some(answer.map_or_else(|| id.clone(), str::to_owned))
+    }
+
     /// Returns the results at the end of the messages, each call's newest.
     fn results(&self) -> Result<Vec<PartAnswer>, Problem> {
         let mut results: HashMap<String, ClientResult> = HashMap::new();
@@ -292,6 +319,16 @@ fn parts_of(content: Value) -> Result<Vec<UiPart>, Problem> {
         }
     };
     parts.into_iter().map(part).collect()
+}
+
+/// Returns the texts and files of a message of a history.
+fn known_parts(content: Value) -> Vec<UiPart> {
+    let parts = match content {
+        Value::Array(parts) => parts,
+        Value::String(_) => return parts_of(content).unwrap_or_default(),
+        _ => return Vec::new(),
+    };
+    parts.into_iter().filter_map(|part| parts_of(Value::Array(vec![part])).ok()).flatten().collect()
 }
 
 impl PartSource {

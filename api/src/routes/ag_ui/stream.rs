@@ -8,14 +8,22 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use bytes::Bytes;
-use holdfast_shared::{event::Event, event_id::EventId, run::Run};
+use holdfast_shared::{
+    event::Event,
+    event_id::EventId,
+    run::{Run, RunStatus},
+};
 
 use super::history;
 use crate::{
     app::App,
     problem::Problem,
     relay::{Encode, Slice, Subscriber, TruncatedStream},
-    routes::events::{event_stream, run_header},
+    routes::{
+        disconnect::{DisconnectGuard, GuardedFrames},
+        events::{event_stream, run_header},
+        thread::Outline,
+    },
     wire::{
         Block, FrameId, LogPosition,
         ag_ui::{AgUiEvent, AgUiFold, AgUiMessage, AgUiView, write_frames},
@@ -33,6 +41,8 @@ pub struct AgUiStream {
     seen: FrameId,
     /// The pause at which the stream ends, if the run has continued after it.
     until: Option<EventId>,
+    /// The pause among whose frames the client's last one is, if the run has continued after it.
+    left: Option<EventId>,
     /// The messages of the thread before the run's answer, for a client that has none of them.
     history: Option<Vec<AgUiMessage>>,
 }
@@ -50,6 +60,7 @@ impl AgUiStream {
             fold,
             seen,
             until: None,
+            left: None,
             history: None,
         }
     }
@@ -57,6 +68,15 @@ impl AgUiStream {
     /// Begins with the messages of the thread before the run's answer.
     pub fn with_history(self, messages: Vec<AgUiMessage>) -> Self {
         Self { history: Some(messages), ..self }
+    }
+
+    /// Finds out whether the client was cut off among the last frames before a pause, which another client has ended since.
+    pub async fn beyond_pause(self) -> Result<Self, Problem> {
+        if self.seen == FrameId::START || self.run.status == RunStatus::Waiting {
+            return Ok(self);
+        }
+        let pauses = Outline::read(&self.app, self.run.id).await?.pauses;
+        Ok(Self { left: pauses.contains(&self.seen.event).then_some(self.seen.event), ..self })
     }
 
     /// Ends the stream at a pause that the run has passed.
@@ -84,7 +104,10 @@ impl AgUiStream {
         if self.has_all().await? {
             return Ok((StatusCode::NO_CONTENT, [run_header(run_id)]).into_response());
         }
-        Ok(event_stream(run_id, Body::from_stream(subscriber.into_frames(Vec::new(), self))))
+        let setting = self.app.config().ag_ui_on_disconnect;
+        let guard = DisconnectGuard::of_wire(&self.app, &self.owner, run_id, setting);
+        let frames = GuardedFrames::new(subscriber.into_frames(Vec::new(), self), guard, ());
+        Ok(event_stream(run_id, Body::from_stream(frames)))
     }
 
     /// Returns whether the client gets the frames that all clients with its view share.
@@ -95,7 +118,10 @@ impl AgUiStream {
             let before = std::mem::replace(&mut last, event.id);
             event.base.is_none_or(|base| base >= before) && self.until != Some(event.id)
         };
-        begins && self.history.is_none() && slice.events().all(&mut continues)
+        begins
+            && self.history.is_none()
+            && self.left.is_none_or(|pause| first > pause)
+            && slice.events().all(&mut continues)
     }
 
     /// Appends the frames of an event that the client has not got yet. Returns whether the stream ends with them.
@@ -126,13 +152,16 @@ impl AgUiStream {
             self.write(buffer, first, &frames);
         }
         if let Some(messages) = self.history.take() {
-            self.write(buffer, self.fold.next_frame(), &[AgUiEvent::MessagesSnapshot { messages }]);
+            self.write(buffer, self.fold.next_frame(), &[self.view.snapshot(messages)]);
         }
         if self.view.after == Some(event.id) {
             let mut id = self.fold.next_frame();
             id.number += self.fold.end_at_pause(&self.view).len() as u32;
             let events = self.fold.begin_after_pause(&self.view);
             self.write(buffer, id, &events);
+        }
+        if self.left == Some(event.id) && self.view.after != self.left && self.seen >= self.fold.next_frame() {
+            self.leave_pause(buffer);
         }
         // A client whose cursor is beyond the end waits for an end.
         if event.is_terminal() && self.seen > self.fold.next_frame() {
@@ -143,6 +172,20 @@ impl AgUiStream {
             self.write(buffer, self.fold.next_frame(), &self.fold.end_at_pause(&self.view));
         }
         Ok(self.until == Some(event.id))
+    }
+
+    /// Appends what leads a client beyond a pause that its stream has begun to end: the rest of what ends there, and what begins
+    /// again. The stream has no end there, unless the client has it.
+    fn leave_pause(&mut self, buffer: &mut Vec<u8>) {
+        let (first, mut ends) = (self.fold.next_frame(), self.fold.end_at_pause(&self.view));
+        ends.pop();
+        self.write(buffer, first, &ends);
+        let finished = FrameId { number: first.number + ends.len() as u32, ..first };
+        let (next, begins) =
+            (FrameId { number: finished.number + 1, ..first }, self.fold.begin_after_pause(&self.view));
+        // The first of them begins a stream.
+        let had = usize::from(self.seen < finished);
+        self.write(buffer, FrameId { number: next.number + had as u32, ..next }, &begins[had..]);
     }
 
     /// Appends the frames after the last one that the client has.

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use axum::{body::Body, response::Response};
+use axum::response::Response;
 use holdfast_shared::agent::StreamMode;
 
-use super::{answer_with, chat::ChatTarget, filter::FilteredView, no_content, segment::Segment};
+use super::{answer_with, body_of, chat::ChatTarget, filter::FilteredView, no_content, segment::Segment};
 use crate::{
     app::App,
     auth::Caller,
@@ -48,5 +48,5 @@ pub async fn answer(
     let view = FilteredView::after(subscriber.position(), view, outline.filter());
     let frames = subscriber.into_frames(start, view);
     let segment = Segment { run_id: run.id, pauses_before };
-    Ok(answer_with(segment, Body::from_stream(frames)))
+    Ok(answer_with(segment, body_of(app, caller, run.id, frames)))
 }

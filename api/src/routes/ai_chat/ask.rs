@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use axum::{body::Body, http::HeaderMap, response::Response};
+use axum::{http::HeaderMap, response::Response};
 use holdfast_shared::{
     agent::StreamMode,
     event_id::EventId,
@@ -10,9 +10,10 @@ use holdfast_shared::{
     message::{Message, Role},
     storage::MessageInput,
 };
+use uuid::Uuid;
 
 use super::{
-    answer_with,
+    answer_with, body_of,
     chat::ChatTarget,
     follow,
     request::{UiChatBody, UserMessage},
@@ -24,7 +25,11 @@ use crate::{
     extract::idempotency_key,
     problem::Problem,
     relay::Subscriber,
-    routes::{checked_options, events::view_of, thread::content_of},
+    routes::{
+        checked_options,
+        events::view_of,
+        thread::{MessagePlace, content_of, replaced_at},
+    },
     wire::Wire,
 };
 
@@ -58,7 +63,7 @@ pub async fn ask(
         let has_client_key = client_key.is_some();
         let key = client_key.or_else(|| id.is_some().then(|| IdempotencyKey::of_request(&fingerprint)));
         let input = match replaced_by(app, caller, &chat, &body, id.as_deref()).await? {
-            Some(message) => MessageInput::Edit { content: content.clone(), replace_from: message.id },
+            Some(replace_from) => MessageInput::Edit { content: content.clone(), replace_from },
             None => MessageInput::New(content.clone()),
         };
         let posting = Posting {
@@ -70,7 +75,7 @@ pub async fn ask(
         };
         match app.post_and_follow(caller, posting, EventId::ORIGIN).await {
             Ok((committed, outcome)) if committed.message.superseded_at.is_none() || has_client_key => {
-                return respond(app, committed, outcome, mode).await;
+                return respond(app, caller, committed, outcome, mode).await;
             }
             // A concurrent request has posted or replaced the message; the next attempt reads its result.
             Ok(_) => {}
@@ -126,28 +131,32 @@ pub async fn regenerate(
     let again = MessageInput::Again { replace_from: question.id };
     let posting = Posting { options, key: Some(key), ..Posting::new(chat.target, again) };
     let (committed, outcome) = app.post_and_follow(caller, posting, EventId::ORIGIN).await?;
-    respond(app, committed, outcome, mode).await
+    respond(app, caller, committed, outcome, mode).await
 }
 
-/// Returns the earlier version of the user's message, if this one replaces any. Fails if the id belongs to another
+/// Returns the message that the user's one replaces, with all that follows, if there is any. Fails if the id belongs to another
 /// role.
 async fn replaced_by(
-    app: &App,
+    app: &Arc<App>,
     caller: &Caller,
     chat: &ChatTarget,
     body: &UiChatBody,
     id: Option<&str>,
-) -> Result<Option<Message>, Problem> {
+) -> Result<Option<Uuid>, Problem> {
     let existing = current_message(app, caller, chat, id).await?;
     if existing.as_ref().is_some_and(|message| message.role != Role::User) {
         return Err(Problem::invalid_body("Another message of the chat, which is not a user's, has this id."));
     }
-    match body.message_id.as_deref() {
-        None => Ok(existing),
-        replaced => {
-            Ok(current_message(app, caller, chat, replaced).await?.filter(|message| message.role == Role::User))
-        }
+    if let Some(named) = body.message_id.as_deref() {
+        let named = current_message(app, caller, chat, Some(named)).await?;
+        return Ok(named.filter(|message| message.role == Role::User).map(|message| message.id));
     }
+    if let Some(existing) = existing {
+        return Ok(Some(existing.id));
+    }
+    let before = body.id_before_newest();
+    let place = MessagePlace { own: None, before: before.as_deref() };
+    replaced_at(app, caller, chat.conversation.as_ref(), place).await
 }
 
 /// Returns the chat's current message with the client's name for it, if any.
@@ -165,17 +174,17 @@ async fn current_message(
     }
 }
 
-/// Waits for the first output and returns the stream. Fails if the run fails before that; the client then keeps the
-/// question and shows the error.
+/// Returns the stream of a run.
 async fn respond(
-    app: &App,
+    app: &Arc<App>,
+    caller: &Caller,
     committed: PostedMessage,
-    mut subscriber: Option<Subscriber>,
+    subscriber: Option<Subscriber>,
     mode: Option<StreamMode>,
 ) -> Result<Response, Problem> {
     let run = committed.run;
-    app.await_output(&run, subscriber.as_mut()).await?;
     let view = view_of(Wire::AiSdk, app, &run, mode).await?;
     let Some(subscriber) = subscriber else { return Ok(super::no_content()) };
-    Ok(answer_with(Segment::first_of(run.id), Body::from_stream(subscriber.into_frames(Vec::new(), view))))
+    let frames = subscriber.into_frames(Vec::new(), view);
+    Ok(answer_with(Segment::first_of(run.id), body_of(app, caller, run.id, frames)))
 }

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use axum::{
-    body::Body,
     http::{HeaderName, HeaderValue},
     response::Response,
 };
@@ -15,7 +14,7 @@ use holdfast_shared::{
     run::{Run, RunStatus},
 };
 
-use super::{answer_with, filter::FilteredView, no_content, segment::Segment};
+use super::{answer_with, body_of, filter::FilteredView, no_content, segment::Segment};
 use crate::{
     app::App,
     auth::Caller,
@@ -65,7 +64,7 @@ pub async fn answer_from_start(app: &Arc<App>, caller: &Caller, run: &Arc<Run>) 
         return Ok(no_content());
     };
     let frames = subscriber.into_frames(Vec::new(), FilteredView::after(LogPosition::START, view, outline.filter()));
-    Ok(answer_with(Segment::first_of(run.id), Body::from_stream(frames)))
+    Ok(answer_with(Segment::first_of(run.id), body_of(app, caller, run.id, frames)))
 }
 
 /// Streams the chunks after index `start`. For a segment's id, superseded chunks count, so that a segment only ever
@@ -120,7 +119,7 @@ pub async fn from_index(app: &Arc<App>, caller: &Caller, id: &str, start: i64) -
     }
     let view = FilteredView::after(subscriber.position(), view, bounds.filter);
     let frames = skip_chunks(skipped, subscriber.into_frames(start, view));
-    let mut response = answer_with(segment, Body::from_stream(frames));
+    let mut response = answer_with(segment, body_of(app, caller, segment.run_id, frames));
     if let Some(count) = tail {
         let last = HeaderValue::from(count.saturating_sub(1));
         response.headers_mut().insert(HeaderName::from_static("x-workflow-stream-tail-index"), last);

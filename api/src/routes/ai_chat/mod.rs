@@ -23,10 +23,14 @@ use axum::{
     http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode},
     response::{IntoResponse, Response},
 };
+use bytes::Bytes;
+use futures::Stream;
 use serde::{Deserialize, Serialize};
+use uuid::Uuid;
 
 use super::{
     WireQuery,
+    disconnect::{DisconnectGuard, GuardedFrames},
     events::event_stream,
     thread::{find_thread, truncated_id},
 };
@@ -35,6 +39,7 @@ use crate::{
     auth::Caller,
     extract::{JsonBody, Query},
     problem::Problem,
+    relay::TruncatedStream,
     wire::ai_sdk::UiMessage,
 };
 use chat::ChatTarget;
@@ -52,8 +57,7 @@ use segment::Segment;
         (status = 400, body = Problem, description = "unsupported_part, too_many_attachments, empty_content, content_too_long, invalid_content, agent_not_found, invalid_client_tool, invalid_body, invalid_json, invalid_idempotency_key, nothing_to_answer"),
         (status = 404, body = Problem, description = "conversation_not_found: the chat has no messages"),
         (status = 409, body = Problem, description = "run_not_waiting: the answered message is not the chat's last, or its run does not wait for this answer; message_changes: other requests are changing the message"),
-        (status = 422, body = Problem, description = "idempotency_key_reused"),
-        (status = 500, body = Problem, description = "run_failed: the run failed before its first output")
+        (status = 422, body = Problem, description = "idempotency_key_reused")
     )
 )]
 pub async fn post(
@@ -149,6 +153,15 @@ pub async fn messages(
         Some(conversation) => history::of(&app, &caller, conversation.id).await.map(Json),
         None => Ok(Json(Vec::new())),
     }
+}
+
+/// Returns the frames as the body of a stream. Its client may end the run by disconnecting, where the deployment says so.
+fn body_of<S>(app: &Arc<App>, caller: &Caller, run_id: Uuid, frames: S) -> ResponseBody
+where
+    S: Stream<Item = Result<Bytes, TruncatedStream>> + Send + 'static,
+{
+    let guard = DisconnectGuard::of_wire(app, &caller.owner, run_id, app.config().ai_sdk_on_disconnect);
+    ResponseBody::from_stream(GuardedFrames::new(frames, guard, ()))
 }
 
 /// Returns the stream of a segment.

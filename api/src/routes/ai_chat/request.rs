@@ -24,7 +24,7 @@ use crate::{
 pub struct UiChatBody {
     /// The client's name for the chat, or the id of a conversation. An unknown name creates a chat.
     pub id: Option<String>,
-    /// `UIMessage[]`; the server reads the last.
+    /// `UIMessage[]`; the server reads the last, and the id of the one before it.
     #[schema(value_type = Vec<Object>)]
     messages: Option<Vec<Box<RawValue>>>,
     /// The newest `UIMessage` alone.
@@ -140,6 +140,17 @@ impl UiChatBody {
                 "The newest message must have the role user, or the role assistant and an id; its role is {role:?}."
             ))),
         }
+    }
+
+    /// Returns the id of the message before the newest, if the body has both in its list.
+    pub fn id_before_newest(&self) -> Option<String> {
+        #[derive(Deserialize)]
+        struct Named {
+            id: String,
+        }
+        let list = self.messages.as_ref().filter(|_| self.message.is_none())?;
+        let before = list.get(list.len().checked_sub(2)?)?;
+        serde_json::from_str::<Named>(before.get()).ok().map(|message| message.id).filter(|id| is_name(id))
     }
 
     /// Returns the newest user's message of the body, if any.

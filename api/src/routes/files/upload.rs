@@ -28,7 +28,7 @@ use crate::{
     app::{App, UploadRange},
     auth::Caller,
     bodies::UploadInFlight,
-    extract::idempotency_key,
+    extract::{expect_plain, idempotency_key},
     lingering_body::LingeringBody,
     problem::Problem,
 };
@@ -44,6 +44,7 @@ pub async fn create(
     request: Request,
 ) -> Result<StoredFile, Problem> {
     let headers = request.headers().clone();
+    expect_plain(&headers)?;
     if is_form(&headers) {
         let (name, file) = field(app, request).await?;
         let new = new_file(&headers, name, None)?;
@@ -67,6 +68,7 @@ pub async fn resume(
     in_flight: UploadInFlight,
     request: Request,
 ) -> Result<StoredFile, Problem> {
+    expect_plain(request.headers())?;
     let range = range(request.headers());
     let body = app.bodies().counted(in_flight, bytes_of(app, request));
     let range = range?.ok_or_else(|| Problem::no_upload_range(id))?;

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use holdfast_shared::{
     given_json,
+    message::Role,
     run::SubmitMode,
     storable::has_nul,
     storage::ClientResult,
@@ -16,7 +17,7 @@ use super::content::parts_of;
 use crate::{
     auth::is_name,
     problem::Problem,
-    routes::thread::{PartAnswer, UiPart},
+    routes::thread::{GivenTurn, PartAnswer, UiPart},
     wire::langgraph::LangModes,
 };
 
@@ -29,7 +30,7 @@ const MAX_RESULTS: usize = 256;
 pub struct RunRequest {
     /// The id or the name of an agent; `agent` is the deployment's own.
     pub assistant_id: String,
-    /// `messages`, of which the server posts the newest; `tools` that the client executes.
+    /// `messages`, of which the server posts the newest; a thread without messages takes the others too. `tools` that the client executes.
     #[serde(default)]
     #[schema(value_type = Option<Object>)]
     pub input: Option<Value>,
@@ -157,6 +158,26 @@ impl RunRequest {
                 "The newest message of input.messages must be a human's, or a tool's with the result of a call.",
             )),
         }
+    }
+
+    /// Returns the texts and files of human and model before the newest message. Other messages and blocks are none of a history.
+    pub fn history(&self) -> Vec<GivenTurn> {
+        let messages = self.input.as_ref().map(messages_of).unwrap_or_default();
+        let turn = |message: &&Value| {
+            let role = match role_of(message)? {
+                "human" | "user" => Role::User,
+                "ai" | "assistant" => Role::Assistant,
+                _ => return None,
+            };
+            let id = message["id"].as_str().filter(|id| is_name(id)).map(str::to_owned);
+            let blocks = match content_of_message(message) {
+                Value::Array(blocks) => blocks,
+                text => vec![text],
+            };
+            let parts = blocks.into_iter().filter_map(|block| parts_of(Value::Array(vec![block])).ok());
+            Some(GivenTurn { id, role, parts: parts.flatten().collect() })
+        };
+        messages.split_last().map(|(_, earlier)| earlier.iter().filter_map(turn).collect()).unwrap_or_default()
     }
 
     /// Returns the tools that the client executes. Fails if one is none.

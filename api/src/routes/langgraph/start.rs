@@ -30,7 +30,10 @@ use crate::{
     relay::Subscriber,
     routes::{
         checked_options,
-        thread::{Outline, PartAnswer, UiPart, answer_questions, content_of, current_run, find_thread, truncated_id},
+        thread::{
+            GivenHistoryOfThread, Outline, PartAnswer, UiPart, answer_questions, content_of, current_run, find_thread,
+            takes_history, truncated_id,
+        },
     },
 };
 
@@ -130,7 +133,14 @@ impl RunStart<'_> {
             },
             None => MessageInput::Again { replace_from: self.answered(thread.as_ref()).await? },
         };
-        let posting = Posting::new(target, input);
+        let given = match &input {
+            MessageInput::New(_) if takes_history(thread.as_ref()) => {
+                GivenHistoryOfThread::of(app, caller, body.history(), client_message_id.as_deref()).await?
+            }
+            _ => GivenHistoryOfThread::default(),
+        };
+        options.overrides.left_out = given.left_out;
+        let posting = Posting { given: given.messages, ..Posting::new(target, input) };
         Ok(Posting { client_message_id, mode: body.mode(), options, key, ..posting })
     }
 

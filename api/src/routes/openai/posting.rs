@@ -6,10 +6,10 @@ use axum::http::HeaderMap;
 use holdfast_shared::{
     agent::ModelOptions,
     message::Role,
-    overrides::{JsonFormat, RunOverrides},
+    overrides::{GivenHistory, JsonFormat, RunOverrides},
     run::Run,
     storable::has_nul,
-    storage::{MessageInput, RunOptions, Target},
+    storage::{AddedMessage, MessageInput, RunOptions, Target},
     tool::ClientTool,
 };
 use serde_json::{Map, Value, json};
@@ -17,7 +17,6 @@ use uuid::Uuid;
 
 use super::{
     catalog::{ModelTarget, model_named},
-    given_history::most_bytes,
     repeated::RepeatedFields,
     turns::Question,
 };
@@ -26,7 +25,10 @@ use crate::{
     auth::Caller,
     extract::idempotency_key,
     problem::Problem,
-    routes::{checked_options, history_size},
+    routes::{
+        checked_options, history_size,
+        thread::{messages_of_given, most_bytes, takes_history},
+    },
 };
 
 /// Most texts in the metadata of a request, and most characters of each.
@@ -64,14 +66,19 @@ pub async fn posting(
     let metadata = json!({ REPEATED: fields.repeated });
     let mut options = checked_options(app, None, fields.client_tools, Some(metadata), None)?;
     let ModelTarget { agent_id, profile } = model_named(app, caller, fields.model.as_deref()).await?;
-    let is_continued = fields.conversation.is_some() || fields.after.is_some();
+    let named = match fields.conversation {
+        Some(id) => app.storage().conversation(&caller.owner, id).await?,
+        None => None,
+    };
+    let is_continued = fields.after.is_some() || fields.conversation.is_some() && !takes_history(named.as_ref());
     let question = if is_continued { question.in_conversation()? } else { question };
     let instructions: Vec<String> = fields.instructions.into_iter().chain(question.instructions.clone()).collect();
     let instructions = (!instructions.is_empty()).then(|| instructions.join("\n\n"));
     let known = question.after;
     let (content, history) = question.content(app, caller).await?;
     let format = fields.format;
-    options.overrides = RunOverrides { instructions, profile, options: fields.options, format, history };
+    let (given, history, left_out) = kept_history(history, fields.hides);
+    options.overrides = RunOverrides { instructions, profile, options: fields.options, format, history, left_out };
     check_overrides(app, caller, &options)?;
     options.hides_conversation = fields.hides;
     let (target, replace_from) = match (fields.conversation, fields.after.or(known)) {
@@ -85,7 +92,19 @@ pub async fn posting(
         Some(replace_from) => MessageInput::Edit { content, replace_from },
         None => MessageInput::New(content),
     };
-    Ok(Posting { options, key, ..Posting::new(target, input) })
+    Ok(Posting { given, options, key, ..Posting::new(target, input) })
+}
+
+/// Returns the messages that the conversation keeps of a history, and what the run alone reads of it. A hidden conversation keeps
+/// none, and a run reads the results of tools too.
+fn kept_history(history: Option<GivenHistory>, hides: bool) -> (Vec<AddedMessage>, Option<GivenHistory>, usize) {
+    let Some(history) = history else { return (Vec::new(), None, 0) };
+    if hides {
+        return (Vec::new(), Some(history), 0);
+    }
+    let given = messages_of_given(&history.before);
+    let has_results = !history.results.is_empty() || history.before.iter().any(|message| !message.results.is_empty());
+    if has_results { (given, Some(history), 0) } else { (given, None, history.left_out) }
 }
 
 /// Fails for texts that no database takes, and for instructions or a schema that are too large.

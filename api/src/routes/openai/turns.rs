@@ -10,12 +10,12 @@ use holdfast_shared::{
 };
 use uuid::Uuid;
 
-use super::given_history::HistoryBound;
+use super::given_history::keep_newest;
 use crate::{
     app::App,
     auth::Caller,
     problem::Problem,
-    routes::thread::{PartAnswer, UiPart, content_of},
+    routes::thread::{HistoryBound, PartAnswer, UiPart, content_of},
     wire::openai::{parse_approval_id, parse_call_id},
 };
 
@@ -205,7 +205,7 @@ impl Question {
             return Ok(None);
         }
         // Order matters: the files of a message that is left out are not stored.
-        let left_out = HistoryBound::of(app.config(), caller).keep_newest(&mut before, &mut results);
+        let left_out = keep_newest(HistoryBound::of(app.config(), caller), &mut before, &mut results);
         let parts = before.iter().flat_map(|turn| match turn {
             RequestTurn::User(parts) => parts.as_slice(),
             _ => &[],

@@ -1,10 +1,13 @@
 //! The parts that the routes of front ends share: a conversation by the client's name for it and its run, the outline of a
-//! run's log, files in a body, answers to questions, and the parts of an answer.
+//! run's log, files in a body, the history that a client brings, the place of a new message, answers to questions, and the parts of an answer.
 
 mod answers;
 mod files;
+mod given;
 mod outline;
 mod parts;
+mod place;
+mod scoped_key;
 
 use axum::http::HeaderMap;
 use holdfast_shared::{
@@ -21,8 +24,14 @@ use crate::{
 };
 pub use answers::{PartAnswer, answer_questions};
 pub use files::{FILES, UiPart, content_of};
+pub use given::{
+    GivenHistoryOfThread, GivenTurn, HistoryBound, TURN_BYTES, bytes_of_part, json_bytes, messages_of_given,
+    most_bytes, takes_history,
+};
 pub use outline::{LogFilter, Outline};
 pub use parts::parts_of_answer;
+pub use place::{MessagePlace, replaced_at};
+pub use scoped_key::{key_in_thread, named_key};
 
 /// Returns the caller's conversation with this id, or with this name of a client, if any.
 pub async fn find_thread(app: &App, caller: &Caller, id: &str) -> Result<Option<Conversation>, Problem> {

@@ -15,6 +15,9 @@ pub enum AgUiEvent<'a> {
     RunStarted {
         thread_id: Cow<'a, str>,
         run_id: Cow<'a, str>,
+        /// For clients that declare a version from 1.0 on.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        protocol_version: Option<&'static str>,
     },
     RunFinished {
         thread_id: Cow<'a, str>,

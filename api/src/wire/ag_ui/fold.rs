@@ -7,8 +7,7 @@ use std::{borrow::Cow, sync::Arc};
 
 use holdfast_shared::{
     event::{
-        ApprovalRequested, Event, EventBody, EventKind, ExecutedBy, RawJson, ToolCallCompleted, ToolCallDelta,
-        ToolCallStarted,
+        ApprovalRequested, Event, EventBody, ExecutedBy, RawJson, ToolCallCompleted, ToolCallDelta, ToolCallStarted,
     },
     event_id::EventId,
 };
@@ -83,7 +82,7 @@ impl AgUiFold {
         if self.ids.has_reasoning() && !messages.iter().any(AgUiMessage::is_reasoning) {
             messages.push(AgUiMessage::reasoning(base.ids.clone().for_reasoning()));
         }
-        events.push(AgUiEvent::MessagesSnapshot { messages });
+        events.push(view.snapshot(messages));
         // Subagents outlive an attempt, and the client has seen them begin.
         *self = Self { subagents: std::mem::take(&mut self.subagents), ..base };
         // The parts that are open there have ended on this stream.
@@ -163,6 +162,7 @@ impl AgUiFold {
                 events.extend(self.end_text());
                 events
             }
+            EventBody::ReasoningDelta(_) if view.version == AgUiVersion::Early => vec![custom(event)],
             EventBody::ReasoningDelta(delta) => self.reasoning(delta.text),
             EventBody::ToolCallDelta(delta) => self.arguments(delta),
             EventBody::ToolCallStarted(call) => self.call_started(view, call),
@@ -368,25 +368,4 @@ fn custom(event: &Event) -> AgUiEvent<'static> {
 
 fn payload(event: &Event) -> Value {
     serde_json::from_slice(event.payload()).unwrap_or_default()
-}
-
-impl AgUiView {
-    /// Returns whether the view shows events of a kind.
-    fn shows(&self, kind: EventKind) -> bool {
-        match kind {
-            EventKind::MessageDelta | EventKind::ReasoningDelta | EventKind::ToolCallDelta => {
-                self.detail == Detail::All
-            }
-            EventKind::MessageCompleted => self.detail != Detail::All,
-            EventKind::RunQueued
-            | EventKind::ApprovalRequested
-            | EventKind::ApprovalResolved
-            | EventKind::ToolCallStarted
-            | EventKind::ToolCallCompleted
-            | EventKind::RunCompleted
-            | EventKind::RunFailed
-            | EventKind::RunCancelled => true,
-            _ => self.detail != Detail::Messages,
-        }
-    }
 }

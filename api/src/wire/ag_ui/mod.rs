@@ -12,7 +12,10 @@ mod subagents;
 
 use std::io::Write as _;
 
-use holdfast_shared::{event::Event, event_id::EventId};
+use holdfast_shared::{
+    event::{Event, EventKind},
+    event_id::EventId,
+};
 
 pub use event::{AgUiEvent, AgUiOutcome};
 pub use fold::AgUiFold;
@@ -36,17 +39,24 @@ pub struct AgUiView {
 /// The version of the protocol that the client declares. Clients refuse what a later version has added.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum AgUiVersion {
-    /// Versions before 1.0, which declare none.
+    /// Versions before 1.0, which declare none. The eldest of them know no reasoning, and take one call after the other.
     #[default]
     Early,
+    /// Versions before 1.0 from 0.0.45 on, which their client must name.
+    Reasoning,
     One,
 }
 
+/// The version that the first event of a stream declares.
+const PROTOCOL: &str = "1.0";
+
 impl AgUiVersion {
     pub fn declared(version: Option<&str>) -> Self {
-        let major = version.and_then(|version| version.split('.').next());
-        match major.and_then(|major| major.parse::<u32>().ok()) {
-            Some(1..) => Self::One,
+        let numbers = version.unwrap_or_default().split('.').map_while(|number| number.parse::<u32>().ok());
+        match numbers.collect::<Vec<_>>()[..] {
+            [major, ..] if major > 0 => Self::One,
+            [0, minor, ..] if minor > 0 => Self::Reasoning,
+            [0, 0, patch, ..] if patch >= 45 => Self::Reasoning,
             _ => Self::Early,
         }
     }
@@ -55,7 +65,11 @@ impl AgUiVersion {
 impl AgUiView {
     /// Returns the first event of a stream.
     pub fn started(&self) -> AgUiEvent<'static> {
-        AgUiEvent::RunStarted { thread_id: self.thread_id.clone().into(), run_id: self.run_id.clone().into() }
+        AgUiEvent::RunStarted {
+            thread_id: self.thread_id.clone().into(),
+            run_id: self.run_id.clone().into(),
+            protocol_version: (self.version == AgUiVersion::One).then_some(PROTOCOL),
+        }
     }
 
     /// Returns the last event of a stream.
@@ -68,6 +82,33 @@ impl AgUiView {
         };
         let (thread_id, run_id) = (self.thread_id.clone().into(), self.run_id.clone().into());
         AgUiEvent::RunFinished { thread_id, run_id, outcome }
+    }
+
+    /// Returns the messages of a thread, as the client's version knows them.
+    pub fn snapshot(&self, mut messages: Vec<AgUiMessage>) -> AgUiEvent<'static> {
+        messages.retain(|message| self.version != AgUiVersion::Early || !message.is_reasoning());
+        AgUiEvent::MessagesSnapshot { messages }
+    }
+
+    /// Returns whether the view shows events of a kind.
+    fn shows(&self, kind: EventKind) -> bool {
+        match kind {
+            EventKind::MessageDelta | EventKind::ReasoningDelta | EventKind::ToolCallDelta => {
+                // The calls of early clients are complete at once, because parts of two calls may be mixed.
+                let is_call = kind == EventKind::ToolCallDelta;
+                self.detail == Detail::All && !(is_call && self.version == AgUiVersion::Early)
+            }
+            EventKind::MessageCompleted => self.detail != Detail::All,
+            EventKind::RunQueued
+            | EventKind::ApprovalRequested
+            | EventKind::ApprovalResolved
+            | EventKind::ToolCallStarted
+            | EventKind::ToolCallCompleted
+            | EventKind::RunCompleted
+            | EventKind::RunFailed
+            | EventKind::RunCancelled => true,
+            _ => self.detail != Detail::Messages,
+        }
     }
 }
 
@@ -91,5 +132,23 @@ pub fn write_frames(buffer: &mut Vec<u8>, first: FrameId, events: &[AgUiEvent<'_
         write!(buffer, "id: {}\ndata: ", FrameId { number, ..first }).expect("a Vec takes every write");
         serde_json::to_writer(&mut *buffer, event).expect("an event is always valid JSON");
         buffer.extend_from_slice(b"\n\n");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_declared_version_says_what_its_client_knows() {
+        let check =
+            |version: Option<&str>, expected| assert_eq!(AgUiVersion::declared(version), expected, "{version:?}");
+        check(None, AgUiVersion::Early);
+        check(Some("0.0.36"), AgUiVersion::Early);
+        check(Some("0.0.45"), AgUiVersion::Reasoning);
+        check(Some("0.1"), AgUiVersion::Reasoning);
+        check(Some("1.0"), AgUiVersion::One);
+        check(Some("2"), AgUiVersion::One);
+        check(Some("next"), AgUiVersion::Early);
     }
 }

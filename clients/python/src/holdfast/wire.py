@@ -71,6 +71,8 @@ class Message(TypedDict):
     created_at: str
     # The model's reason for ending a complete answer.
     finish_reason: NotRequired[FinishReason | None]
+    # True for a message that a client brought from elsewhere: no run wrote or answered it.
+    given: NotRequired[bool]
     # UUIDv7.
     id: str
     # Sources of an answer, as `{"agent_run_id": …}`, and `documents` and `dropped` if its run had documents before
@@ -143,6 +145,8 @@ class Run(TypedDict):
     output_message: NotRequired[Message | None]
     # Id of the answer's message, reserved at submission. The message exists once the run has ended.
     output_message_id: str
+    # The run that has started this one for a part of its work; null for a run that a message has started.
+    parent_run_id: NotRequired[str | None]
     # Time of the database at the first claim.
     started_at: NotRequired[str | None]
     # Terminal statuses are `completed`, `failed` and `cancelled`.

@@ -164,6 +164,7 @@ fn answer_of(closing: &RunEnd<'_>, now: DateTime<Utc>) -> Message {
         client_id: None,
         conversation_id: closing.conversation_id,
         run_id: Some(closing.run_id),
+        given: false,
         role: Role::Assistant,
         content: Content::Text(closing.answer.text.clone()),
         attachments: Vec::new(),

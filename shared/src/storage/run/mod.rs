@@ -1,7 +1,7 @@
 //! The protocol of a run: a file per step, and the parts that several steps share. ARCHITECTURE.md describes it in "the
 //! life of a run", and `tests/model` is its model.
 //!
-//! - SUBMIT: `submit`, `locked_conversation`, `accept`, `opening`, `zone`, `supersede`; `ingestion` for documents. CLAIM: `claim`,
+//! - SUBMIT: `submit`, `locked_conversation`, `added`, `accept`, `opening`, `zone`, `supersede`; `ingestion` for documents. CLAIM: `claim`,
 //!   `attempt_start`, `queued`, `suspects`; `blocked` and `delayed` runs are no candidates.
 //!   BEGIN: `begin`, `earlier`; `summary`, `due_summary`. RENEW: `lease`.
 //! - The holder's writes: FLUSH in `flush` and `plain_flush`, FINISH in `finish` and `completion`, LEAVE in `release`.
@@ -13,6 +13,7 @@
 //!   runs share a transaction.
 
 mod accept;
+mod added;
 mod ancestor;
 mod answer;
 mod attempt;
@@ -69,6 +70,7 @@ mod unfinished;
 mod zone;
 
 pub use self::{
+    added::{AddedMessage, insert_from, take_positions},
     ancestor::AnsweredRun,
     answer::{AnswerOutcome, ClientResult, DecisionBy, InvalidInput},
     begin::{BeginResult, Start, merged},

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::EndedRun;
+use super::{EndedRun, added::AddedMessage};
 use crate::storage::quota::ROWS;
 use crate::{
     conversation::{Conversation, Handle},
@@ -29,6 +29,9 @@ pub struct NewRun {
     pub target: Target,
     /// The message, or the message that the run answers again.
     pub input: MessageInput,
+    /// Messages that the client has from elsewhere, oldest first. They come before the message if that is the conversation's first,
+    /// else they have no effect.
+    pub given: Vec<AddedMessage>,
     /// The id that the client gave its message; unique in the conversation.
     pub client_message_id: Option<String>,
     /// The effect on unfinished runs of the conversation.
@@ -48,7 +51,12 @@ pub struct NewRun {
 }
 
 impl NewRun {
-    /// Returns the bytes that count for the quota, roughly.
+    /// Returns the bytes that count for the quota, roughly, if the conversation takes the given messages.
+    pub fn bytes_with_given(&self) -> usize {
+        self.bytes() + self.given.iter().map(AddedMessage::bytes).sum::<usize>()
+    }
+
+    /// Returns the bytes that count for the quota, roughly, without the given messages.
     pub fn bytes(&self) -> usize {
         let parts = self.options.client_parts();
         ROWS + self.input.content().map_or(0, UserContent::stored_bytes)

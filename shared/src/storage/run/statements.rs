@@ -1,8 +1,8 @@
 //! The statements of the protocol, and the fenced writes that combine them.
 
 use super::{
-    accept, ancestor, answer, attempt, attempt_start, begin, blocked, cancel, children, chunk, closing, completion,
-    deaths, delayed, due_summary, durable, edit_plan, end, expire, flush, forwarded, ingestion, lease,
+    accept, added, ancestor, answer, attempt, attempt_start, begin, blocked, cancel, children, chunk, closing,
+    completion, deaths, delayed, due_summary, durable, edit_plan, end, expire, flush, forwarded, ingestion, lease,
     locked_conversation, opening, orphans, outcomes, plain_flush, planning, progress, queued, release, retire,
     steering, submit, summary, supersede, suspects, sweep, take, tree, unfinished,
 };
@@ -11,6 +11,7 @@ use crate::storage::sql::{FencedTexts, Sql};
 /// The statements of each step.
 pub const STATEMENTS: &[&[Sql]] = &[
     accept::STATEMENTS,
+    added::STATEMENTS,
     ancestor::STATEMENTS,
     answer::STATEMENTS,
     attempt::STATEMENTS,

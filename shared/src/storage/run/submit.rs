@@ -8,6 +8,7 @@ use uuid::Uuid;
 use super::{
     CommittedMessage, EndedRun, MessageInput, NewRun, SubmitOutcome, Target,
     accept::{Acceptance, RunInput},
+    added::{AddedMessage, insert_from, take_positions},
     begin::merged,
     locked_conversation::{LockedConversation, creation, find_conversation},
     opening::open_alone,
@@ -88,7 +89,7 @@ impl Storage {
 
     /// Commits message and run, or returns the refusal. A repeated request returns the first run, despite all quotas.
     pub async fn submit(&self, owner: &str, quotas: &Quotas, new: &NewRun) -> Result<SubmitOutcome, Error> {
-        let quotas = &self.quotas_to_check(owner, *quotas, new.bytes()).await?;
+        let quotas = &self.quotas_to_check(owner, *quotas, new.bytes_with_given()).await?;
         match self.try_submit(owner, quotas, new).await {
             // Another request with this key was faster by a moment, and its run is visible now.
             Err(error) if error.is_unique_violation() => match self.try_submit(owner, quotas, new).await {
@@ -102,8 +103,8 @@ impl Storage {
 
     async fn try_submit(&self, owner: &str, quotas: &Quotas, new: &NewRun) -> Result<SubmitOutcome, Error> {
         // A key may be known already. Without one, only the agent and the quotas can refuse a new conversation.
-        if let (Target::New { agent_id }, MessageInput::New(content), None, false) =
-            (&new.target, &new.input, &new.key, new.options.hides_conversation)
+        if let (Target::New { agent_id }, MessageInput::New(content), None, false, true) =
+            (&new.target, &new.input, &new.key, new.options.hides_conversation, new.given.is_empty())
         {
             // If this returns nothing, the transaction finds out which of them refused.
             if let Some(accepted) = self.open_conversation(owner, quotas, new, (*agent_id, content)).await? {
@@ -166,7 +167,10 @@ pub async fn store(tx: &mut Tx, owner: &str, quotas: &Quotas, new: &NewRun) -> R
     };
     // Runs with a cancel request make room for the message.
     let room = Quotas { runs: quotas.runs.map(|max| max + cancel_requested.len()), ..*quotas };
-    let is_near = match quota::nearness(tx, owner, room, new.bytes()).await? {
+    let is_first = locked.is_first();
+    let position = if is_first { after_given(tx, owner, new, &locked).await? } else { locked.position };
+    let bytes = if is_first { new.bytes_with_given() } else { new.bytes() };
+    let is_near = match quota::nearness(tx, owner, room, bytes).await? {
         Nearness::Beyond(exceeded) => return Ok(refused(exceeded, quotas)),
         nearness => matches!(nearness, Nearness::Near),
     };
@@ -179,8 +183,10 @@ pub async fn store(tx: &mut Tx, owner: &str, quotas: &Quotas, new: &NewRun) -> R
     };
     // An edit or another answer begins a branch, whose id is the run's.
     let branch = if new.input.replace_from().is_some() { Some(new.run_id) } else { locked.branch };
-    let is_first = locked.is_first();
-    let LockedConversation { mut conversation, position, .. } = locked;
+    let LockedConversation { mut conversation, .. } = locked;
+    if let (true, Some(given)) = (is_first, first_text(&new.given)) {
+        conversation.title = conversation.title.or_else(|| title_of(given));
+    }
     let still_live = |live: &Uuid| !ended.iter().any(|ended| ended.run_id == *live);
     conversation.live_run_id = conversation.live_run_id.filter(still_live);
     if is_first && new.options.hides_conversation {
@@ -194,6 +200,22 @@ pub async fn store(tx: &mut Tx, owner: &str, quotas: &Quotas, new: &NewRun) -> R
         return Ok(refused(exceeded, quotas));
     }
     Ok(accepted(conversation, acceptance.into_parts(created_at), &new.input, ended, cancel_requested))
+}
+
+/// Stores the messages that the client brings before the first one of a conversation. Returns the position of that first one.
+async fn after_given(tx: &mut Tx, owner: &str, new: &NewRun, locked: &LockedConversation) -> Result<i64, Error> {
+    let (id, first, given) = (locked.conversation.id, locked.position, &new.given);
+    if given.is_empty() {
+        return Ok(first);
+    }
+    take_positions(tx, owner, id, given).await?;
+    insert_from(tx, owner, id, first, given).await?;
+    Ok(first + given.len() as i64)
+}
+
+/// Returns the text of the first message of a user.
+fn first_text(given: &[AddedMessage]) -> Option<&str> {
+    given.iter().find(|message| message.role == Role::User).map(|message| message.content.text.as_str())
 }
 
 fn refused(exceeded: QuotaExceeded, quotas: &Quotas) -> SubmitOutcome {

@@ -80,6 +80,7 @@ impl ClaimRow {
                 client_id: self.input_client_id.take(),
                 conversation_id: self.conversation_id,
                 run_id: Some(self.id),
+                given: false,
                 role: Role::User,
                 content: Content::Text(content),
                 attachments: Vec::new(),

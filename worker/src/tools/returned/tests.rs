@@ -29,6 +29,7 @@ async fn keeper(settings: &[&str], quotas: FileQuotas) -> FileKeeper {
         run_id,
         target: Target::New { agent_id: None },
         input: MessageInput::New("draw".into()),
+        given: Vec::new(),
         client_message_id: None,
         mode: Default::default(),
         key: None,

@@ -1,0 +1,1 @@
+export{t as WorkspaceLinks}from"./WorkspaceLinks-vg79n8A1.js";

@@ -1,0 +1,1 @@
+export{t as uploadFile}from"./upload-CpM8o2h7.js";
