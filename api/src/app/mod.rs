@@ -45,7 +45,7 @@ use crate::{
     streams::Streams, unread_answers::UnreadAnswers,
 };
 
-pub use content::{ContentInput, PartInput, fingerprint};
+pub use content::{ContentInput, ContentPiece, fingerprint};
 pub use knowledge::SubmittedDocument;
 pub use plans::EditedPlan;
 pub use posting::Posting;
@@ -310,10 +310,14 @@ impl App {
         self.storage.run(owner, run_id).await?.ok_or_else(|| Problem::run_not_found(run_id))
     }
 
-    /// Cancels a run whose client has disconnected, unless it waits for an answer, in a task that no request waits for.
-    pub fn cancel_abandoned(self: &Arc<Self>, owner: String, run_id: Uuid) {
+    /// Cancels a run whose client has disconnected, after `grace`, unless it waits for an answer then. No request waits for the task.
+    pub fn cancel_abandoned(self: &Arc<Self>, owner: String, run_id: Uuid, grace: Duration) {
         let app = Arc::clone(self);
         self.pending.spawn(async move {
+            // A shutdown does not wait for the time.
+            if tokio::time::timeout(grace, app.relay.until_draining()).await.is_ok() {
+                return;
+            }
             let cancelled = async {
                 let run = app.storage.run_without_answer(&owner, run_id).await?;
                 if run.is_some_and(|run| matches!(run.status, RunStatus::Queued | RunStatus::Running)) {

@@ -180,9 +180,14 @@ impl Relay {
         self.context.drain.is_cancelled()
     }
 
+    /// Waits until this process shuts down.
+    pub async fn until_draining(&self) {
+        self.context.drain.cancelled().await;
+    }
+
     /// Wakes all subscribers when this process shuts down, so that no subscriber has to watch for the shutdown itself.
     pub async fn announce_drain(self: Arc<Self>) {
-        self.context.drain.cancelled().await;
+        self.until_draining().await;
         self.topics().values().for_each(|topic| topic.wake());
     }
 

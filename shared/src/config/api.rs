@@ -33,6 +33,10 @@ pub struct ApiConfig {
     #[arg(long, env = "HOLDFAST_PAGE_COMPOSER", default_value = "open", value_enum)]
     pub page_composer: PageComposer,
 
+    /// Whether a closed connection ends the run of a chat completion, 2 s later, if no other request can return to it.
+    #[arg(long, env = "HOLDFAST_COMPLETIONS_ON_DISCONNECT", default_value = "cancel", value_enum)]
+    pub completions_on_disconnect: OnDisconnect,
+
     /// Searches of conversations that run at the same time. A further search waits up to 5 s and then gets 503.
     #[arg(long, env = "HOLDFAST_SEARCHES", default_value = "2", value_parser = count)]
     pub searches: usize,
@@ -216,6 +220,15 @@ fn origin(text: &str) -> Result<String, String> {
     } else {
         Ok(origin.to_owned())
     }
+}
+
+/// What follows when the client of a stream disconnects before its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum OnDisconnect {
+    /// The run is cancelled.
+    Cancel,
+    /// The run continues.
+    Continue,
 }
 
 /// The values of `HOLDFAST_PAGE_COMPOSER`.

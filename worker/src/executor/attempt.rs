@@ -18,8 +18,15 @@ use tokio::time::Sleep;
 use uuid::Uuid;
 
 use super::{
-    Stop, age, attachments, budget, compress, knowledge, limits::RunLimits, mcp_servers, memory::Memory,
-    overridden::overridden, planning::Planner, results, workspace::add_workspace_tools,
+    Stop, age, attachments, budget, compress, knowledge,
+    limits::RunLimits,
+    linked_files::{self, LinkedParts},
+    mcp_servers,
+    memory::Memory,
+    overridden::overridden,
+    planning::Planner,
+    results,
+    workspace::add_workspace_tools,
 };
 use crate::{
     WorkerState,
@@ -113,7 +120,7 @@ impl<'a> Attempt<'a> {
         // A request that names another profile has a budget that is not known before the state is read.
         let usual = worker.models.get(settings.as_ref(), &profiles).map_or(0, |model| budget_of(&model));
         let mut start = Box::new(read_start(shared, claim, (lease, recorder), window_of(usual)).await?);
-        let overrides = std::mem::take(&mut start.overrides);
+        let mut overrides = std::mem::take(&mut start.overrides);
         if overrides.profile.is_some() {
             profiles = retry_query(lease, recorder, || worker.storage.profiles()).await?;
         }
@@ -139,6 +146,8 @@ impl<'a> Attempt<'a> {
         let of_planner = planner.as_ref().map(|_| Planner::limits(&worker.planner)).unwrap_or_default();
         let limits = RunLimits::of(definition.limits.or(claim.limits).or(of_planner).or(worker.tools.limits()));
         let deadline = Box::pin(tokio::time::sleep(limits.duration.saturating_sub(claim.worked)));
+        let parts = LinkedParts::new(&mut start.history.input, &mut overrides, &client_tools, &chosen_model);
+        linked_files::fetch(shared, claim, (lease, recorder), parts).await?;
         let mut memory = Memory::of(*start, overrides);
         memory.set_date(definition.tells_date().then(|| claim.date.clone()));
         recorder.continue_from(Answer {

@@ -1,10 +1,6 @@
 //! Responses that follow a run: its stream, and its values once it has ended or waits.
 
-use std::{
-    pin::Pin,
-    sync::Arc,
-    task::{Context, Poll},
-};
+use std::{sync::Arc, time::Duration};
 
 use axum::{
     body::Body,
@@ -12,7 +8,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use bytes::Bytes;
-use futures::{Stream, StreamExt, stream};
+use futures::{StreamExt, stream};
 use holdfast_shared::{
     conversation::Conversation,
     run::{Run, RunStatus},
@@ -27,7 +23,10 @@ use crate::{
     in_flight::InFlightGuard,
     problem::Problem,
     relay::{FoldStream, SeenFrames, Subscriber, TruncatedStream},
-    routes::events::event_stream,
+    routes::{
+        disconnect::{DisconnectGuard, GuardedFrames},
+        events::event_stream,
+    },
     wire::{
         FrameId,
         langgraph::{LangFold, LangHistory, LangMode, LangModes, LangView},
@@ -105,13 +104,14 @@ impl Following {
         FoldStream::new(view, LangFold::of_answer(run.output_message_id)).after(self.seen).until(*until)
     }
 
-    fn guarded<S>(&self, app: &Arc<App>, frames: S, memory: Option<InFlightGuard>) -> GuardedFrames<S> {
-        let cancel = self.cancels.then(|| CancelOnDrop {
-            app: Arc::clone(app),
-            owner: self.caller.owner.clone(),
-            run_id: self.segment.run.id,
-        });
-        GuardedFrames { frames: Box::pin(frames), cancel, _memory: memory }
+    fn guarded<S>(
+        &self,
+        app: &Arc<App>,
+        frames: S,
+        memory: Option<InFlightGuard>,
+    ) -> GuardedFrames<S, Option<InFlightGuard>> {
+        let guard = || DisconnectGuard::new(app, &self.caller.owner, self.segment.run.id, Duration::ZERO);
+        GuardedFrames::new(frames, self.cancels.then(guard), memory)
     }
 
     /// Adds the run's address, and the one at which a client follows it again. Both are relative to the base URL.
@@ -144,44 +144,6 @@ async fn final_values(app: &App, caller: &Caller, thread: &Conversation, run_id:
     let thread = app.storage().conversation(&caller.owner, thread.id).await?;
     let thread = thread.ok_or_else(|| Problem::run_not_found(run_id))?;
     Ok(values_of(&history::state_of(app, caller, &thread).await?))
-}
-
-/// The frames of a client that may cancel its run by disconnecting, and the memory that they count for.
-struct GuardedFrames<S> {
-    frames: Pin<Box<S>>,
-    cancel: Option<CancelOnDrop>,
-    _memory: Option<InFlightGuard>,
-}
-
-/// Cancels a run when the client disconnects before the end of its stream.
-struct CancelOnDrop {
-    app: Arc<App>,
-    owner: String,
-    run_id: Uuid,
-}
-
-impl<S: Stream<Item = Result<Bytes, TruncatedStream>>> Stream for GuardedFrames<S> {
-    type Item = Result<Bytes, TruncatedStream>;
-
-    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let polled = self.frames.as_mut().poll_next(context);
-        // The end of the stream, or a truncation by the server, is no disconnect of the client.
-        if matches!(polled, Poll::Ready(None | Some(Err(_)))) {
-            self.cancel = None;
-        }
-        polled
-    }
-}
-
-impl<S> Drop for GuardedFrames<S> {
-    fn drop(&mut self) {
-        let Some(CancelOnDrop { app, owner, run_id }) =
-            self.cancel.take().filter(|gone| !gone.app.relay().is_draining())
-        else {
-            return;
-        };
-        app.cancel_abandoned(owner, run_id);
-    }
 }
 
 /// Returns the frames that a client has, by the header `Last-Event-ID`; `-1` stands for none. Fails if it is no id of a frame.

@@ -67,7 +67,7 @@ fn stored_bytes(turn: &RequestTurn) -> usize {
 
 fn bytes_of_part(part: &UiPart) -> usize {
     match part {
-        UiPart::Text { text } => json_bytes(text),
+        UiPart::Text { text } | UiPart::Speaker(text) => json_bytes(text),
         // The contents are a file of the caller.
         UiPart::File { .. } => FILE,
     }
