@@ -8,8 +8,8 @@ use clap::{
     error::{ContextKind, ContextValue, ErrorKind},
 };
 use holdfast_shared::config::{
-    ApiConfig, EmbeddingConfig, FilesConfig, KnowledgeConfig, ModelConfig, PlannerConfig, QuotasConfig, RunConfig,
-    SECRET_FILE_SUFFIX, StoresConfig, ToolsConfig, UsersConfig, WebSearchConfig,
+    ApiConfig, EgressConfig, EmbeddingConfig, FilesConfig, KnowledgeConfig, ModelConfig, PlannerConfig, QuotasConfig,
+    RunConfig, SECRET_FILE_SUFFIX, StoresConfig, ToolsConfig, UsersConfig, WebSearchConfig,
 };
 
 use crate::{chat::ChatArgs, doctor::DoctorArgs, healthcheck::HealthcheckArgs, secret_files};
@@ -84,6 +84,8 @@ pub struct ServerSettings {
     pub planner: PlannerConfig,
     #[command(flatten)]
     pub web_search: WebSearchConfig,
+    #[command(flatten)]
+    pub egress: EgressConfig,
     #[command(flatten)]
     pub logging: LoggingConfig,
 }

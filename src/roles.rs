@@ -268,6 +268,7 @@ fn make_worker(
         workspace_limits: settings.quotas.workspace(),
         memory_limits: settings.quotas.memories(),
         web_search: settings.web_search.clone(),
+        egress: settings.egress.clone(),
         forgotten_after: settings.quotas.forgotten_after(),
         all_anonymous_bytes: settings.quotas.all_anonymous(is_development),
         is_development,

@@ -418,7 +418,7 @@ async fn files_of_a_message_are_stored_once_and_shown(deployment: Deployment) {
     let large = format!("data:text/plain;base64,{}", "YWFh".repeat(350_000));
     ChatAnswer::send(&client, &body("c", message("m3", json!([part(&large, "large.txt"), text])))).await;
     for (parts, status, code) in [
-        (json!([part("https://example.org/a.png", "a"), text]), 400, "unsupported_part"),
+        (json!([part("ftp://example.org/a.png", "a"), text]), 400, "unsupported_part"),
         (json!([part("data:text/plain;base64,%%%", "a"), text]), 400, "unsupported_part"),
         (json!([part("/v1/files/00000000-0000-7000-8000-000000000000", "a"), text]), 404, "file_not_found"),
         (json!([part(&url, "a"), part(&url, "b"), part(&url, "c"), text]), 400, "too_many_attachments"),

@@ -69,14 +69,14 @@ async fn client_tools_are_limited_before_any_schema_is_compiled() {
         assert!(detail.contains(part), "{detail:?} lacks {part:?}");
     };
     let pattern = |n: usize| json!({"properties": {"a": {"pattern": format!("a{n}"), "type": "string"}}});
-    client.post("/v1/runs", tools(32, pattern)).await.unwrap();
-    refused(tools(33, pattern), "32 client tools, not 33").await;
+    client.post("/v1/runs", tools(128, pattern)).await.unwrap();
+    refused(tools(129, pattern), "128 client tools, not 129").await;
     let three = |n: usize| json!({"allOf": [{"pattern": "x"}, {"pattern": "y"}, {"pattern": format!("z{n}")}]});
-    client.post("/v1/runs", tools(21, three)).await.unwrap();
-    refused(tools(22, three), "66 patterns, and the limit is 64").await;
-    refused(tools(2, |_| json!({"title": "x".repeat(32_768)})), "and the limit is 65536").await;
+    client.post("/v1/runs", tools(85, three)).await.unwrap();
+    refused(tools(86, three), "258 patterns, and the limit is 256").await;
+    refused(tools(2, |_| json!({"title": "x".repeat(131_072)})), "and the limit is 262144").await;
     let bomb = |_: usize| json!({"pattern": "(((.{40}){40}){40}){40}"});
-    refused(tools(32, bomb), "a pattern may take 262144 bytes").await;
+    refused(tools(128, bomb), "a pattern may take 131072 bytes").await;
     assert_eq!(client.request(Method::GET, "/healthz").send().await.unwrap().status(), 200);
 }
 

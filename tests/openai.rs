@@ -1,5 +1,11 @@
 //! OpenAI's wire: its own clients, and requests one by one.
 
+mod agents;
+mod choices;
+mod disconnects;
+mod pictures;
+mod refusals;
+
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 
@@ -36,6 +42,7 @@ in_either_mode!(
     a_cursor_beyond_the_end_gets_the_end,
     the_client_for_node_streams_and_answers,
     the_client_for_python_streams_and_answers,
+    agent_frameworks_get_the_calls_that_they_demand,
 );
 
 const TALK: &str = r#"[think] [call=scripted__echo {"text":"hi"}] [tokens=12] hello"#;
@@ -48,6 +55,10 @@ async fn call(request: RequestBuilder) -> (u16, Value) {
 
 fn create(client: &Client, body: &Value) -> RequestBuilder {
     client.request(Method::POST, "/openai/v1/responses").json(body)
+}
+
+fn completion(client: &Client, body: &Value) -> RequestBuilder {
+    client.request(Method::POST, "/openai/v1/chat/completions").json(body)
 }
 
 async fn created(client: &Client, body: &Value) -> Value {
@@ -236,6 +247,7 @@ async fn a_completion_calls_the_functions_of_its_request(mut deployment: Deploym
     let choice = &first["choices"][0];
     assert_eq!(choice["finish_reason"], "tool_calls", "{first}");
     let call_id = &choice["message"]["tool_calls"][0]["id"];
+    assert!(call_id.as_str().unwrap().len() <= 40, "{call_id}");
     messages.push(choice["message"].clone());
     messages.push(json!({"role": "tool", "tool_call_id": call_id, "content": "teal"}));
     let (_, second) = call(post(&messages)).await;
@@ -392,7 +404,8 @@ async fn items_are_added_to_a_conversation(mut deployment: Deployment) {
         (many(20), 200),
         (many(21), 400),
         (many(0), 400),
-        (json!({"items": [{"type": "function_call", "call_id": "c", "name": "x", "arguments": "{}"}]}), 400),
+        (json!({"items": [{"type": "function_call", "call_id": "c", "name": "x", "arguments": "{}"}]}), 200),
+        (json!({"items": [{"type": "message", "role": "system", "content": "x"}]}), 400),
         (json!({"items": [message("user", "")]}), 400),
     ] {
         assert_eq!(call(post(&items, &body)).await.0, expected, "{body}");
@@ -567,6 +580,12 @@ async fn the_client_for_node_streams_and_answers(mut deployment: Deployment) {
 async fn the_client_for_python_streams_and_answers(mut deployment: Deployment) {
     let client = deployment.client();
     let (reports, end) = ClientProgram::start("openai-python", client.base(), json!({})).await.rest().await;
+    expect_reports(&reports, &end);
+}
+
+async fn agent_frameworks_get_the_calls_that_they_demand(mut deployment: Deployment) {
+    let client = deployment.client();
+    let (reports, end) = ClientProgram::start("openai-frameworks", client.base(), json!({})).await.rest().await;
     expect_reports(&reports, &end);
 }
 

@@ -162,6 +162,38 @@ pub struct UserContent {
     pub text: String,
     /// The files, in the order of their places.
     pub attachments: Vec<Attachment>,
+    /// The name of the user among several, if the client tells it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub speaker: Option<String>,
+    /// Files that the worker fetches. The text has a line in the place of each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub links: Vec<FileLink>,
+}
+
+/// A file that a message names by an address of the web.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileLink {
+    /// The address.
+    pub url: String,
+    /// The place of the file in the message: the number of bytes of UTF-8 of the text before it.
+    pub offset: usize,
+    /// Why the worker could not fetch it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
+}
+
+/// Most characters of an address in a line.
+const SHOWN_ADDRESS: usize = 200;
+
+impl FileLink {
+    /// Returns an address as a line shows it. The line cannot end in it.
+    pub fn shown(url: &str) -> String {
+        let mut shown: String = url.chars().filter(|c| !c.is_control()).take(SHOWN_ADDRESS).collect();
+        if shown.len() < url.len() {
+            shown.push('…');
+        }
+        shown.replace(['[', ']'], " ")
+    }
 }
 
 /// A part of a message.
@@ -190,15 +222,24 @@ impl UserContent {
         self.attachments.push(Attachment::of(file, self.text.len()));
     }
 
+    /// Adds a line in the place of a file that the worker fetches.
+    pub fn push_link(&mut self, url: String) {
+        self.push_text(&format!("[The file at {}]", FileLink::shown(&url)));
+        self.links.push(FileLink { url, offset: self.text.len(), failure: None });
+    }
+
     /// Returns the approximate bytes that it takes.
     pub fn stored_bytes(&self) -> usize {
-        self.text.len() + self.attachments.iter().map(|attachment| 200 + attachment.name.len()).sum::<usize>()
+        let files = self.attachments.iter().map(|attachment| 200 + attachment.name.len());
+        // A link becomes a file.
+        let links = self.links.iter().map(|link| 300 + link.url.len());
+        self.text.len() + files.chain(links).sum::<usize>()
     }
 }
 
 impl From<String> for UserContent {
     fn from(text: String) -> Self {
-        Self { text, attachments: Vec::new() }
+        Self { text, ..Self::default() }
     }
 }
 

@@ -63,6 +63,7 @@ pub mod time_zone;
 pub mod timestamp;
 pub mod tokens;
 pub mod tool;
+pub mod tool_choice;
 pub mod trace;
 pub mod transcript;
 pub mod turns;

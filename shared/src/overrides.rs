@@ -3,7 +3,14 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{agent::ModelOptions, file::UserContent, message::Role, storage::EarlierResult, tool::ClientTool};
+use crate::{
+    agent::ModelOptions,
+    file::{FileLink, UserContent},
+    message::Role,
+    storage::EarlierResult,
+    tool::ClientTool,
+    tool_choice::ToolChoice,
+};
 
 /// Parts of the model's requests. They hold for one run, and not for the runs below it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -18,15 +25,49 @@ pub struct RunOverrides {
     /// Options that replace those of the agent's model.
     #[serde(skip_serializing_if = "ModelOptions::is_default")]
     pub options: ModelOptions,
+    /// How the model chooses its words.
+    #[serde(skip_serializing_if = "Sampling::is_default")]
+    pub sampling: Sampling,
     /// The form of the answer; a text without it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub format: Option<JsonFormat>,
+    /// The tools that the model may or must call; as the model decides without it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool_choice: Option<ToolChoice>,
+    /// The name of the user who has written the run's message.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub speaker: Option<String>,
+    /// Files of the run's message that the worker fetches.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub links: Vec<FileLink>,
     /// Messages that replace those of the conversation before the run's input.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub history: Option<GivenHistory>,
     /// Number of older messages that the client brought and its conversation does not keep.
     #[serde(skip_serializing_if = "is_zero")]
     pub left_out: usize,
+}
+
+/// How a model chooses its words, beside the options of an agent. Not every provider has fields for it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Sampling {
+    /// Equal seeds give equal answers, as far as the provider can.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seed: Option<i64>,
+    /// From -2 to 2: above 0, the model prefers words that it has not used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub presence_penalty: Option<f64>,
+    /// From -2 to 2: above 0, the model avoids words the more, the more often it has used them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub frequency_penalty: Option<f64>,
+}
+
+impl Sampling {
+    /// Returns whether the provider decides everything.
+    pub fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// The form of an answer in JSON.

@@ -99,12 +99,15 @@ pub struct RunError {
     /// The cause in its own words, for operators. The run's row alone keeps it; no event, answer or stored message has it.
     #[serde(skip)]
     pub details: Option<String>,
+    /// Seconds after which the model's provider takes requests again, if it has said so. The event of the end alone has them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_after: Option<u64>,
 }
 
 impl RunError {
     /// Returns an error whose message any database can store.
     pub fn new(code: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { code: code.into(), message: storable(message.into()), details: None }
+        Self { code: code.into(), message: storable(message.into()), details: None, retry_after: None }
     }
 
     /// Returns the error with the cause's own words.

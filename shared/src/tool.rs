@@ -78,7 +78,7 @@ pub const MIN_RESULT_CHARS: usize = 400;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ClientTool {
-    /// 1 to 64 letters, digits, dashes and single underscores.
+    /// 1 to 64 letters, digits, dashes and underscores.
     pub name: String,
     /// Tells the model what the tool does.
     #[serde(default)]
@@ -97,15 +97,15 @@ impl ClientTool {
     /// Returns the schema's sizes, or a sentence about a tool that no model can use. It does not compile the schema.
     pub fn check(&self) -> Result<Sizes, String> {
         let is_name = self.name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
-        if self.name.is_empty() || self.name.len() > 64 || !is_name || self.name.contains("__") {
-            let expected = "a client tool has a name of 1 to 64 letters, digits, dashes and single underscores";
+        if self.name.is_empty() || self.name.len() > 64 || !is_name {
+            let expected = "a client tool has a name of 1 to 64 letters, digits, dashes and underscores";
             return Err(format!("{expected}, not {:?}", self.name));
         }
         if is_too_deep(&self.input_schema) {
             return Err(format!("input_schema of {}: it is nested deeper than {MAX_DEPTH}", self.name));
         }
         let sizes = Sizes::of(&self.input_schema);
-        match sizes.reference {
+        match sizes.endless_keyword() {
             Some(keyword) => {
                 Err(format!("input_schema of {}: {keyword} is not taken here; write the schema out", self.name))
             }
@@ -243,7 +243,10 @@ mod tests {
         let four = ["a", "b", "c", "d"].map(|name| tool(name, short())).to_vec();
         check(four, Some("3 client tools, not 4"));
         check(vec![tool("a", short()), tool("a", short())], Some("two client tools are named a"));
-        check(vec![tool("a", serde_json::json!({"not": {"$ref": "#"}}))], Some("$ref is not taken"));
+        check(vec![tool("a__b", serde_json::json!({"not": {"$ref": "#"}}))], None);
+        check(vec![tool("a b", short())], Some("letters, digits, dashes and underscores"));
+        let dynamic = serde_json::json!({"not": {"$dynamicRef": "#"}});
+        check(vec![tool("a", dynamic)], Some("$dynamicRef is not taken"));
     }
 
     #[test]

@@ -122,7 +122,7 @@ async fn files_of_a_message_reach_the_run(mut deployment: Deployment) {
     let path = text(&parts[1]["url"]).replace(client.base(), "");
     assert_eq!(client.request(Method::GET, &path).send().await.unwrap().status(), 200);
     let mut video = message("m-2", "x");
-    video["message"]["parts"] = json!([{"url": "https://example.com/video"}]);
+    video["message"]["parts"] = json!([{"url": "ftp://example.com/video"}]);
     assert_eq!(error(&client, "SendMessage", video).await, -32005);
 }
 

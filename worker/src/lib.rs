@@ -12,6 +12,7 @@ mod agents;
 mod consumer;
 mod document_reader;
 mod document_texts;
+mod egress;
 mod executor;
 mod extraction_schedule;
 mod extraction_turns;
@@ -39,7 +40,7 @@ use std::{sync::Arc, time::Duration};
 use holdfast_extraction::Extractor;
 use holdfast_knowledge::Knowledge;
 use holdfast_shared::{
-    config::{FilesConfig, KnowledgeConfig, PlannerConfig, RunConfig, ToolsConfig, WebSearchConfig},
+    config::{EgressConfig, FilesConfig, KnowledgeConfig, PlannerConfig, RunConfig, ToolsConfig, WebSearchConfig},
     file_store::FileStore,
     queue::Queue,
     quotas::{FileLimits, KnowledgeLimits, MemoryLimits, Quotas, WorkspaceLimits},
@@ -53,6 +54,7 @@ use tokio_util::sync::CancellationToken;
 use agents::Agents;
 use document_reader::DocumentReader;
 use document_texts::DocumentTexts;
+use egress::Egress;
 use extraction_turns::ExtractionTurns;
 use file_memory::FileMemory;
 use lease::Leases;
@@ -103,6 +105,8 @@ pub struct Worker {
     pub memory_limits: MemoryLimits,
     /// The provider of web searches.
     pub web_search: WebSearchConfig,
+    /// What is fetched for users.
+    pub egress: EgressConfig,
     /// An anonymous user who is absent for longer is removed; `None` keeps all of them.
     pub forgotten_after: Option<Duration>,
     /// In development mode, every caller is an operator, so the errors of runs quote the model's provider.
@@ -120,6 +124,7 @@ struct WorkerState {
     mcp: Arc<Mcp>,
     schemas: SchemaChecks,
     web_search: Option<WebSearch>,
+    egress: Egress,
     file_memory: FileMemory,
     refusals: Refusals,
     summary_places: SummaryPlaces,
@@ -164,6 +169,7 @@ impl Worker {
             mcp: Mcp::new(&self.tools, Arc::clone(&self.children)),
             schemas: SchemaChecks::new(&self.tools),
             web_search: WebSearch::new(&self.web_search),
+            egress: Egress::new(&self.egress).expect("an HTTP client needs nothing but its settings"),
             file_memory: FileMemory::new(self.files.worker_file_bytes),
             refusals: Refusals::default(),
             summary_places: SummaryPlaces::new(self.config.reserved_slots()),

@@ -2,6 +2,7 @@
 
 use holdfast_shared::{
     config::{ANONYMOUS_PREFIX, begins_with},
+    conversation::Conversation,
     storage::{AskedRun, Target},
 };
 use uuid::Uuid;
@@ -25,6 +26,21 @@ impl App {
     /// Fails with `agent_not_found` if the agent does not admit the caller, as for an unknown agent.
     pub async fn expect_access(&self, caller: &Caller, agent_id: Uuid) -> Result<(), Problem> {
         if self.admits(caller, agent_id).await? { Ok(()) } else { Err(Problem::agent_not_found(agent_id)) }
+    }
+
+    /// Gives a conversation without runs its agent. Returns whether the conversation has this agent now: the agent of its first run
+    /// stays.
+    pub async fn gives_agent(
+        &self,
+        caller: &Caller,
+        conversation: &Conversation,
+        agent_id: Uuid,
+    ) -> Result<bool, Problem> {
+        if conversation.agent_id == Some(agent_id) {
+            return Ok(true);
+        }
+        self.admit_write(caller).await?;
+        Ok(self.storage.assign_agent(&caller.owner, conversation.id, agent_id).await?)
     }
 
     /// Fails if the agent does not admit the owner of a briefing, who could not open it.

@@ -38,11 +38,35 @@ pub enum PartInput {
     File { file_id: Uuid },
 }
 
-impl PartInput {
+/// A part of a message, as any wire has it.
+#[derive(Debug)]
+pub enum ContentPiece {
+    Text(String),
+    Picture(Uuid),
+    File(Uuid),
+    /// A file that the worker fetches.
+    Link {
+        url: String,
+    },
+    /// The name of the user who speaks.
+    Speaker(String),
+}
+
+impl ContentPiece {
     const fn file_id(&self) -> Option<Uuid> {
         match self {
-            Self::Text { .. } => None,
-            Self::Image { file_id } | Self::File { file_id } => Some(*file_id),
+            Self::Text(_) | Self::Link { .. } | Self::Speaker(_) => None,
+            Self::Picture(file_id) | Self::File(file_id) => Some(*file_id),
+        }
+    }
+}
+
+impl From<PartInput> for ContentPiece {
+    fn from(part: PartInput) -> Self {
+        match part {
+            PartInput::Text { text } => Self::Text(text),
+            PartInput::Image { file_id } => Self::Picture(file_id),
+            PartInput::File { file_id } => Self::File(file_id),
         }
     }
 }
@@ -54,17 +78,25 @@ impl App {
             ContentInput::Text(text) => return Ok(text.into()),
             ContentInput::Parts(parts) => parts,
         };
-        let ids: Vec<Uuid> = parts.iter().filter_map(PartInput::file_id).collect();
-        if ids.len() > self.files.max_attachments {
+        self.content_of(caller, parts.into_iter().map(ContentPiece::from).collect()).await
+    }
+
+    /// Returns the content of these pieces. Fails if the caller has no such files, or too many.
+    pub async fn content_of(&self, caller: &Caller, pieces: Vec<ContentPiece>) -> Result<UserContent, Problem> {
+        let ids: Vec<Uuid> = pieces.iter().filter_map(ContentPiece::file_id).collect();
+        let links = pieces.iter().filter(|piece| matches!(piece, ContentPiece::Link { .. })).count();
+        if ids.len() + links > self.files.max_attachments {
             return Err(Problem::too_many_attachments(self.files.max_attachments));
         }
         let files = if ids.is_empty() { Vec::new() } else { self.storage.files_by_id(&caller.owner, ids).await? };
         let mut content = UserContent::default();
-        for part in &parts {
-            match part {
-                PartInput::Text { text } => content.push_text(text),
-                PartInput::Image { file_id } => content.push_file(picture(ready(&files, *file_id)?)?),
-                PartInput::File { file_id } => content.push_file(ready(&files, *file_id)?),
+        for piece in pieces {
+            match piece {
+                ContentPiece::Text(text) => content.push_text(&text),
+                ContentPiece::Picture(file_id) => content.push_file(picture(ready(&files, file_id)?)?),
+                ContentPiece::File(file_id) => content.push_file(ready(&files, file_id)?),
+                ContentPiece::Link { url } => content.push_link(url),
+                ContentPiece::Speaker(name) => content.speaker = Some(name),
             }
         }
         Ok(content)
@@ -156,9 +188,10 @@ fn picture(file: &StoredFile) -> Result<&StoredFile, Problem> {
 
 /// Returns what distinguishes the content from another one, for the fingerprint of a request. A text is its own.
 pub fn fingerprint(content: &UserContent) -> String {
-    if content.attachments.is_empty() {
+    if content.attachments.is_empty() && content.links.is_empty() && content.speaker.is_none() {
         return content.text.clone();
     }
-    let files: Vec<_> = content.attachments.iter().map(|file| json!([file.file_id, file.offset])).collect();
-    json!([content.text, files]).to_string()
+    let files = content.attachments.iter().map(|file| json!([file.file_id, file.offset]));
+    let links = content.links.iter().map(|link| json!([link.url, link.offset]));
+    json!([content.text, files.chain(links).collect::<Vec<_>>(), content.speaker]).to_string()
 }

@@ -50,7 +50,8 @@ impl Posting {
     /// Returns the run of the message, with an id, the deployment's limits, and the zone and the span of the request. Fails if
     /// there is no such zone.
     pub(super) fn into_run(self, caller: &Caller, config: &ApiConfig) -> Result<NewRun, Problem> {
-        let Self { target, input, given, client_message_id, mode, options, key } = self;
+        let Self { target, mut input, given, client_message_id, mode, mut options, key } = self;
+        (options.overrides.links, options.overrides.speaker) = input.take_for_worker();
         let zone = RunZone { named: caller.time_zone()?, otherwise: config.time_zone.clone() };
         Ok(NewRun {
             run_id: Uuid::now_v7(),

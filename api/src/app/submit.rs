@@ -79,7 +79,7 @@ impl App {
 
     /// Fails if a message is empty, too long, or no text that a database can store.
     pub(super) fn check_content(&self, content: &UserContent) -> Result<(), Problem> {
-        let UserContent { text: content, attachments } = content;
+        let UserContent { text: content, attachments, .. } = content;
         if content.trim().is_empty() && attachments.is_empty() {
             return Err(Problem::empty_content());
         }

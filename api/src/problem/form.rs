@@ -10,21 +10,37 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use serde_json::{Value, json};
+use uuid::Uuid;
 
 use super::Problem;
 
+/// The header by which OpenAI's clients name a request in reports.
+const REQUEST_ID: &str = "x-request-id";
+
+/// The header by which OpenAI's clients know whether to repeat a request.
+const SHOULD_RETRY: &str = "x-should-retry";
+
 /// Replaces the body of a problem on the paths of a protocol that has errors of another form. Status and headers stay.
 pub async fn of_wire(request: Request, next: Next) -> Response {
-    let form: Option<fn(&Problem) -> Value> = match request.uri().path().split('/').nth(1) {
+    let first = request.uri().path().split('/').nth(1);
+    let is_openai = first == Some("openai");
+    let form: Option<fn(&Problem) -> Value> = match first {
         Some("openai") => Some(openai),
         Some("langgraph") => Some(langgraph),
         Some("a2a") => Some(|problem| a2a(problem, &Value::Null)),
         _ => None,
     };
-    let response = next.run(request).await;
+    let mut response = next.run(request).await;
+    if is_openai {
+        let id = format!("req_{}", Uuid::now_v7().simple());
+        response.headers_mut().insert(REQUEST_ID, HeaderValue::from_str(&id).expect("an id is a header value"));
+    }
     let problem = response.extensions().get::<Arc<Problem>>().map(Arc::clone);
     let (Some(form), Some(problem)) = (form, problem) else { return response };
     let (mut parts, _) = response.into_parts();
+    if is_openai && problem.is_final() {
+        parts.headers.insert(SHOULD_RETRY, HeaderValue::from_static("false"));
+    }
     parts.headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     parts.headers.remove(header::CONTENT_LENGTH);
     let body = Json(form(&problem)).into_response().into_body();
@@ -40,7 +56,12 @@ pub fn openai(problem: &Problem) -> Value {
         status if status.is_server_error() => "server_error",
         _ => "invalid_request_error",
     };
-    json!({ "error": { "message": problem.detail, "type": kind, "param": null, "code": problem.code } })
+    let param = match problem.code {
+        "model_not_found" => Some("model"),
+        "context_length_exceeded" => Some("messages"),
+        _ => None,
+    };
+    json!({ "error": { "message": problem.detail, "type": kind, "param": param, "code": problem.code } })
 }
 
 /// Returns a problem as the clients of LangGraph read it.

@@ -52,6 +52,9 @@ pub struct Problem {
     /// Seconds after which a retry may succeed; 1 if unknown.
     #[serde(skip)]
     retry_after: Option<u64>,
+    /// True if a repetition of the request cannot succeed.
+    #[serde(skip)]
+    is_final: bool,
 }
 
 fn number<S: serde::Serializer>(status: &StatusCode, serializer: S) -> Result<S::Ok, S::Error> {
@@ -61,7 +64,16 @@ fn number<S: serde::Serializer>(status: &StatusCode, serializer: S) -> Result<S:
 impl Problem {
     pub(crate) fn new(status: StatusCode, code: &'static str, detail: impl Into<String>) -> Self {
         let title = status.canonical_reason().unwrap_or("Error");
-        Self { status, code, title, detail: detail.into(), run: None, approval: None, retry_after: None }
+        Self {
+            status,
+            code,
+            title,
+            detail: detail.into(),
+            run: None,
+            approval: None,
+            retry_after: None,
+            is_final: false,
+        }
     }
 
     pub fn route_not_found(path: &str) -> Self {
@@ -334,6 +346,19 @@ impl Problem {
     pub(crate) const fn retried_after(mut self, seconds: u64) -> Self {
         self.retry_after = Some(seconds);
         self
+    }
+
+    /// Tells clients that repeat failed requests by themselves that they need not.
+    pub(crate) const fn without_retry(mut self) -> Self {
+        self.is_final = true;
+        self
+    }
+
+    /// Returns whether a repetition of the request cannot succeed.
+    fn is_final(&self) -> bool {
+        // The other refusals of a client's request pass by themselves.
+        let passes = matches!(self.status.as_u16(), 408 | 425 | 429) || self.code == "conversation_busy";
+        self.is_final || (self.status.is_client_error() && !passes)
     }
 
     fn about(mut self, run_id: Uuid) -> Self {

@@ -374,7 +374,7 @@ pub struct ClientTool {
     /// JSON schema of the arguments; any object by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input_schema: Option<Value>,
-    /// 1 to 64 letters, digits, dashes and single underscores.
+    /// 1 to 64 letters, digits, dashes and underscores.
     pub name: String,
 }
 
@@ -1368,6 +1368,10 @@ pub struct RunError {
     pub code: String,
     /// One sentence for the reader.
     pub message: String,
+    /// Seconds after which the model's provider takes requests again, if it has said so. The event of the end alone
+    /// has them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_after: Option<u64>,
 }
 
 /// `RunEvent`.

@@ -261,7 +261,7 @@ export interface ClientTool {
   description?: string;
   /** JSON schema of the arguments; any object by default. */
   input_schema?: Record<string, unknown>;
-  /** 1 to 64 letters, digits, dashes and single underscores. */
+  /** 1 to 64 letters, digits, dashes and underscores. */
   name: string;
 }
 
@@ -947,6 +947,11 @@ export interface RunError {
   code: string;
   /** One sentence for the reader. */
   message: string;
+  /**
+   * Seconds after which the model's provider takes requests again, if it has said so. The event of the end alone
+   * has them.
+   */
+  retry_after?: number | null;
 }
 
 export type RunEvent =

@@ -41,6 +41,10 @@ pub struct ApiConfig {
     #[arg(long, env = "HOLDFAST_AG_UI_ON_DISCONNECT", default_value = "continue", value_enum)]
     pub ag_ui_on_disconnect: OnDisconnect,
 
+    /// Whether a closed connection ends the run of a chat completion, 2 s later, if no other request can return to it.
+    #[arg(long, env = "HOLDFAST_COMPLETIONS_ON_DISCONNECT", default_value = "cancel", value_enum)]
+    pub completions_on_disconnect: OnDisconnect,
+
     /// Searches of conversations that run at the same time. A further search waits up to 5 s and then gets 503.
     #[arg(long, env = "HOLDFAST_SEARCHES", default_value = "2", value_parser = count)]
     pub searches: usize,

@@ -5,6 +5,7 @@
 
 mod api;
 mod context_windows;
+mod egress;
 mod embedding;
 mod files;
 mod knowledge;
@@ -22,6 +23,7 @@ mod web_search;
 
 pub use api::{ApiConfig, OnDisconnect, PageComposer};
 pub use context_windows::ContextWindows;
+pub use egress::{AllowedHost, EgressConfig};
 pub use embedding::EmbeddingConfig;
 pub use files::FilesConfig;
 pub use knowledge::KnowledgeConfig;

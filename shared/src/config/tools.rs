@@ -147,18 +147,18 @@ pub struct ToolsConfig {
     pub max_duration: Duration,
 
     /// Tools that a client may declare for one run; more get 400.
-    #[arg(long, env = "HOLDFAST_MAX_CLIENT_TOOLS", default_value = "32", value_parser = count)]
+    #[arg(long, env = "HOLDFAST_MAX_CLIENT_TOOLS", default_value = "128", value_parser = count)]
     pub max_client_tools: usize,
 
     /// Bytes of JSON schemas that one request's client tools, or one tool of a server, may have.
-    #[arg(long, env = "HOLDFAST_MAX_SCHEMA_BYTES", default_value = "65536", value_parser = bytes)]
+    #[arg(long, env = "HOLDFAST_MAX_SCHEMA_BYTES", default_value = "262144", value_parser = bytes)]
     pub max_schema_bytes: usize,
 
     /// Patterns (regular expressions) that the schemas of one request's client tools, or one tool of a server, may have.
-    #[arg(long, env = "HOLDFAST_MAX_SCHEMA_PATTERNS", default_value = "64", value_parser = count)]
+    #[arg(long, env = "HOLDFAST_MAX_SCHEMA_PATTERNS", default_value = "256", value_parser = count)]
     pub max_schema_patterns: usize,
 
-    /// Memory of one compiled pattern of a schema, in bytes.
+    /// Memory of one compiled pattern of a schema, in bytes. Beyond 64 patterns, the patterns share that of 64.
     #[arg(long, env = "HOLDFAST_MAX_PATTERN_BYTES", default_value = "262144", value_parser = bytes)]
     pub max_pattern_bytes: usize,
 

@@ -8,7 +8,7 @@ use tokio::{
     time::{Instant, timeout_at},
 };
 
-use super::{Schema, SchemaLimits};
+use super::{Schema, SchemaLimits, Sizes};
 use crate::{config::ToolsConfig, turns::Turns};
 
 /// Checks that run at the same time. The other cores stay free for other work.
@@ -50,7 +50,8 @@ impl SchemaChecks {
 
     /// Compiles each named schema, and discards it. The error names the first that fails.
     pub async fn compile_all(&self, caller: &str, schemas: Vec<(String, Value)>) -> Result<(), SchemaCheckError> {
-        let limits = self.limits;
+        let patterns = schemas.iter().map(|(_, schema)| Sizes::of(schema).patterns).sum();
+        let limits = self.limits.shared_by(patterns);
         let compile = move |(name, schema): (String, Value)| {
             Schema::compile(schema, &limits).map(drop).map_err(|problem| format!("input_schema of {name}: {problem}"))
         };

@@ -38,6 +38,7 @@ impl Schema {
     pub fn compile(source: Value, limits: &SchemaLimits) -> Result<Self, String> {
         let sizes = Sizes::of(&source);
         sizes.check(limits)?;
+        let limits = limits.shared_by(sizes.patterns);
         // The engine matches patterns in linear time.
         let patterns = jsonschema::PatternOptions::regex()
             .size_limit(limits.pattern_bytes)
@@ -145,7 +146,7 @@ mod tests {
             )
         };
         let patterns: serde_json::Map<String, Value> = (0..limits.patterns)
-            .map(|n| (format!("p{n}"), json!({"pattern": format!("[^x]{{{}}}", 100 + n)})))
+            .map(|n| (format!("p{n}"), json!({"pattern": format!("[^x]{{{}}}", 10 + n % 50)})))
             .collect();
         let rules: Vec<Value> = (0..2_500).map(|n| json!({"required": [format!("f{n}")]})).collect();
         for schema in [nested(30), json!({"properties": patterns}), json!({"anyOf": rules})] {
@@ -153,6 +154,37 @@ mod tests {
             let compiled = compiled(schema);
             assert!(start.elapsed().as_secs() < 5, "{:?} after {:?}", compiled.err(), start.elapsed());
             assert!(compiled.is_ok(), "{:?}", compiled.err());
+        }
+    }
+
+    #[test]
+    fn many_patterns_share_the_memory_of_64() {
+        let pattern = json!({"pattern": "[^x]{200}"});
+        let schema = |count: usize| json!({"properties": (0..count).map(|n| (format!("p{n}"), pattern.clone())).collect::<serde_json::Map<_, _>>()});
+        assert!(compiled(schema(64)).is_ok());
+        let problem = compiled(schema(256)).err().unwrap();
+        assert!(problem.contains("may take 65536 bytes"), "{problem}");
+        let small = json!({"pattern": "^[a-z]{1,10}$"});
+        let many = (0..256).map(|n| (format!("p{n}"), small.clone())).collect::<serde_json::Map<_, _>>();
+        assert!(compiled(json!({"properties": many})).is_ok());
+    }
+
+    #[test]
+    fn references_that_multiply_compile_in_a_moment() {
+        for keyword in ["allOf", "anyOf", "oneOf", "items", "not", "if", "properties"] {
+            let mut schema = json!({"$defs": {"d0": {"type": "object"}}, "$ref": "#/$defs/d30"});
+            for n in 1..=30 {
+                let inner = json!({"$ref": format!("#/$defs/d{}", n - 1)});
+                schema["$defs"][format!("d{n}")] = match keyword {
+                    "allOf" | "anyOf" | "oneOf" => json!({keyword: [inner.clone(), inner]}),
+                    "properties" => json!({"properties": {"a": inner.clone(), "b": inner}}),
+                    "if" => json!({"if": inner.clone(), "then": inner.clone(), "else": inner}),
+                    _ => json!({keyword: inner, "additionalProperties": {"$ref": "#"}}),
+                };
+            }
+            let start = Instant::now();
+            let outcome = compiled(schema).map(drop);
+            assert!(start.elapsed().as_secs() < 5, "{keyword}: {outcome:?} after {:?}", start.elapsed());
         }
     }
 

@@ -15,9 +15,20 @@ pub struct SchemaLimits {
     pub work: usize,
 }
 
+/// Patterns that may have the memory of one each. More share it.
+const WHOLE_PATTERNS: usize = 64;
+
+impl SchemaLimits {
+    /// Returns the limits of one of several schemas with so many patterns together.
+    pub fn shared_by(self, patterns: usize) -> Self {
+        let pattern_bytes = self.pattern_bytes / patterns.div_ceil(WHOLE_PATTERNS).max(1);
+        Self { pattern_bytes, ..self }
+    }
+}
+
 impl Default for SchemaLimits {
     fn default() -> Self {
-        Self { bytes: 65_536, patterns: 64, pattern_bytes: 262_144, work: 1_000_000 }
+        Self { bytes: 262_144, patterns: 256, pattern_bytes: 262_144, work: 1_000_000 }
     }
 }
 
@@ -32,8 +43,12 @@ pub struct Sizes {
     /// Number of patterns.
     pub patterns: usize,
     longest_pattern: usize,
-    /// A keyword that refers to another schema, such as `$ref`.
-    pub reference: Option<&'static str>,
+    /// Whether a part refers to another schema.
+    has_references: bool,
+    /// A keyword that refers to a schema which only the arguments decide.
+    dynamic: Option<&'static str>,
+    /// A keyword that concerns what all other schemas of its place have left.
+    unevaluated: Option<&'static str>,
     /// Whether a part of a schema has its own id, which changes how references resolve.
     has_ids: bool,
 }
@@ -52,8 +67,18 @@ impl Sizes {
             bytes: self.bytes + other.bytes,
             patterns: self.patterns + other.patterns,
             longest_pattern: self.longest_pattern.max(other.longest_pattern),
-            reference: self.reference.or(other.reference),
+            has_references: self.has_references || other.has_references,
+            dynamic: self.dynamic.or(other.dynamic),
+            unevaluated: self.unevaluated.or(other.unevaluated),
             has_ids: self.has_ids || other.has_ids,
+        }
+    }
+
+    /// Returns a keyword that could make the compilation of a stranger's schema endless.
+    pub const fn endless_keyword(&self) -> Option<&'static str> {
+        match (self.dynamic, self.unevaluated) {
+            (None, Some(keyword)) if self.has_references => Some(keyword),
+            (dynamic, _) => dynamic,
         }
     }
 
@@ -67,7 +92,9 @@ impl Sizes {
             _ if self.longest_pattern > PATTERN_TEXT => {
                 beyond("bytes in one pattern", self.longest_pattern, PATTERN_TEXT)
             }
-            _ if self.reference.is_some() && self.has_ids => Err("it has both references and inner ids".to_owned()),
+            _ if (self.has_references || self.dynamic.is_some()) && self.has_ids => {
+                Err("it has both references and inner ids".to_owned())
+            }
             _ => Ok(()),
         }
     }
@@ -82,9 +109,11 @@ impl Sizes {
                         ("patternProperties", Value::Object(patterns)) => {
                             patterns.keys().for_each(|pattern| self.pattern(pattern))
                         }
-                        ("$ref", Value::String(_)) => self.reference = Some("$ref"),
-                        ("$dynamicRef", Value::String(_)) => self.reference = Some("$dynamicRef"),
-                        ("$recursiveRef", Value::String(_)) => self.reference = Some("$recursiveRef"),
+                        ("$ref", Value::String(_)) => self.has_references = true,
+                        ("$dynamicRef", Value::String(_)) => self.dynamic = Some("$dynamicRef"),
+                        ("$recursiveRef", Value::String(_)) => self.dynamic = Some("$recursiveRef"),
+                        ("unevaluatedProperties", _) => self.unevaluated = Some("unevaluatedProperties"),
+                        ("unevaluatedItems", _) => self.unevaluated = Some("unevaluatedItems"),
                         ("$id" | "id", Value::String(_)) if !is_root => self.has_ids = true,
                         _ => {}
                     }
@@ -127,8 +156,13 @@ mod tests {
 
     #[test]
     fn references_are_found_and_exclude_inner_ids() {
-        assert_eq!(Sizes::of(&json!({"allOf": [{"$ref": "#/$defs/b"}]})).reference, Some("$ref"));
-        assert_eq!(Sizes::of(&json!({"properties": {"$ref": {"type": "string"}}})).reference, None);
+        assert!(Sizes::of(&json!({"allOf": [{"$ref": "#/$defs/b"}]})).has_references);
+        assert!(!Sizes::of(&json!({"properties": {"$ref": {"type": "string"}}})).has_references);
+        let endless = |schema: Value| Sizes::of(&schema).endless_keyword();
+        assert_eq!(endless(json!({"$ref": "#/$defs/b"})), None);
+        assert_eq!(endless(json!({"unevaluatedItems": false})), None);
+        assert_eq!(endless(json!({"$ref": "#/$defs/b", "unevaluatedItems": false})), Some("unevaluatedItems"));
+        assert_eq!(endless(json!({"$dynamicRef": "#a"})), Some("$dynamicRef"));
         let inner = json!({"$ref": "#/$defs/a", "$defs": {"a": {"$id": "http://a/", "type": "string"}}});
         assert!(Sizes::of(&inner).check(&SchemaLimits::default()).is_err());
     }

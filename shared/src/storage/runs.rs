@@ -11,10 +11,8 @@ use super::{
 };
 use crate::{
     agent::{AgentDefinition, StreamMode},
-    overrides::{RunOverrides, StoredClientParts},
     page::{Page, PageSize},
     run::{Run, RunStatus},
-    tool::ClientTool,
 };
 
 /// The runs that a list shows.
@@ -194,24 +192,6 @@ statements! {
             on v.agent_definition_id = r.agent_definition_id and v.version = r.agent_version
         where r.id = $1
     ",
-    /// Returns the tools and the overrides of a run, without its given history. Rows of earlier versions have a list of tools.
-    CLIENT_PARTS {
-        postgres = "
-            select
-                case
-                    when jsonb_typeof(client_tools) = 'object'
-                    then client_tools #- array['overrides', 'history']
-                    else client_tools
-                end
-            from agent_runs
-            where id = $1
-        ",
-        sqlite = "
-            select json_remove(client_tools, '$.overrides.history')
-            from agent_runs
-            where id = $1
-        ",
-    },
     /// Counts the unfinished runs of each status.
     UNFINISHED_BY_STATUS = "
         select
@@ -342,19 +322,6 @@ impl Storage {
             mode: agent.map(|agent| agent.0.stream_mode).unwrap_or_default(),
             writes_deltas,
         }))
-    }
-
-    /// Returns the tools and the overrides that the client of a run has brought, without the history, which may be long.
-    pub async fn client_parts(&self, run_id: Uuid) -> Result<(Vec<ClientTool>, RunOverrides), Error> {
-        let row = self
-            .database
-            .fetch_optional::<(Option<Json<StoredClientParts>>,)>(
-                "read what the client of a run has brought",
-                CLIENT_PARTS,
-                args![run_id],
-            )
-            .await?;
-        Ok(row.and_then(|(parts,)| parts).map(|parts| parts.0.into_parts()).unwrap_or_default())
     }
 
     /// Returns the unfinished runs of the whole deployment.

@@ -1,10 +1,10 @@
 //! All statements, for the test that prepares them on both databases.
 
 use super::{
-    BackEnd, access, agents, anonymous_data, approvals, archive, briefings, chats, checkpoints, conversation_removal,
-    conversations, delegations, deployment, erasure, file_removals, files, fork_summary, history, kept_results,
-    knowledge_rows, memories, memory_removals, memory_rows, messages, owners, pause_names, plans, position, profiles,
-    project_conversations, quota, rows, run, runs, sessions,
+    BackEnd, access, agents, anonymous_data, approvals, archive, briefings, chats, checkpoints, client_parts,
+    conversation_removal, conversations, delegations, deployment, erasure, file_removals, files, fork_summary, history,
+    kept_results, knowledge_rows, linked_files, memories, memory_removals, memory_rows, messages, owners, pause_names,
+    plans, position, profiles, project_conversations, quota, rows, run, runs, sessions,
     sql::{self, FencedTexts, Sql},
     trace, user_profiles, versions, workspace_rows,
 };
@@ -20,6 +20,7 @@ const FILES: &[&[Sql]] = &[
     briefings::STATEMENTS,
     chats::STATEMENTS,
     checkpoints::STATEMENTS,
+    client_parts::STATEMENTS,
     conversation_removal::STATEMENTS,
     conversations::STATEMENTS,
     delegations::STATEMENTS,
@@ -31,6 +32,7 @@ const FILES: &[&[Sql]] = &[
     history::STATEMENTS,
     kept_results::STATEMENTS,
     knowledge_rows::STATEMENTS,
+    linked_files::STATEMENTS,
     memories::STATEMENTS,
     memory_removals::STATEMENTS,
     memory_rows::STATEMENTS,

@@ -6,8 +6,9 @@ use holdfast_shared::{
     ending::Ending,
     message::Role,
     overrides::{GivenHistory, GivenMessage, JsonFormat, RunOverrides},
-    storage::{Answer, BeginResult, EarlierResult, NewRun, RunOptions, Target, Window},
-    tool::{ClientTool, any_object},
+    storage::{Answer, BeginResult, EarlierResult, NewRun, Progress, Release, RunOptions, Target, Window},
+    tool::{ClientTool, ToolCallStatus, any_object},
+    tool_choice::{ToolChoice, ToolMode},
 };
 use serde_json::json;
 
@@ -15,9 +16,14 @@ use crate::{
     backends::{LEASE, TestBackends, new_run},
     conversations::{claim_of, submitted},
     on_each_backend,
+    waiting::{call, chunk},
 };
 
-on_each_backend!(a_run_keeps_the_overrides_of_its_client, a_hidden_conversation_is_removed_with_the_events_of_its_run,);
+on_each_backend!(
+    a_run_keeps_the_overrides_of_its_client,
+    only_a_waiting_run_takes_another_choice_of_tools,
+    a_hidden_conversation_is_removed_with_the_events_of_its_run,
+);
 
 const NEW: Target = Target::New { agent_id: None };
 const WINDOW: Window = Window { usual: 10, standing: 10, bytes: 1000, result_chars: 10 };
@@ -55,6 +61,30 @@ async fn a_run_keeps_the_overrides_of_its_client(backends: TestBackends) {
         let options = RunOptions { client_tools: tools.clone(), ..RunOptions::default() };
         let plain = submitted(&backends, NewRun { options, ..new_run(NEW, "hi") }).await.run.id;
         assert_eq!(backends.storage.client_parts(plain).await.unwrap(), (tools, RunOverrides::default()));
+    }
+}
+
+async fn only_a_waiting_run_takes_another_choice_of_tools(backends: TestBackends) {
+    let choice = ToolChoice { mode: ToolMode::Named("ask".into()), after_step: 2, ..ToolChoice::default() };
+    let running = submitted(&backends, new_run(NEW, "hi")).await.run.id;
+    claim_of(&backends, running).await;
+    backends.storage.set_tool_choice(running, Some(&choice)).await.unwrap();
+    assert_eq!(backends.storage.client_parts(running).await.unwrap(), Default::default());
+
+    let tool = ClientTool { name: "ask".into(), description: String::new(), input_schema: any_object() };
+    let plain = RunOverrides::default();
+    for (tools, own) in [(Vec::new(), &plain), (vec![tool.clone()], &plain), (vec![tool], &overrides())] {
+        let options = RunOptions { overrides: own.clone(), client_tools: tools.clone(), ..RunOptions::default() };
+        let run_id = submitted(&backends, NewRun { options, ..new_run(NEW, "hi") }).await.run.id;
+        let claim = claim_of(&backends, run_id).await;
+        let calls = vec![call("c1", ToolCallStatus::Client, None)];
+        let tail = chunk(&claim, 2, Progress { calls, ..Progress::default() });
+        backends.storage.release(&claim, Some(&tail), tail.last, Release::Waiting).await.unwrap();
+        for tool_choice in [None, Some(choice.clone()), Some(ToolChoice::default()), None] {
+            backends.storage.set_tool_choice(run_id, tool_choice.as_ref()).await.unwrap();
+            let expected = RunOverrides { tool_choice, history: None, ..own.clone() };
+            assert_eq!(backends.storage.client_parts(run_id).await.unwrap(), (tools.clone(), expected));
+        }
     }
 }
 

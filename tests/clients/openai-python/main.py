@@ -5,7 +5,7 @@ import json
 import sys
 
 import httpx
-from agents import Agent, OpenAIResponsesModel, Runner, function_tool, set_tracing_disabled
+from agents import Agent, OpenAIConversationsSession, OpenAIResponsesModel, Runner, function_tool, set_tracing_disabled
 from openai import AsyncOpenAI, NotFoundError, OpenAI
 from openresponses_types import types as published
 from pydantic import BaseModel
@@ -146,6 +146,54 @@ async def an_agent_of_the_agents_sdk_uses_a_tool():
     streamed = Runner.run_streamed(agent, result.to_input_list() + [{"role": "user", "content": "[tokens=4] x"}])
     kinds = {event.type async for event in streamed.stream_events()}
     assert "raw_response_event" in kinds and streamed.final_output
+
+
+@step
+async def a_session_of_conversations_works_with_a_tool():
+    @function_tool(strict_mode=False, name_override="ask")
+    def ask(question: str = "") -> str:
+        return "teal"
+
+    openai = AsyncOpenAI(base_url=BASE, api_key="none", max_retries=0)
+    agent = Agent(name="painter", model=OpenAIResponsesModel("default", openai), tools=[ask])
+    session = OpenAIConversationsSession(openai_client=openai)
+    first = await Runner.run(agent, COLOUR, session=session)
+    assert "teal" in first.final_output, first.final_output
+    second = await Runner.run(agent, "[tokens=4] and now?", session=session)
+    assert second.final_output
+    roles = [item["role"] for item in await session.get_items()]
+    # The model speaks before its call, too.
+    assert roles == ["user", "assistant", "assistant", "user", "assistant"], roles
+    await openai.close()
+
+
+@step
+def files_are_uploaded_read_and_deleted():
+    made = client.files.create(file=("note.txt", b"the tide"), purpose="user_data")
+    assert (made.filename, made.bytes, made.status) == ("note.txt", 8, "processed"), made
+    assert client.files.retrieve(made.id).id == made.id
+    assert client.files.content(made.id).read() == b"the tide"
+    assert made.id in [file.id for file in client.files.list()]
+    assert client.files.delete(made.id).deleted
+    try:
+        client.files.retrieve(made.id)
+    except NotFoundError as error:
+        assert error.request_id and error.request_id.startswith("req_"), error
+    else:
+        raise AssertionError("the file is deleted")
+
+
+@step
+def what_the_server_does_not_have_is_not_found():
+    for missing in [
+        lambda: client.completions.create(model="default", prompt="x"),
+        lambda: client.responses.input_tokens.count(model="default", input="x"),
+    ]:
+        try:
+            missing()
+        except NotFoundError:
+            continue
+        raise AssertionError("the route exists")
 
 
 @step

@@ -42,6 +42,10 @@ fn tools(body: &Value) -> Result<(), String> {
     if body.get("tool_choice").is_some() && tools.is_empty() {
         return Err("tool_choice: `tool_choice` may only be specified while providing `tools`.".to_owned());
     }
+    let choice = &body["tool_choice"];
+    if choice["type"] == "tool" && !tools.iter().any(|tool| tool["name"] == choice["name"]) {
+        return Err(format!("Tool '{}' not found in provided tools", choice["name"].as_str().unwrap_or_default()));
+    }
     Ok(())
 }
 
@@ -72,6 +76,9 @@ fn options(body: &Value) -> Result<(), String> {
         if body["max_tokens"].as_u64() <= Some(budget) {
             return Err("`max_tokens` must be greater than `thinking.budget_tokens`.".to_owned());
         }
+    }
+    if thinks && matches!(body["tool_choice"]["type"].as_str(), Some("any" | "tool")) {
+        return Err("Thinking may not be enabled when tool_choice forces tool use.".to_owned());
     }
     match body["temperature"].as_f64() {
         Some(_) if thinks => Err("`temperature` may only be set to 1 when thinking is enabled.".to_owned()),

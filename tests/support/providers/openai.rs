@@ -82,7 +82,12 @@ pub fn parameters_of_a_reasoning_model(body: &Value) -> Result<(), ProviderRefus
 
 /// Refuses too many tools, their names and their schemas.
 pub fn tools(body: &Value) -> Result<(), ProviderRefusal> {
-    let Some(tools) = body["tools"].as_array() else { return Ok(()) };
+    let Some(tools) = body["tools"].as_array() else { return without_tools(body) };
+    let named = &body["tool_choice"]["function"]["name"];
+    if named.is_string() && !tools.iter().any(|tool| tool["function"]["name"] == *named) {
+        let message = format!("Invalid value for 'tool_choice': Tool choice {named} not found in 'tools' parameter.");
+        return Err(ProviderRefusal::of_openai(400, message, json!("tool_choice"), Value::Null));
+    }
     if tools.is_empty() {
         let message =
             "Invalid 'tools': empty array. Expected an array with minimum length 1, but got an empty array instead.";
@@ -105,6 +110,17 @@ pub fn tools(body: &Value) -> Result<(), ProviderRefusal> {
         }
     }
     Ok(())
+}
+
+/// Refuses a choice among no tools.
+fn without_tools(body: &Value) -> Result<(), ProviderRefusal> {
+    match ["tool_choice", "parallel_tool_calls"].iter().find(|field| body.get(**field).is_some()) {
+        None => Ok(()),
+        Some(field) => {
+            let message = format!("Invalid value for '{field}': '{field}' is only allowed when 'tools' are specified.");
+            Err(ProviderRefusal::of_openai(400, message, json!(field), Value::Null))
+        }
+    }
 }
 
 fn name_of(name: &str, param: &str) -> Result<(), ProviderRefusal> {

@@ -17,8 +17,17 @@ use holdfast_shared::{
 use uuid::Uuid;
 
 use super::{
-    Stop, age, attachments, budget, compress, deadline::Deadline, knowledge, limits::RunLimits, mcp_servers,
-    memory::Memory, overridden::overridden, planning::Planner, results, workspace::add_workspace_tools,
+    Stop, age, attachments, budget, compress,
+    deadline::Deadline,
+    knowledge,
+    limits::RunLimits,
+    linked_files::{self, LinkedParts},
+    mcp_servers,
+    memory::Memory,
+    overridden::overridden,
+    planning::Planner,
+    results,
+    workspace::add_workspace_tools,
 };
 use crate::{
     WorkerState,
@@ -114,7 +123,7 @@ impl<'a> Attempt<'a> {
         // A request that names another profile has a budget that is not known before the state is read.
         let usual = worker.models.get(settings.as_ref(), &profiles).map_or(0, |model| budget_of(&model));
         let mut start = Box::new(read_start(shared, claim, (lease, recorder), window_of(usual)).await?);
-        let overrides = std::mem::take(&mut start.overrides);
+        let mut overrides = std::mem::take(&mut start.overrides);
         if overrides.profile.is_some() {
             profiles = retry_query(lease, recorder, || worker.storage.profiles()).await?;
         }
@@ -143,6 +152,8 @@ impl<'a> Attempt<'a> {
         let limits = RunLimits::of(definition.limits.or(worker.tools.limits()), silence);
         let signs_of_life = SignsOfLife::default();
         let deadline = Deadline::new(limits, claim.worked, signs_of_life.clone());
+        let parts = LinkedParts::new(&mut start.history.input, &mut overrides, &client_tools, &chosen_model);
+        linked_files::fetch(shared, claim, (lease, recorder), parts).await?;
         let mut memory = Memory::of(*start, overrides);
         memory.set_date(definition.tells_date().then(|| claim.date.clone()));
         recorder.continue_from(Answer {

@@ -45,7 +45,7 @@ fn conversation(memory: &Memory, language: Language, passages: Option<String>, s
     }
     turns.extend(passages.map(Turn::user));
     let input = turn_of_message(&memory.input, language, &memory.files, sent);
-    turns.extend(input.map(|turn| turn.dated(memory.date.as_ref())));
+    turns.extend(input.map(|turn| turn.dated(memory.date.as_ref()).spoken_by(memory.speaker.as_deref())));
     turns.extend(turn_of_results(&memory.given_results));
     with_summary(turns, memory.shown_summary())
 }
@@ -97,7 +97,7 @@ pub fn turn_of_earlier(
     sent: &mut BTreeSet<Uuid>,
 ) -> Option<Turn> {
     let turn = turn_of_message(&earlier.message, language, files, sent);
-    turn.map(|turn| turn.dated(earlier.date.as_ref()))
+    turn.map(|turn| turn.dated(earlier.date.as_ref()).spoken_by(earlier.speaker.as_deref()))
 }
 
 /// Returns the turn of a message with its files, except those that were `sent` before, or `None` if it is empty. Providers take no system messages in the middle of a
@@ -214,7 +214,7 @@ mod tests {
                 summary: None,
                 earlier: earlier
                     .into_iter()
-                    .map(|message| EarlierMessage { turn: 1, message, results: Vec::new(), date: None })
+                    .map(|message| EarlierMessage { turn: 1, message, results: Vec::new(), date: None, speaker: None })
                     .collect(),
                 older: None,
                 input: message(Role::User, "c"),

@@ -8,11 +8,12 @@ use holdfast_shared::{
     file::ToolFile,
     finish_reason::FinishReason,
     message::{Content, Message},
-    overrides::{GivenHistory, GivenMessage, JsonFormat, RunOverrides},
+    overrides::{GivenHistory, GivenMessage, JsonFormat, RunOverrides, Sampling},
     plan::{self, Plan, PlanStatus},
     storage::{CallState, EarlierMessage, EarlierResult, NewTraceMessage, Start, Summary},
     time_zone::RunDate,
     tool::{ToolCall, ToolCallStatus},
+    tool_choice::ToolChoice,
     trace::{RequestedCall, TraceMessage, TraceRole},
     usage::Usage,
 };
@@ -23,6 +24,7 @@ use super::{
     NextNode,
     attachments::LoadedFiles,
     knowledge::{Told, is_reference},
+    linked_files,
     recovery::ShortenedResults,
     results::ReferredTexts,
 };
@@ -80,6 +82,12 @@ pub struct Memory {
     pub instructions: Option<String>,
     /// The form of the answer that the client asks for.
     pub format: Option<Arc<JsonFormat>>,
+    /// The name of the user who has written the input.
+    pub speaker: Option<String>,
+    /// How the client wants the model to choose its words.
+    pub sampling: Sampling,
+    /// The tools that the client lets the model call.
+    pub tool_choice: Option<ToolChoice>,
     /// Results of the client's tools after the input, which another run has asked for.
     pub given_results: Vec<EarlierResult>,
     /// Number of messages, calls and results of the client that the API has left out.
@@ -113,7 +121,7 @@ impl StepCall {
 fn earlier_of(given: Vec<GivenMessage>, input: &Message) -> Vec<EarlierMessage> {
     let first = -(given.len() as i64);
     let messages = (first..).zip(given).map(|(turn, GivenMessage { role, content, results })| {
-        let (text, attachments) = (Content::Text(content.text), content.attachments);
+        let (text, attachments, speaker) = (Content::Text(content.text), content.attachments, content.speaker);
         let message = Message {
             id: Uuid::nil(),
             client_id: None,
@@ -124,9 +132,14 @@ fn earlier_of(given: Vec<GivenMessage>, input: &Message) -> Vec<EarlierMessage> 
             attachments,
             ..input.clone()
         };
-        EarlierMessage { turn, message, results, date: None }
+        EarlierMessage { turn, message, results, date: None, speaker }
     });
     messages.collect()
+}
+
+fn joined(texts: impl Iterator<Item = String>) -> Option<String> {
+    let texts: Vec<String> = texts.collect();
+    (!texts.is_empty()).then(|| texts.join("\n\n"))
 }
 
 impl Memory {
@@ -145,7 +158,17 @@ impl Memory {
             let approval = approvals.iter().rev().find(|approval| approval.call_id == call.call_id).cloned();
             StepCall { state: state_of(call, position), approval }
         });
-        let RunOverrides { instructions, format, history: given, left_out: not_kept, .. } = overrides;
+        let notices = linked_files::notices(&overrides);
+        let RunOverrides {
+            instructions,
+            format,
+            speaker,
+            sampling,
+            tool_choice,
+            history: given,
+            left_out: not_kept,
+            ..
+        } = overrides;
         let has_given_history = given.is_some();
         let older = history.older.filter(|_| !has_given_history);
         let (summary, mut earlier, given_results, left_out) = match given {
@@ -182,8 +205,11 @@ impl Memory {
             told: Told::default(),
             referred: ReferredTexts::default(),
             shortened: ShortenedResults::default(),
-            instructions,
+            instructions: joined(instructions.into_iter().chain(notices)),
             format: format.map(Arc::new),
+            speaker,
+            sampling,
+            tool_choice,
             given_results,
             left_out,
             inherited,

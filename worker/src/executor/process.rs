@@ -7,8 +7,8 @@ use super::{
     mcp_servers, planning,
     recovery::{Recovery, stop_for},
     results, steering,
-    step_answer::{MAX_CALLS, StepAnswer, StepCallDraft},
-    step_request, tree,
+    step_answer::{StepAnswer, StepCallDraft},
+    step_request, tool_choice, tree,
 };
 use crate::{
     model::{self, AnswerDelta, ModelAnswer},
@@ -47,7 +47,7 @@ pub async fn process(attempt: &mut Attempt<'_>) -> Result<NextNode, Stop> {
     Box::pin(mcp_servers::refresh(attempt)).await?;
     attachments::offer_reading(attempt);
     results::offer_reading_on(attempt);
-    let has_tools = !attempt.tool_specs().is_empty();
+    let has_tools = tool_choice::may_call(attempt);
     let limit = if has_tools {
         attempt.limits.reached_limit(attempt.memory.next_step_in_scope(), attempt.memory.calls_made())
     } else {
@@ -58,7 +58,8 @@ pub async fn process(attempt: &mut Attempt<'_>) -> Result<NextNode, Stop> {
     if let Some(limit) = &limit {
         attempt.warn("limit_reached", format!("The model answers with what it has: {limit}."));
     }
-    let mut step_answer = StepAnswer { takes_calls, ..StepAnswer::default() };
+    let most_calls = tool_choice::most_calls(attempt);
+    let mut step_answer = StepAnswer { takes_calls, most_calls, ..StepAnswer::default() };
     if let Err(stop) = ask_until_answered(attempt, limit, &mut step_answer).await {
         return give_step_up(attempt, stop, step_answer);
     }
@@ -67,9 +68,9 @@ pub async fn process(attempt: &mut Attempt<'_>) -> Result<NextNode, Stop> {
     attempt.memory.finish_reason = Some(finish_reason);
     let mut calls: Vec<RequestedCall> =
         if takes_calls { step_answer.calls.into_iter().map(StepCallDraft::finish).collect() } else { Vec::new() };
-    if calls.len() > MAX_CALLS {
-        attempt.warn("limit_reached", format!("Of the tool calls of this step, the first {MAX_CALLS} are taken."));
-        calls.truncate(MAX_CALLS);
+    if calls.len() > most_calls {
+        attempt.warn("limit_reached", format!("Of the tool calls of this step, the first {most_calls} are taken."));
+        calls.truncate(most_calls);
     }
     let message = attempt.memory.push(TraceRole::Assistant, step_answer.text, step);
     message.model = Some(step_answer.model.clone());

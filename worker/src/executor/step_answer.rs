@@ -32,6 +32,8 @@ pub struct StepAnswer {
     pub text: String,
     /// Whether calls of the model count.
     pub takes_calls: bool,
+    /// Most calls that count.
+    pub most_calls: usize,
     pub calls: Vec<StepCallDraft>,
     pub has_picture: bool,
     /// The tokens of all answers in this step.
@@ -64,22 +66,23 @@ impl StepAnswer {
         let CallDelta { index, name, arguments, signature } = delta;
         let arguments = storable(arguments);
         let existing = self.calls.iter().position(|call| call.index == index);
-        let (call, is_new) = match existing {
-            Some(position) => (&mut self.calls[position], false),
+        let (position, is_new) = match existing {
+            Some(position) => (position, false),
             // One more than those that are taken, so that the step knows of the others.
-            None if self.calls.len() > MAX_CALLS => return None,
+            None if self.calls.len() > self.most_calls => return None,
             None => {
                 let call_id = format!("call_{}", Uuid::now_v7().simple());
                 let name = storable(name.unwrap_or_default());
                 self.calls.push(StepCallDraft { index, call_id, name, arguments: String::new(), signature: None });
-                (self.calls.last_mut().expect("a call was just pushed"), true)
+                (self.calls.len() - 1, true)
             }
         };
+        let call = &mut self.calls[position];
         call.arguments.push_str(&arguments);
         call.signature = signature.map(storable_json).or(call.signature.take());
         let name = is_new.then(|| call.name.clone());
         let by = name.as_deref().and_then(|name| toolbox.executed_by(name));
-        let visible = is_new || !arguments.is_empty();
+        let visible = (is_new || !arguments.is_empty()) && position < self.most_calls;
         visible.then(|| {
             EventBody::ToolCallDelta(ToolCallDelta {
                 call_id: call.call_id.clone().into(),
@@ -117,10 +120,10 @@ mod tests {
 
     #[test]
     fn a_step_takes_in_one_call_more_than_it_makes_and_no_further_one() {
-        let (mut answer, toolbox) = (StepAnswer::default(), Toolbox::default());
+        let (mut answer, toolbox) = (StepAnswer { most_calls: MAX_CALLS, ..StepAnswer::default() }, Toolbox::default());
         let mut take = |index: usize, arguments: &str| answer.take(piece(index, arguments), &toolbox).is_some();
-        assert!((0..=MAX_CALLS).all(|index| take(index, "{")));
-        assert!((MAX_CALLS + 1..1_000).all(|index| !take(index, "{")));
+        assert!((0..MAX_CALLS).all(|index| take(index, "{")));
+        assert!((MAX_CALLS..1_000).all(|index| !take(index, "{")));
         assert!(take(3, "}") && !take(500, "}"));
         assert_eq!((answer.calls.len(), answer.calls[3].arguments.as_str()), (MAX_CALLS + 1, "{}"));
     }

@@ -1,6 +1,6 @@
 //! The request of a step: its files and results are loaded, and a provider that has refused longer requests gets a shorter one.
 
-use super::{Stop, attachments, attempt::Attempt, budget, context, knowledge, recovery, results};
+use super::{Stop, attachments, attempt::Attempt, budget, context, knowledge, recovery, results, tool_choice};
 use crate::model::Request;
 
 /// Returns the request, within the length that the model's provider is known to take. `limit` is the reason why the model gets no
@@ -26,7 +26,11 @@ pub async fn build(attempt: &mut Attempt<'_>, limit: Option<&str>) -> Result<Box
     let passages = knowledge::shown_with_input(attempt);
     let (definition, memory) = (&attempt.definition, &attempt.memory);
     let mut request = context::request(definition, memory, passages, briefing, tools, limit);
+    if limit.is_none() {
+        tool_choice::apply(attempt, &mut request)?;
+    }
     request.form = attempt.answer_form();
+    request.sampling = attempt.memory.sampling;
     request.context_tokens = Some(attempt.budget.saturating_mul(budget::WINDOW_SHARE));
     Ok(Box::new(request))
 }

@@ -119,7 +119,7 @@ mod tests {
     /// Writes each message as its side, its calls or outcomes, and its text.
     fn written(turns: &[Turn]) -> Vec<String> {
         let text_of = |part: &UserPart| match part {
-            UserPart::Text(text) => text.clone(),
+            UserPart::Text(text) | UserPart::Speaker(text) => text.clone(),
             UserPart::File(file) => file.name.clone(),
         };
         let write = |message: &SideMessage<'_>| match message {

@@ -261,7 +261,7 @@ impl Error {
     }
 
     /// Returns the pause that the provider requests.
-    pub(super) fn retry_after(&self) -> Option<Duration> {
+    pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::RateLimited { retry_after, .. } | Self::Unavailable { retry_after, .. } => *retry_after,
             _ => None,

@@ -117,6 +117,9 @@ impl Candidate {
         asked.options = self.options.clone();
         asked.context_tokens = Some(self.context_window.max(request.context_tokens.unwrap_or(0)));
         asked.remove_signatures_of_others(&self.choice.path());
+        if !self.model.takes_names() {
+            asked.name_speakers_in_words();
+        }
         let left_out_tools = asked.limit_tools(self.model.max_tools());
         let names = ReplacedNames::replace_in(&mut asked);
         let deltas = names.restore_in(self.model.ask(&asked).await?);

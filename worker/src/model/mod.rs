@@ -48,4 +48,9 @@ pub trait Model: Send + Sync {
     fn max_tools(&self) -> usize {
         usize::MAX
     }
+
+    /// Returns whether the model has a field for the names of speakers.
+    fn takes_names(&self) -> bool {
+        false
+    }
 }

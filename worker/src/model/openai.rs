@@ -90,6 +90,10 @@ impl Upstream for OpenAi {
     fn max_tools(&self) -> usize {
         dialect::MAX_TOOLS
     }
+
+    fn takes_names(&self) -> bool {
+        true
+    }
 }
 
 impl ChatEndpoint {

@@ -3,7 +3,13 @@
 use std::sync::Arc;
 
 use holdfast_shared::{
-    agent::ModelOptions, config::ModelChoice, file::PICTURES, overrides::JsonFormat, time_zone::RunDate, tokens,
+    agent::ModelOptions,
+    config::ModelChoice,
+    file::PICTURES,
+    overrides::{JsonFormat, Sampling},
+    time_zone::RunDate,
+    tokens,
+    tool_choice::ToolMode,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -22,6 +28,12 @@ pub struct Request {
     /// Tokens that the model must be able to read and write, if they are known; at least its context window. A server that would
     /// read less by itself is sent it.
     pub context_tokens: Option<u32>,
+    /// How the model chooses its words.
+    pub sampling: Sampling,
+    /// Whether the model must call one of the tools.
+    pub tool_mode: ToolMode,
+    /// Whether the model may make several calls in one answer; as the provider does without it.
+    pub parallel_calls: Option<bool>,
     /// The form of the answer. The instructions name it too, because not every provider has a field for it.
     pub form: AnswerForm,
 }
@@ -56,6 +68,8 @@ pub enum Turn {
 pub enum UserPart {
     Text(String),
     File(Arc<ModelFile>),
+    /// The name of the user who speaks.
+    Speaker(String),
 }
 
 /// A file as a provider takes it.
@@ -120,9 +134,38 @@ impl Request {
         }
     }
 
-    /// Keeps the first tools, at most so many. Returns the names of the others.
+    /// Returns the demand of a call in words, for a provider without a field for it.
+    pub(super) fn demand_in_words(&self) -> Option<String> {
+        match &self.tool_mode {
+            ToolMode::Auto | ToolMode::None => None,
+            ToolMode::Required => Some("Answer with a call of one of the tools, not in words.".to_owned()),
+            ToolMode::Named(name) => Some(format!("Answer with a call of the tool {name}, not in words.")),
+        }
+    }
+
+    /// Keeps the first tools, at most so many, and the one that the model must call. Returns the names of the others.
     pub(super) fn limit_tools(&mut self, most: usize) -> Vec<String> {
+        if let ToolMode::Named(name) = &self.tool_mode
+            && let Some(at) = self.tools.iter().position(|tool| tool.name == *name).filter(|at| *at >= most)
+        {
+            self.tools.swap(at, most.saturating_sub(1));
+        }
         self.tools.drain(most.min(self.tools.len())..).map(|tool| tool.name).collect()
+    }
+
+    /// Writes the names of speakers into their texts, for a model without a field for them.
+    pub(super) fn name_speakers_in_words(&mut self) {
+        for turn in &mut self.turns {
+            let Turn::User(parts) = turn else { continue };
+            // A summary may stand before the name.
+            let Some(at) = parts.iter().position(|part| matches!(part, UserPart::Speaker(_))) else { continue };
+            if let UserPart::Speaker(name) = parts.remove(at) {
+                match parts.get_mut(at) {
+                    Some(UserPart::Text(text)) => *text = format!("{name}: {text}"),
+                    _ => parts.insert(at, UserPart::Text(format!("{name}:"))),
+                }
+            }
+        }
     }
 
     /// Returns the request with a line for each file that a model does not take and can miss.
@@ -145,7 +188,7 @@ impl Turn {
         let text = match self {
             Self::User(parts) | Self::Files(parts) => {
                 let texts = parts.iter().filter_map(|part| match part {
-                    UserPart::Text(text) => Some(tokens::estimate(text)),
+                    UserPart::Text(text) | UserPart::Speaker(text) => Some(tokens::estimate(text)),
                     UserPart::File(_) => None,
                 });
                 texts.fold(0, u32::saturating_add)
@@ -166,7 +209,7 @@ impl Turn {
         };
         parts.iter().filter_map(|part| match part {
             UserPart::File(file) => Some(file.as_ref()),
-            UserPart::Text(_) => None,
+            UserPart::Text(_) | UserPart::Speaker(_) => None,
         })
     }
 
@@ -185,6 +228,17 @@ impl Turn {
                     Some(UserPart::Text(text)) => *text = date.before(text),
                     _ => parts.insert(0, UserPart::Text(date.line())),
                 }
+                Self::User(parts)
+            }
+            (turn, _) => turn,
+        }
+    }
+
+    /// Returns a turn of the user with the name of its speaker; any other turn as it is.
+    pub fn spoken_by(self, name: Option<&str>) -> Self {
+        match (self, name) {
+            (Self::User(mut parts), Some(name)) => {
+                parts.insert(0, UserPart::Speaker(name.to_owned()));
                 Self::User(parts)
             }
             (turn, _) => turn,

@@ -112,6 +112,10 @@ impl<U: Upstream> Model for RetryModel<U> {
     fn max_tools(&self) -> usize {
         self.upstream.max_tools()
     }
+
+    fn takes_names(&self) -> bool {
+        self.upstream.takes_names()
+    }
 }
 
 /// Counts a failure, whether before or after the first delta.

@@ -20,7 +20,6 @@ mod tools;
 
 pub use tools::tools;
 
-use script::Script;
 use step::ScriptedStep;
 
 /// Words between two yields to other tasks when there is no delay.
@@ -56,7 +55,10 @@ impl Model for ScriptedModel {
             _ => (String::new(), request.turns.as_slice()),
         };
         let step = match &request.form {
-            AnswerForm::Text => ScriptedStep::next(Script::read(&text), &request.turns, since, &request.tools),
+            _ if request.tool_mode.is_demand() && !request.tools.is_empty() => {
+                ScriptedStep::next(request, &text, since)
+            }
+            AnswerForm::Text => ScriptedStep::next(request, &text, since),
             AnswerForm::Verdict => ScriptedStep::verdict(&text),
             AnswerForm::Json(format) => ScriptedStep::json(format.schema.as_ref()),
         };
@@ -123,7 +125,7 @@ fn words_of(turn: &Turn) -> u64 {
 /// Returns the texts of a turn. A file counts as its name and its type.
 fn text_of(parts: &[UserPart]) -> String {
     let texts = parts.iter().map(|part| match part {
-        UserPart::Text(text) => without_line(text).to_owned(),
+        UserPart::Text(text) | UserPart::Speaker(text) => without_line(text).to_owned(),
         UserPart::File(file) => format!("({} {})", file.name, file.media_type),
     });
     texts.collect::<Vec<_>>().join("\n\n")

@@ -5,6 +5,7 @@
 use std::collections::HashMap;
 
 use futures::StreamExt;
+use holdfast_shared::tool_choice::ToolMode;
 use sha2::{Digest, Sha256};
 
 use super::{AnswerDelta, AnswerStream, Error, Request, Turn};
@@ -25,6 +26,9 @@ impl ReplacedNames {
         let mut replaced = Self::default();
         for tool in &mut request.tools {
             replaced.replace(&mut tool.name);
+        }
+        if let ToolMode::Named(name) = &mut request.tool_mode {
+            replaced.replace(name);
         }
         for turn in &mut request.turns {
             match turn {
@@ -94,10 +98,12 @@ mod tests {
         let call = ToolRequest { name: "weather.get".into(), ..ToolRequest::default() };
         let outcome = Turn::Tool { call_id: "c".into(), name: "weather.get".into(), text: "x".into(), is_error: false };
         let turns = vec![Turn::Assistant { text: String::new(), calls: vec![call] }, outcome];
-        let mut request = Request { turns, tools: names.iter().map(tool).collect(), ..Request::default() };
+        let tool_mode = ToolMode::Named("weather.get".into());
+        let mut request = Request { turns, tools: names.iter().map(tool).collect(), tool_mode, ..Request::default() };
         let replaced = ReplacedNames::replace_in(&mut request);
         let sent: Vec<&str> = request.tools.iter().map(|tool| tool.name.as_str()).collect();
         assert!(sent.iter().all(|name| is_taken(name)), "{sent:?}");
+        assert_eq!(request.tool_mode, ToolMode::Named(sent[1].to_owned()));
         assert_eq!((sent[0], sent[2]), ("kb__count", "weather_get"));
         assert!(sent[1].starts_with("weather_get_"), "{sent:?}");
         let [Turn::Assistant { calls, .. }, Turn::Tool { name, .. }] = &request.turns[..] else { panic!() };

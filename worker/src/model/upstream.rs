@@ -17,6 +17,11 @@ pub(super) trait Upstream: Send + Sync + 'static {
     fn max_tools(&self) -> usize {
         usize::MAX
     }
+
+    /// Returns whether the provider has a field for the names of speakers.
+    fn takes_names(&self) -> bool {
+        false
+    }
 }
 
 /// The provider's items in order. Items after `AnswerDelta::End` or the first error do not count. A stream that ends

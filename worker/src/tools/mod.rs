@@ -30,7 +30,7 @@ pub use mcp::ServerUser;
 pub use memory::{MemoryOfRun, RecallResult};
 pub use question_vectors::question_vectors;
 pub use result_room::ResultRoom;
-pub use returned::{FileKeeper, names_file};
+pub use returned::{FileKeeper, ReturnedData, ReturnedFile, names_file};
 pub use run_servers::{RunServers, ServerState};
 pub use tool::{PlannerTool, Tool};
 pub use toolbox::Toolbox;

@@ -175,6 +175,12 @@ impl FileKeeper {
         CallResult { output: lines.join("\n"), files, ..CallResult::default() }
     }
 
+    /// Stores a file that was fetched from its address. The owner has each contents of a name once. Fails with words.
+    pub async fn keep_fetched(&self, file: ReturnedFile) -> Result<ToolFile, String> {
+        let most = self.file_store.max_bytes(&self.config);
+        self.store(&self.decode("web", "web", (0, 1), file, most).await?).await
+    }
+
     /// Reads the contents of a file. Fails with words if a limit refuses them. `index` is its place in the result, and `number`
     /// the number of the file.
     async fn decode(

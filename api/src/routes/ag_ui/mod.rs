@@ -101,7 +101,7 @@ pub async fn post(
         (status = 204, description = "The client of a repeated request has all events."),
         (status = 400, body = Problem, description = "As for `POST /ag-ui`; agent_not_found"),
         (status = 404, body = Problem, description = "conversation_not_found"),
-        (status = 409, body = Problem, description = "run_not_waiting"),
+        (status = 409, body = Problem, description = "run_not_waiting; thread_of_another_agent: the first run's agent stays"),
         (status = 422, body = Problem, description = "idempotency_key_reused")
     )
 )]
@@ -300,6 +300,11 @@ async fn posting(
         }
     };
     let conversation = find_thread(app, caller, &body.thread_id).await?;
+    if let (Some(conversation), Some(agent_id)) = (&conversation, agent_id)
+        && !app.gives_agent(caller, conversation, agent_id).await?
+    {
+        return Err(Problem::thread_of_another_agent(&truncated_id(&body.thread_id)));
+    }
     // A client runs its last message again after a failure, under another name of the run.
     let before = body.id_before_newest();
     let place = MessagePlace { own: message_id.as_deref(), before: before.as_deref() };

@@ -13,6 +13,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use holdfast_shared::{file::StoredFile, page::Page};
+use uuid::Uuid;
 
 use super::ListQuery;
 use crate::{
@@ -46,10 +47,15 @@ use crate::{
     )
 )]
 pub async fn create(State(app): State<Arc<App>>, caller: Caller, request: Request) -> Result<Response, Problem> {
+    upload_whole(&app, &caller, request).await.map(stored)
+}
+
+/// Stores the file of a request, or its beginning.
+pub async fn upload_whole(app: &Arc<App>, caller: &Caller, request: Request) -> Result<StoredFile, Problem> {
     // An upload costs an anonymous caller as much as a run.
-    app.anonymous_limits().admit(&caller).await?;
-    let in_flight = app.bodies().begin_upload(&caller)?;
-    upload::create(&app, &caller, in_flight, request).await.map(stored)
+    app.anonymous_limits().admit(caller).await?;
+    let in_flight = app.bodies().begin_upload(caller)?;
+    upload::create(app, caller, in_flight, request).await
 }
 
 /// Continue an upload. `content-range` begins at the file's `received`, and has the file's size.
@@ -110,8 +116,13 @@ pub async fn read(
     FileId(id): FileId,
     request: Parts,
 ) -> Result<Response, Problem> {
-    let file = app.file(&caller, id).await?;
-    download::respond(&app, &caller, file, &request).await
+    contents(&app, &caller, id, &request).await
+}
+
+/// Returns the contents of a file, as the request wants them.
+pub async fn contents(app: &Arc<App>, caller: &Caller, id: Uuid, request: &Parts) -> Result<Response, Problem> {
+    let file = app.file(caller, id).await?;
+    download::respond(app, caller, file, request).await
 }
 
 /// Delete a file. Messages keep its name.

@@ -157,11 +157,10 @@ impl RunStart<'_> {
             }
             return Ok((None, Target::Named { handle: Handle::Chat(thread_id.to_owned()), agent_id }));
         };
-        if let Some(agent_id) = agent_id.filter(|id| thread.agent_id != Some(*id)) {
-            self.app.admit_write(self.caller).await?;
-            if !self.app.storage().assign_agent(&self.caller.owner, thread.id, agent_id).await? {
-                return Err(Problem::thread_of_another_agent(&truncated_id(thread_id)));
-            }
+        if let Some(agent_id) = agent_id
+            && !self.app.gives_agent(self.caller, &thread, agent_id).await?
+        {
+            return Err(Problem::thread_of_another_agent(&truncated_id(thread_id)));
         }
         let target = Target::Existing(thread.id);
         Ok((Some(thread), target))

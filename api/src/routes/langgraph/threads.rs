@@ -223,7 +223,7 @@ async fn added_after(
             id: Uuid::now_v7(),
             client_id: None,
             role: message.role,
-            content: UserContent { text, attachments: message.attachments },
+            content: UserContent { text, attachments: message.attachments, ..UserContent::default() },
         }),
         Content::BriefingCard(_) => None,
     };

@@ -6,7 +6,7 @@ use axum::{
     Json,
     extract::{Path, State},
 };
-use holdfast_shared::page::PageSize;
+use holdfast_shared::{page::PageSize, run::Run};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -76,6 +76,18 @@ pub async fn model_named(app: &App, caller: &Caller, name: Option<&str>) -> Resu
         }
         _ => Err(unknown()),
     }
+}
+
+/// Returns the name of an agent that still exists.
+pub async fn agent_name(app: &App, agent_id: Option<Uuid>) -> Result<Option<String>, Problem> {
+    let Some(agent_id) = agent_id else { return Ok(None) };
+    Ok(app.storage().agent(agent_id).await?.map(|agent| agent.definition.name.clone()))
+}
+
+/// Returns the model that has answered in a run: its agent, else the one that the request has named.
+pub async fn answering_model(app: &App, run: &Run, named: Option<String>) -> Result<String, Problem> {
+    let agent = agent_name(app, run.agent_id).await?;
+    Ok(agent.or(named).unwrap_or_else(|| DEFAULT.to_owned()))
 }
 
 /// Anonymous users have the models that the operator has chosen for them.

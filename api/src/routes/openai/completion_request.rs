@@ -1,14 +1,20 @@
 //! The body of a request for a chat completion.
 
-use holdfast_shared::{agent::ModelOptions, overrides::JsonFormat, tool::ClientTool};
+use holdfast_shared::{
+    agent::ModelOptions,
+    overrides::{JsonFormat, Sampling},
+    tool::ClientTool,
+    tool_choice::ToolChoice,
+};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::{
     request::{client_tool, effort, json_format, parts_of, text_of},
+    tool_choice::tool_choice,
     turns::RequestTurn,
 };
-use crate::problem::Problem;
+use crate::{problem::Problem, routes::thread::UiPart};
 
 /// The route ignores unknown fields.
 #[derive(Deserialize, utoipa::ToSchema)]
@@ -21,6 +27,9 @@ pub struct CompletionBody {
     messages: Vec<CompletionMessage>,
     #[serde(default)]
     pub stream: Option<bool>,
+    /// Whether the run continues when the client closes the connection.
+    #[serde(default)]
+    background: Option<bool>,
     #[serde(default)]
     #[schema(value_type = Option<Object>)]
     stream_options: Option<Value>,
@@ -33,6 +42,12 @@ pub struct CompletionBody {
     #[schema(value_type = Option<Vec<Object>>)]
     tools: Option<Vec<Value>>,
     #[serde(default)]
+    #[schema(value_type = Option<Object>)]
+    tool_choice: Value,
+    #[serde(default)]
+    #[schema(value_type = Option<bool>)]
+    parallel_tool_calls: Value,
+    #[serde(default)]
     temperature: Option<f64>,
     #[serde(default)]
     top_p: Option<f64>,
@@ -40,6 +55,20 @@ pub struct CompletionBody {
     max_tokens: Option<u32>,
     #[serde(default)]
     max_completion_tokens: Option<u32>,
+    #[serde(default)]
+    seed: Option<i64>,
+    #[serde(default)]
+    presence_penalty: Option<f64>,
+    #[serde(default)]
+    frequency_penalty: Option<f64>,
+    /// 1: a completion has one choice.
+    #[serde(default)]
+    n: Option<u32>,
+    #[serde(default)]
+    #[schema(value_type = Option<Object>)]
+    logit_bias: Value,
+    #[serde(default)]
+    logprobs: Option<bool>,
     /// A text, or a list of texts.
     #[serde(default)]
     #[schema(value_type = Option<Object>)]
@@ -56,6 +85,8 @@ pub struct CompletionBody {
 struct CompletionMessage {
     role: String,
     #[serde(default)]
+    name: Option<String>,
+    #[serde(default)]
     content: Value,
     #[serde(default)]
     tool_calls: Option<Vec<Value>>,
@@ -69,6 +100,12 @@ impl CompletionBody {
         Ok(turns?.into_iter().flatten().collect())
     }
 
+    /// Returns whether nothing leads back to the answer once the connection is closed.
+    pub fn is_lost_with_its_connection(&self) -> bool {
+        let conversation = self.metadata.as_ref().and_then(|metadata| metadata.get("conversation_id"));
+        self.background != Some(true) && conversation.is_none()
+    }
+
     pub fn has_usage(&self) -> bool {
         self.stream_options.as_ref().is_some_and(|options| options["include_usage"] == true)
     }
@@ -76,6 +113,11 @@ impl CompletionBody {
     /// Returns the functions that the client executes.
     pub fn client_tools(&self) -> Vec<ClientTool> {
         self.tools.iter().flatten().map(client_tool).collect()
+    }
+
+    /// Returns the client's choice of tools.
+    pub fn tool_choice(&self) -> Result<Option<ToolChoice>, Problem> {
+        tool_choice(&self.tool_choice, &self.parallel_tool_calls)
     }
 
     /// Returns the options of the model.
@@ -95,16 +137,54 @@ impl CompletionBody {
         }
     }
 
+    /// Returns how the model chooses its words. A penalty of 0 is the same as none. Fails for what no completion of this server has.
+    pub fn sampling(&self) -> Result<Sampling, Problem> {
+        if self.n.is_some_and(|choices| choices != 1) {
+            return Err(Problem::invalid_body("n is 1: a completion has one choice."));
+        }
+        if self.logprobs == Some(true) {
+            return Err(Problem::invalid_body("logprobs is false: this server has no probabilities of words."));
+        }
+        if self.logit_bias.as_object().is_some_and(|bias| !bias.is_empty()) {
+            return Err(Problem::invalid_body("logit_bias is empty: this server passes no biases on."));
+        }
+        for (name, penalty) in
+            [("presence_penalty", self.presence_penalty), ("frequency_penalty", self.frequency_penalty)]
+        {
+            if penalty.is_some_and(|penalty| !(-2.0..=2.0).contains(&penalty)) {
+                return Err(Problem::invalid_body(format!("{name} is a number from -2 to 2.")));
+            }
+        }
+        let penalty = |penalty: Option<f64>| penalty.filter(|penalty| *penalty != 0.0);
+        Ok(Sampling {
+            seed: self.seed,
+            presence_penalty: penalty(self.presence_penalty),
+            frequency_penalty: penalty(self.frequency_penalty),
+        })
+    }
+
     /// Returns the form of the answer.
     pub fn format(&self) -> Option<JsonFormat> {
         json_format(&self.response_format, &self.response_format["json_schema"])
     }
 }
 
+/// Longest name of a speaker.
+const MAX_SPEAKER: usize = 64;
+
+/// Returns a name as OpenAI takes it.
+fn speaker_name(name: &str) -> String {
+    let plain = name.trim().chars().map(|c| if c.is_whitespace() || "<|\\/>".contains(c) { '_' } else { c });
+    plain.filter(|c| !c.is_control()).take(MAX_SPEAKER).collect()
+}
+
 fn turns_of(message: &CompletionMessage) -> Result<Vec<RequestTurn>, Problem> {
-    let CompletionMessage { role, content, tool_calls, tool_call_id } = message;
+    let CompletionMessage { role, name, content, tool_calls, tool_call_id } = message;
     match role.as_str() {
-        "user" => Ok(vec![RequestTurn::User(parts_of(content)?)]),
+        "user" => {
+            let speaker = name.as_deref().map(speaker_name).filter(|name| !name.is_empty()).map(UiPart::Speaker);
+            Ok(vec![RequestTurn::User(speaker.into_iter().chain(parts_of(content)?).collect())])
+        }
         "system" | "developer" => Ok(vec![RequestTurn::Instructions(text_of(content))]),
         "assistant" => {
             let calls = tool_calls.iter().flatten().map(|call| RequestTurn::Call {

@@ -1,6 +1,6 @@
 //! `/openai/v1/chat/completions`: a completion of a conversation that the client has.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use axum::{
     Json,
@@ -9,15 +9,15 @@ use axum::{
     http::HeaderMap,
     response::{IntoResponse, Response},
 };
-use holdfast_shared::{event_id::EventId, run::Run, usage::Usage};
+use holdfast_shared::{config::OnDisconnect, event_id::EventId, run::Run, usage::Usage};
 use serde_json::{Value, json};
 
 use super::{
-    catalog::DEFAULT,
+    catalog::answering_model,
     completion_request::CompletionBody,
     posting::{RequestFields, checked_metadata, posting},
     repeated::RepeatedFields,
-    respond::{Answered, ResponsePart, answer, ended, head_of, seen_frames, state_of},
+    respond::{Answered, ResponsePart, RunAnswers, answer, ended, expect_output, head_of, seen_frames, state_of},
     turns::{OpenAiAction, Question},
 };
 use crate::{
@@ -28,6 +28,7 @@ use crate::{
     relay::{FoldStream, Subscriber},
     routes::{
         WireQuery,
+        disconnect::{DisconnectGuard, GuardedFrames},
         events::{detail_of, event_stream},
         thread::Outline,
     },
@@ -44,7 +45,20 @@ struct StartedCompletion {
     id: ResponseId,
     after: Option<EventId>,
     until: Option<EventId>,
+    guard: Option<DisconnectGuard>,
 }
+
+/// The request of a completion.
+struct CompletionRequest<'a> {
+    app: &'a Arc<App>,
+    caller: &'a Caller,
+    headers: &'a HeaderMap,
+    /// Whether the run ends when the client disconnects.
+    cancels: bool,
+}
+
+/// The time between a disconnect and the cancel of the run.
+const DISCONNECT_GRACE: Duration = Duration::from_secs(2);
 
 /// Complete a conversation. The messages are the history; `metadata.conversation_id` names a conversation of this server instead.
 #[utoipa::path(post, path = "/openai/v1/chat/completions", operation_id = "create_completion", tag = "openai", request_body = CompletionBody,
@@ -52,11 +66,13 @@ struct StartedCompletion {
         ("Last-Event-ID" = Option<String>, Header, description = "The id of the last frame that the client has, for a repeated request.")),
     responses(
         (status = 200, description = "The completion, or with `stream` its chunks.", content((Object = "application/json"), (String = "text/event-stream"))),
-        (status = 400, body = Object, description = "invalid_body, empty_content, content_too_long, unsupported_part, too_many_attachments, invalid_client_tool, invalid_metadata"),
+        (status = 400, body = Object, description = "invalid_body, empty_content, content_too_long, unsupported_part, too_many_attachments, invalid_client_tool, invalid_metadata; context_length_exceeded, model_refused, file_refused, tool_not_available: the model's provider refuses the request"),
         (status = 404, body = Object, description = "model_not_found, conversation_not_found"),
         (status = 409, body = Object, description = "run_not_waiting: the run waits for no such result"),
         (status = 422, body = Object, description = "idempotency_key_reused"),
-        (status = 500, body = Object, description = "The run has failed; `code` is its error.")
+        (status = 429, body = Object, description = "rate_limit_exceeded: the model's provider takes no more requests for now"),
+        (status = 500, body = Object, description = "run_failed"),
+        (status = 503, body = Object, description = "model_unreachable, model_timeout, model_unavailable, model_broken_stream: the model's provider does not answer")
     )
 )]
 pub async fn create(
@@ -67,44 +83,66 @@ pub async fn create(
     JsonBody(body): JsonBody<CompletionBody>,
 ) -> Result<Response, Problem> {
     let (streams, has_usage) = (body.stream == Some(true), body.has_usage());
-    let model = body.model.clone().unwrap_or_else(|| DEFAULT.to_owned());
-    let StartedCompletion { run, subscriber, id, after, until } = match OpenAiAction::of(body.turns()?)? {
-        OpenAiAction::Ask(question) => ask(&app, &caller, &headers, body, question).await?,
+    let named = body.model.clone();
+    let is_lost = body.is_lost_with_its_connection() && !headers.contains_key("idempotency-key");
+    let cancels = is_lost && app.config().completions_on_disconnect == OnDisconnect::Cancel;
+    let request = CompletionRequest { app: &app, caller: &caller, headers: &headers, cancels };
+    let started = match OpenAiAction::of(body.turns()?)? {
+        OpenAiAction::Ask(question) => request.ask(body, question).await?,
         OpenAiAction::Answer { run_id, answers } => {
-            let Answered { run, subscriber, pauses_before, after, .. } = answer(&app, &caller, run_id, answers).await?;
-            let id = ResponseId { run_id, pauses_before };
-            let until = completion_part(&app, &run, id, Some(after)).await?.until;
-            StartedCompletion { run, subscriber, id, after: Some(after), until }
+            request.answer(RunAnswers { run_id, answers, tool_choice: body.tool_choice()? }).await?
         }
     };
+    let StartedCompletion { run, mut subscriber, id, after, until, mut guard } = started;
+    if streams {
+        let output = expect_output(&app, &run, &mut subscriber).await;
+        output.inspect_err(|_| guard.iter_mut().for_each(DisconnectGuard::disarm))?;
+    }
     let detail = detail_of(&app, &run, query.stream_mode, false).await?;
+    let model = answering_model(&app, &run, named).await?;
     let head = Arc::new(CompletionHead { run_id: run.id, created_at: run.created_at.timestamp(), model });
     let view = CompletionView { detail, head: Arc::clone(&head), after, has_usage };
     let stream = FoldStream::new(view, CompletionFold::new()).after(seen_frames(&headers, None)?).until(until);
     if streams {
-        return Ok(event_stream(run.id, Body::from_stream(subscriber.into_frames(Vec::new(), stream))));
+        let frames = GuardedFrames::new(subscriber.into_frames(Vec::new(), stream), guard, ());
+        return Ok(event_stream(run.id, Body::from_stream(frames)));
     }
-    ended(stream, subscriber, run.id).await?;
+    let end = ended(stream, subscriber, run.id).await;
+    guard.iter_mut().for_each(DisconnectGuard::disarm);
+    end?;
     let run = app.storage().run_without_answer(&caller.owner, run.id).await?;
     let run = run.ok_or_else(|| Problem::response_not_found(id.to_string()))?;
     let part = completion_part(&app, &run, id, after).await?;
     whole(&app, &run, &head, &part).await
 }
 
-async fn ask(
-    app: &Arc<App>,
-    caller: &Caller,
-    headers: &HeaderMap,
-    body: CompletionBody,
-    question: Question,
-) -> Result<StartedCompletion, Problem> {
-    let posting = posting(app, caller, headers, question, fields_of(body)?).await?;
-    let (committed, subscriber) = app.post_and_follow(caller, posting, EventId::ORIGIN).await?;
-    let run = Arc::new(committed.run);
-    let subscriber = subscriber.ok_or_else(|| Problem::events_gone(run.id))?;
-    let id = ResponseId::first_of(run.id);
-    let until = completion_part(app, &run, id, None).await?.until;
-    Ok(StartedCompletion { run, subscriber, id, after: None, until })
+impl CompletionRequest<'_> {
+    /// Posts the message of the request.
+    async fn ask(&self, body: CompletionBody, question: Question) -> Result<StartedCompletion, Problem> {
+        let Self { app, caller, headers, .. } = self;
+        let posting = posting(app, caller, headers, question, fields_of(body)?).await?;
+        let (committed, subscriber) = app.post_and_follow(caller, posting, EventId::ORIGIN).await?;
+        let run = Arc::new(committed.run);
+        let guard = self.guard(&run);
+        let subscriber = subscriber.ok_or_else(|| Problem::events_gone(run.id))?;
+        let id = ResponseId::first_of(run.id);
+        let until = completion_part(app, &run, id, None).await?.until;
+        Ok(StartedCompletion { run, subscriber, id, after: None, until, guard })
+    }
+
+    /// Gives a run the answers of the request.
+    async fn answer(&self, answers: RunAnswers) -> Result<StartedCompletion, Problem> {
+        let run_id = answers.run_id;
+        let Answered { run, subscriber, pauses_before, after, .. } = answer(self.app, self.caller, answers).await?;
+        let guard = self.guard(&run);
+        let id = ResponseId { run_id, pauses_before };
+        let until = completion_part(self.app, &run, id, Some(after)).await?.until;
+        Ok(StartedCompletion { run, subscriber, id, after: Some(after), until, guard })
+    }
+
+    fn guard(&self, run: &Run) -> Option<DisconnectGuard> {
+        self.cancels.then(|| DisconnectGuard::new(self.app, &self.caller.owner, run.id, DISCONNECT_GRACE))
+    }
 }
 
 /// Returns the part of a run that a completion shows: up to the next pause at which the client owes a result.
@@ -123,6 +161,7 @@ async fn completion_part(
 
 fn fields_of(body: CompletionBody) -> Result<RequestFields, Problem> {
     let (client_tools, options, format) = (body.client_tools(), body.options(), body.format());
+    let (tool_choice, sampling) = (body.tool_choice()?, body.sampling()?);
     let metadata = checked_metadata(body.metadata)?;
     let conversation = metadata.get("conversation_id").and_then(Value::as_str).map(|id| {
         let label: String = id.chars().take(64).collect();
@@ -133,6 +172,8 @@ fn fields_of(body: CompletionBody) -> Result<RequestFields, Problem> {
     let repeated = RepeatedFields::of_completion(body.model.clone(), metadata);
     Ok(RequestFields {
         client_tools,
+        tool_choice,
+        sampling,
         options,
         format,
         model: body.model,
@@ -148,7 +189,7 @@ fn fields_of(body: CompletionBody) -> Result<RequestFields, Problem> {
 async fn whole(app: &App, run: &Run, head: &CompletionHead, part: &ResponsePart) -> Result<Response, Problem> {
     let state = state_of(app, run, part).await?;
     if let ResponseState::Failed(error) = state.state() {
-        return Err(Problem::run_failed(run.id, error));
+        return Err(Problem::run_refused(run.id, error));
     }
     let (mut text, mut reasoning, mut calls) = (String::new(), String::new(), Vec::new());
     for item in state.items() {

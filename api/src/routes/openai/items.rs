@@ -121,12 +121,15 @@ pub async fn create(
 ) -> Result<Json<Value>, Problem> {
     let found = find(&app, &caller, &id).await?;
     let messages = messages_of(&app, &caller, &new.items).await?;
+    if messages.is_empty() {
+        return Ok(Json(list_of(Vec::new(), false)));
+    }
     let items = messages.iter().map(item_of_added).collect();
     app.add_messages(&caller, found.id, messages).await?;
     Ok(Json(list_of(items, false)))
 }
 
-/// Returns the messages that items of a request add. Fails for items of other kinds.
+/// Returns the messages that items of a request add. Calls, their results and reasoning are left out. Fails for other items.
 pub async fn messages_of(app: &Arc<App>, caller: &Caller, items: &[Value]) -> Result<Vec<AddedMessage>, Problem> {
     if items.is_empty() || items.len() > MAX_ITEMS {
         return Err(Problem::invalid_body(format!("A request adds 1 to {MAX_ITEMS} items.")));
@@ -136,8 +139,10 @@ pub async fn messages_of(app: &Arc<App>, caller: &Caller, items: &[Value]) -> Re
         let (role, content) = match turn_of_item(item)? {
             Some(RequestTurn::User(parts)) => (Role::User, content_of(app, caller, parts).await?),
             Some(RequestTurn::Assistant { text, .. }) => (Role::Assistant, UserContent::from(text)),
-            _ => {
-                let detail = "Only messages of the user or of the model can be added; a run makes the other items.";
+            // A conversation has its messages; clients that keep a session send the calls between them too.
+            Some(RequestTurn::Call { .. } | RequestTurn::Result { .. } | RequestTurn::Item(_)) | None => continue,
+            Some(RequestTurn::Instructions(_) | RequestTurn::Approval { .. }) => {
+                let detail = "Only messages of the user or of the model can be added.";
                 return Err(Problem::invalid_body(detail));
             }
         };

@@ -7,6 +7,7 @@ mod catalog;
 mod completion_request;
 pub mod completions;
 mod conversations;
+mod files;
 mod given_history;
 mod items;
 mod posting;
@@ -14,6 +15,7 @@ mod repeated;
 mod request;
 mod respond;
 pub mod responses;
+mod tool_choice;
 mod turns;
 
 use super::described::{DescribedRoutes, routes};
@@ -28,6 +30,9 @@ pub fn routes() -> DescribedRoutes {
         .routes(routes!(conversations::read, conversations::change, conversations::delete))
         .routes(routes!(items::list, items::create))
         .routes(routes!(items::read))
+        .routes(routes!(files::create, files::list))
+        .routes(routes!(files::read, files::delete))
+        .routes(routes!(files::content))
         .routes(routes!(catalog::list))
         .routes(routes!(catalog::read))
 }

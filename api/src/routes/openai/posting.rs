@@ -6,17 +6,18 @@ use axum::http::HeaderMap;
 use holdfast_shared::{
     agent::ModelOptions,
     message::Role,
-    overrides::{GivenHistory, JsonFormat, RunOverrides},
+    overrides::{GivenHistory, JsonFormat, RunOverrides, Sampling},
     run::Run,
     storable::has_nul,
     storage::{AddedMessage, MessageInput, RunOptions, Target},
     tool::ClientTool,
+    tool_choice::ToolChoice,
 };
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
 use super::{
-    catalog::{ModelTarget, model_named},
+    catalog::{DEFAULT, ModelTarget, agent_name, model_named},
     repeated::RepeatedFields,
     turns::Question,
 };
@@ -39,7 +40,9 @@ pub struct RequestFields {
     pub model: Option<String>,
     pub instructions: Option<String>,
     pub client_tools: Vec<ClientTool>,
+    pub tool_choice: Option<ToolChoice>,
     pub options: ModelOptions,
+    pub sampling: Sampling,
     pub format: Option<JsonFormat>,
     /// The fields that the response repeats.
     pub repeated: RepeatedFields,
@@ -65,7 +68,7 @@ pub async fn posting(
     fields.options.check("the request").map_err(|error| Problem::invalid_body(error.to_string()))?;
     let metadata = json!({ REPEATED: fields.repeated });
     let mut options = checked_options(app, None, fields.client_tools, Some(metadata), None)?;
-    let ModelTarget { agent_id, profile } = model_named(app, caller, fields.model.as_deref()).await?;
+    let model = model_named(app, caller, fields.model.as_deref()).await?;
     let named = match fields.conversation {
         Some(id) => app.storage().conversation(&caller.owner, id).await?,
         None => None,
@@ -76,16 +79,29 @@ pub async fn posting(
     let instructions = (!instructions.is_empty()).then(|| instructions.join("\n\n"));
     let known = question.after;
     let (content, history) = question.content(app, caller).await?;
-    let format = fields.format;
     let (given, history, left_out) = kept_history(history, fields.hides);
-    options.overrides = RunOverrides { instructions, profile, options: fields.options, format, history, left_out };
+    let RequestFields { format, tool_choice, sampling, .. } = fields;
+    options.overrides = RunOverrides {
+        instructions,
+        profile: model.profile.clone(),
+        options: fields.options,
+        sampling,
+        format,
+        tool_choice,
+        history,
+        left_out,
+        ..RunOverrides::default()
+    };
     check_overrides(app, caller, &options)?;
     options.hides_conversation = fields.hides;
     let (target, replace_from) = match (fields.conversation, fields.after.or(known)) {
         (Some(id), _) => (Target::Existing(id), None),
         (None, Some(run_id)) => continued(app, caller, run_id).await?,
-        (None, None) => (Target::New { agent_id }, None),
+        (None, None) => (Target::New { agent_id: model.agent_id }, None),
     };
+    if let Target::Existing(id) = &target {
+        expect_model_of(app, caller, *id, &model).await?;
+    }
     let target_name = conversation_label(&target);
     let key = idempotency_key(headers, &["openai", &target_name, &fingerprint(&content)], &options)?;
     let input = match replace_from {
@@ -105,6 +121,24 @@ fn kept_history(history: Option<GivenHistory>, hides: bool) -> (Vec<AddedMessage
     let given = messages_of_given(&history.before);
     let has_results = !history.results.is_empty() || history.before.iter().any(|message| !message.results.is_empty());
     if has_results { (given, Some(history), 0) } else { (given, None, history.left_out) }
+}
+
+/// Fails if another agent than the request's answers in the conversation, whose first run has chosen it.
+async fn expect_model_of(app: &App, caller: &Caller, id: Uuid, model: &ModelTarget) -> Result<(), Problem> {
+    if model.agent_id.is_none() && model.profile.is_none() {
+        return Ok(());
+    }
+    // An unknown conversation is refused when the message is posted.
+    let Some(conversation) = app.storage().conversation(&caller.owner, id).await? else { return Ok(()) };
+    let is_of_model = match model.agent_id {
+        Some(agent_id) => app.gives_agent(caller, &conversation, agent_id).await?,
+        None => conversation.agent_id.is_none(),
+    };
+    if is_of_model {
+        return Ok(());
+    }
+    let own = agent_name(app, conversation.agent_id).await?;
+    Err(Problem::conversation_of_another_model(own.as_deref().unwrap_or(DEFAULT)))
 }
 
 /// Fails for texts that no database takes, and for instructions or a schema that are too large.

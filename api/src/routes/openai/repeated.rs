@@ -3,12 +3,18 @@
 //! Short ones are in the run's metadata. Instructions, functions and a schema are not stored twice: the run's row has them, and the
 //! metadata knows what is the request's own.
 
+use std::collections::BTreeSet;
+
 use holdfast_shared::{overrides::JsonFormat, run::Run, tool::ClientTool};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::{posting::REPEATED, request::ResponseRequest};
-use crate::{app::App, problem::Problem, wire::openai::ResponseId};
+use crate::{
+    app::App,
+    problem::Problem,
+    wire::openai::{ResponseId, split_name},
+};
 
 /// Most characters of a text that a response repeats.
 const MAX_TEXT: usize = 512;
@@ -40,6 +46,9 @@ pub struct RepeatedFields {
     /// The `strict` of each function.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     functions: Vec<Option<bool>>,
+    /// The namespaces of functions.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub namespaces: Vec<String>,
     /// Whether the request has a form for the answer.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     has_format: bool,
@@ -80,7 +89,8 @@ impl RepeatedFields {
             fields,
             verbosity: verbosity.filter(|verbosity| !verbosity.is_null()),
             instructions: request.instructions.as_ref().map(String::len),
-            functions: request.functions().map(|function| function["strict"].as_bool()).collect(),
+            functions: request.functions().map(|(_, function)| function["strict"].as_bool()).collect(),
+            namespaces: namespaces(request),
             has_format: request.format().is_some(),
         }
     }
@@ -107,8 +117,8 @@ impl RepeatedFields {
             }
             if !self.functions.is_empty() {
                 let strict = self.functions.iter().copied().chain(std::iter::repeat(None));
-                let tools: Vec<Value> = tools.iter().zip(strict).map(|(tool, strict)| function(tool, strict)).collect();
-                self.fields.insert("tools".into(), tools.into());
+                let tools = tools.iter().zip(strict).map(|(tool, strict)| function(tool, strict));
+                self.fields.insert("tools".into(), grouped(tools.collect(), &self.namespaces).into());
             }
             if let Some(given) = overrides.format {
                 format = format_json(given);
@@ -123,6 +133,29 @@ impl RepeatedFields {
         }
         Ok(self.fields)
     }
+}
+
+fn namespaces(request: &ResponseRequest) -> Vec<String> {
+    let named = request.functions().filter_map(|(namespace, _)| namespace);
+    named.map(str::to_owned).collect::<BTreeSet<_>>().into_iter().collect()
+}
+
+/// Returns the tools with those of each namespace in it again.
+fn grouped(tools: Vec<Value>, namespaces: &[String]) -> Vec<Value> {
+    let mut grouped: Vec<Value> = Vec::new();
+    for mut tool in tools {
+        let Some((namespace, name)) = split_name(tool["name"].as_str().unwrap_or_default(), namespaces) else {
+            grouped.push(tool);
+            continue;
+        };
+        let name = name.to_owned();
+        tool["name"] = name.into();
+        match grouped.iter_mut().find(|group| group["type"] == "namespace" && group["name"] == namespace) {
+            Some(group) => group["tools"].as_array_mut().expect("a namespace has tools").push(tool),
+            None => grouped.push(json!({"type": "namespace", "name": namespace, "tools": [tool]})),
+        }
+    }
+    grouped
 }
 
 /// Returns a text that is one of these, or null.

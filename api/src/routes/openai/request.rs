@@ -5,12 +5,17 @@ use holdfast_shared::{
     given_json,
     overrides::JsonFormat,
     tool::{ClientTool, any_object},
+    tool_choice::ToolChoice,
 };
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::turns::RequestTurn;
-use crate::{problem::Problem, routes::thread::UiPart, wire::openai::run_of_item};
+use super::{tool_choice::tool_choice, turns::RequestTurn};
+use crate::{
+    problem::Problem,
+    routes::thread::UiPart,
+    wire::openai::{flat_name, run_of_item},
+};
 
 /// The route ignores unknown fields.
 #[derive(Deserialize, utoipa::ToSchema)]
@@ -57,13 +62,13 @@ pub struct ResponseRequest {
     #[serde(default)]
     #[schema(value_type = Option<Object>)]
     pub text: Option<Value>,
-    /// Repeated in the response, as the fields after it are; none of them has an effect.
     #[serde(default)]
     #[schema(value_type = Option<Object>)]
     pub tool_choice: Value,
     #[serde(default)]
     #[schema(value_type = Option<bool>)]
     pub parallel_tool_calls: Value,
+    /// Repeated in the response, as the fields after it are; none of them has an effect.
     #[serde(default)]
     #[schema(value_type = Option<String>)]
     pub truncation: Value,
@@ -88,6 +93,7 @@ struct InputItem {
     content: Value,
     call_id: Option<String>,
     name: Option<String>,
+    namespace: Option<String>,
     arguments: Option<String>,
     #[serde(default)]
     output: Value,
@@ -117,12 +123,17 @@ impl ResponseRequest {
 
     /// Returns the functions that the client executes.
     pub fn client_tools(&self) -> Vec<ClientTool> {
-        self.functions().map(client_tool).collect()
+        self.functions().map(|(namespace, tool)| in_namespace(client_tool(tool), namespace)).collect()
     }
 
-    /// Returns the functions as the request has them.
-    pub fn functions(&self) -> impl Iterator<Item = &Value> {
-        self.tools.iter().flatten().filter(|tool| tool["type"] == "function")
+    /// Returns the functions as the request has them, each with the namespace that it is in.
+    pub fn functions(&self) -> impl Iterator<Item = (Option<&str>, &Value)> {
+        self.tools.iter().flatten().flat_map(functions_of)
+    }
+
+    /// Returns the client's choice of tools.
+    pub fn tool_choice(&self) -> Result<Option<ToolChoice>, Problem> {
+        tool_choice(&self.tool_choice, &self.parallel_tool_calls)
     }
 
     /// Returns the options of the model.
@@ -163,9 +174,10 @@ pub fn turn_of_item(item: &Value) -> Result<Option<RequestTurn>, Problem> {
                 return Ok(Some(RequestTurn::Item(run_id)));
             }
             let call_id = item.call_id.ok_or_else(|| missing("call_id"))?;
+            let name = item.name.unwrap_or_default();
             RequestTurn::Call {
                 call_id,
-                name: item.name.unwrap_or_default(),
+                name: item.namespace.map_or_else(|| name.clone(), |namespace| flat_name(&namespace, &name)),
                 arguments: item.arguments.unwrap_or_default(),
             }
         }
@@ -181,6 +193,25 @@ pub fn turn_of_item(item: &Value) -> Result<Option<RequestTurn>, Problem> {
         Some(_) => return Ok(run_id.map(RequestTurn::Item)),
     };
     Ok(Some(turn))
+}
+
+/// Returns the functions of a tool: itself, or those of a namespace.
+fn functions_of(tool: &Value) -> Vec<(Option<&str>, &Value)> {
+    let is_function = |tool: &&Value| tool["type"] == "function";
+    match tool["type"].as_str() {
+        Some("namespace") => {
+            let functions = tool["tools"].as_array().map_or(&[][..], Vec::as_slice).iter().filter(is_function);
+            functions.map(|function| (tool["name"].as_str(), function)).collect()
+        }
+        _ => Some(tool).filter(is_function).map(|tool| (None, tool)).into_iter().collect(),
+    }
+}
+
+fn in_namespace(tool: ClientTool, namespace: Option<&str>) -> ClientTool {
+    match namespace {
+        Some(namespace) => ClientTool { name: flat_name(namespace, &tool.name), ..tool },
+        None => tool,
+    }
 }
 
 /// Returns the function of a tool in either API.

@@ -13,11 +13,12 @@ use holdfast_shared::{
     event_id::EventId,
     run::{Run, RunStatus},
     tool::{ToolCall, ToolCallStatus},
+    tool_choice::ToolChoice,
 };
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::{catalog::DEFAULT, repeated::RepeatedFields, turns::OpenAiAction};
+use super::{catalog::answering_model, repeated::RepeatedFields, turns::OpenAiAction};
 use crate::{
     app::App,
     auth::Caller,
@@ -29,7 +30,9 @@ use crate::{
     },
     wire::{
         WireFold,
-        openai::{ResponseFold, ResponseHead, ResponseId, ResponseState, ResponseView, call_id, event_of_item},
+        openai::{
+            ResponseFold, ResponseHead, ResponseId, ResponseState, ResponseView, call_id, event_of_item, is_id_of_call,
+        },
     },
 };
 
@@ -38,6 +41,15 @@ pub struct ResponsePart {
     pub view: ResponseView,
     /// The pause at which it ends, if the log has one.
     pub until: Option<EventId>,
+}
+
+/// The answers of a request to the questions of a run.
+pub struct RunAnswers {
+    pub run_id: Uuid,
+    /// Calls have the protocol's ids.
+    pub answers: Vec<PartAnswer>,
+    /// The tools that the model may call after the answers.
+    pub tool_choice: Option<ToolChoice>,
 }
 
 /// A run whose questions a request has answered.
@@ -63,11 +75,12 @@ pub async fn head_of(app: &App, run: &Run, id: ResponseId) -> Result<ResponseHea
         conversation_id: run.conversation_id,
         message_id: run.output_message_id,
         created_at: run.created_at.timestamp(),
-        model: repeated.model.take().unwrap_or_else(|| DEFAULT.to_owned()),
+        model: answering_model(app, run, repeated.model.take()).await?,
         previous_response_id: previous,
         background: repeated.background,
         store: repeated.store != Some(false),
         metadata: std::mem::take(&mut repeated.metadata),
+        namespaces: repeated.namespaces.clone(),
         repeated: repeated.fields(app, run).await?,
     })
 }
@@ -176,6 +189,14 @@ pub fn streamed(part: ResponsePart, subscriber: Subscriber, seen: SeenFrames) ->
     event_stream(run_id, Body::from_stream(subscriber.into_frames(Vec::new(), stream)))
 }
 
+/// Waits for the first output of a run, so that a refusal of the model's provider is the status of the response.
+pub async fn expect_output(app: &App, run: &Run, subscriber: &mut Subscriber) -> Result<(), Problem> {
+    match subscriber.failure_before_output(app.config().head_wait).await {
+        Some(error) => Err(Problem::run_refused(run.id, &error)),
+        None => Ok(()),
+    }
+}
+
 /// Waits for the end of a stream without sending it. Fails if this process shuts down meanwhile.
 pub async fn ended<F: WireFold>(stream: FoldStream<F>, subscriber: Subscriber, run_id: Uuid) -> Result<(), Problem> {
     let mut frames = std::pin::pin!(subscriber.into_frames(Vec::new(), stream));
@@ -186,8 +207,7 @@ pub async fn ended<F: WireFold>(stream: FoldStream<F>, subscriber: Subscriber, r
 }
 
 /// Fails if the client would still owe the result of one of these calls, because its run would wait for another request.
-async fn expect_all_results(app: &App, run: &Run, asked: &[&str], answered: &[String]) -> Result<(), Problem> {
-    let calls = app.storage().tool_calls(run.id).await?;
+fn expect_all_results(run: &Run, calls: &[ToolCall], asked: &[&str], answered: &[String]) -> Result<(), Problem> {
     let is_owed = |call: &&ToolCall| {
         call.status == ToolCallStatus::Client
             && asked.contains(&call.call_id.as_str())
@@ -208,21 +228,38 @@ async fn expect_all_results(app: &App, run: &Run, asked: &[&str], answered: &[St
 pub async fn answer(
     app: &Arc<App>,
     caller: &Caller,
-    run_id: Uuid,
-    answers: Vec<PartAnswer>,
+    RunAnswers { run_id, answers, tool_choice }: RunAnswers,
 ) -> Result<Answered, Problem> {
     let run = app.run_to_stream(&caller.owner, run_id).await?;
     let outline = Outline::read(app, run.id).await?;
+    let calls = app.storage().tool_calls(run.id).await?;
+    let answers = answers.into_iter().map(|answer| with_own_id(&run, &calls, answer)).collect::<Result<Vec<_>, _>>()?;
     let questions: Vec<String> = answers.iter().map(PartAnswer::question).collect();
     let pauses_before = outline.pauses_up_to(&questions).ok_or_else(|| Problem::run_not_waiting(run.id))?;
     // Order matters: the limit on streams refuses the request before the first answer.
     let permit = app.streams().open(caller)?;
-    expect_all_results(app, &run, &outline.calls_at(pauses_before), &questions).await?;
+    expect_all_results(&run, &calls, &outline.calls_at(pauses_before), &questions)?;
+    // Order matters: the worker that continues the run reads the choice.
+    let after_step = calls.iter().map(|call| call.step).max().unwrap_or(0);
+    let tool_choice = tool_choice.map(|choice| ToolChoice { after_step, ..choice });
+    app.storage().set_tool_choice(run.id, tool_choice.as_ref()).await?;
     answer_questions(app, caller, &run, answers).await?;
     let subscriber = app.relay().open(&caller.owner, &run, EventId::ORIGIN, permit).await?;
     let subscriber = subscriber.ok_or_else(|| Problem::events_gone(run.id))?;
     let (after, until) = (outline.pauses[pauses_before - 1], outline.pauses.get(pauses_before).copied());
     Ok(Answered { run, subscriber, pauses_before, after, until })
+}
+
+/// Returns the answer with the run's own id of its call.
+fn with_own_id(run: &Run, calls: &[ToolCall], answer: PartAnswer) -> Result<PartAnswer, Problem> {
+    match answer {
+        PartAnswer::Result { call_id: id, result } => {
+            let call = calls.iter().find(|call| is_id_of_call(&id, run.id, &call.call_id));
+            let call_id = call.ok_or_else(|| Problem::run_not_waiting(run.id))?.call_id.clone();
+            Ok(PartAnswer::Result { call_id, result })
+        }
+        approval => Ok(approval),
+    }
 }
 
 impl OpenAiAction {

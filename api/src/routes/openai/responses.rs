@@ -8,7 +8,7 @@ use axum::{
     http::HeaderMap,
     response::{IntoResponse, Response},
 };
-use holdfast_shared::{agent::StreamMode, event_id::EventId, run::Run};
+use holdfast_shared::{agent::StreamMode, event_id::EventId, overrides::Sampling, run::Run};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -18,7 +18,10 @@ use super::{
     posting::{RequestFields, checked_metadata, posting},
     repeated::RepeatedFields,
     request::ResponseRequest,
-    respond::{Answered, ResponsePart, answer, ended, frames_up_to, head_of, part_of, seen_frames, streamed, whole},
+    respond::{
+        Answered, ResponsePart, RunAnswers, answer, ended, expect_output, frames_up_to, head_of, part_of, seen_frames,
+        state_of, streamed, whole,
+    },
     turns::{OpenAiAction, Question},
 };
 use crate::{
@@ -52,10 +55,13 @@ pub struct ResponseQuery {
         ("Last-Event-ID" = Option<String>, Header, description = "The id of the last frame that the client has, for a repeated request.")),
     responses(
         (status = 200, description = "The response, or with `stream` its events.", content((Object = "application/json"), (String = "text/event-stream"))),
-        (status = 400, body = Object, description = "invalid_body, empty_content, content_too_long, unsupported_part, too_many_attachments, invalid_client_tool, invalid_metadata"),
+        (status = 400, body = Object, description = "invalid_body, empty_content, content_too_long, unsupported_part, too_many_attachments, invalid_client_tool, invalid_metadata; context_length_exceeded, model_refused, file_refused, tool_not_available: the model's provider refuses the request"),
         (status = 404, body = Object, description = "model_not_found, response_not_found, conversation_not_found"),
         (status = 409, body = Object, description = "run_not_waiting: the response waits for no such answer"),
-        (status = 422, body = Object, description = "idempotency_key_reused")
+        (status = 422, body = Object, description = "idempotency_key_reused"),
+        (status = 429, body = Object, description = "rate_limit_exceeded: the model's provider takes no more requests for now"),
+        (status = 500, body = Object, description = "run_failed"),
+        (status = 503, body = Object, description = "model_unreachable, model_timeout, model_unavailable, model_broken_stream: the model's provider does not answer")
     )
 )]
 pub async fn create(
@@ -71,8 +77,8 @@ pub async fn create(
     match action {
         OpenAiAction::Ask(question) => ask(&app, &caller, &headers, &query, body, question, previous).await,
         OpenAiAction::Answer { run_id, answers } => {
-            let Answered { run, subscriber, pauses_before, after, until } =
-                answer(&app, &caller, run_id, answers).await?;
+            let answers = RunAnswers { run_id, answers, tool_choice: body.tool_choice()? };
+            let Answered { run, subscriber, pauses_before, after, until } = answer(&app, &caller, answers).await?;
             let id = ResponseId { run_id, pauses_before };
             let detail = detail_of(&app, &run, query.stream_mode, false).await?;
             let head = Arc::new(head_of(&app, &run, id).await?);
@@ -110,7 +116,10 @@ async fn ask(
     let (committed, subscriber) = app.post_and_follow(caller, posting, EventId::ORIGIN).await?;
     let run = committed.run;
     let id = ResponseId::first_of(run.id);
-    let subscriber = subscriber.ok_or_else(|| Problem::events_gone(run.id))?;
+    let mut subscriber = subscriber.ok_or_else(|| Problem::events_gone(run.id))?;
+    if streams && !in_background {
+        expect_output(app, &run, &mut subscriber).await?;
+    }
     let part = part_of(app, &run, id, query.stream_mode).await?;
     if streams {
         return Ok(streamed(part, subscriber, seen_frames(headers, None)?));
@@ -118,7 +127,15 @@ async fn ask(
     let stream = FoldStream::new(part.view, ResponseFold::of_run(run.id)).until(part.until);
     ended(stream, subscriber, run.id).await?;
     let (run, id) = find(app, caller, &id.to_string()).await?;
-    Ok(Json(whole(app, caller, &run, id).await?).into_response())
+    let response = whole(app, caller, &run, id).await?;
+    if run.error.is_none() || response["output"].as_array().is_some_and(|output| !output.is_empty()) {
+        return Ok(Json(response).into_response());
+    }
+    // The event of the end has the time after which the provider takes requests again.
+    match state_of(app, &run, &part_of(app, &run, id, None).await?).await?.state() {
+        ResponseState::Failed(error) => Err(Problem::run_refused(run.id, error)),
+        _ => Ok(Json(response).into_response()),
+    }
 }
 
 fn fields_of(body: ResponseRequest, previous: Option<ResponseId>) -> Result<RequestFields, Problem> {
@@ -134,7 +151,9 @@ fn fields_of(body: ResponseRequest, previous: Option<ResponseId>) -> Result<Requ
     let repeated = RepeatedFields::of(&body, previous, metadata);
     Ok(RequestFields {
         client_tools: body.client_tools(),
+        tool_choice: body.tool_choice()?,
         options: body.options(),
+        sampling: Sampling::default(),
         format: body.format(),
         model: body.model,
         instructions: body.instructions,

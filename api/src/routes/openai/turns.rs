@@ -16,7 +16,7 @@ use crate::{
     auth::Caller,
     problem::Problem,
     routes::thread::{HistoryBound, PartAnswer, UiPart, content_of},
-    wire::openai::{parse_approval_id, parse_call_id},
+    wire::openai::{parse_approval_id, run_of_call},
 };
 
 /// Most turns of one request.
@@ -138,10 +138,11 @@ fn answer_of(turns: &[RequestTurn]) -> Result<Option<OpenAiAction>, Problem> {
 }
 
 impl RequestTurn {
+    /// Returns the run that the turn answers, and its answer, which has the protocol's id of a call.
     fn answer(&self) -> Option<(Uuid, PartAnswer)> {
         match self {
             Self::Result { call_id, output } => {
-                let (run_id, call_id) = parse_call_id(call_id)?;
+                let (run_id, call_id) = (run_of_call(call_id)?, call_id.clone());
                 Some((run_id, PartAnswer::Result { call_id, result: ClientResult::Output(output.clone()) }))
             }
             Self::Approval { request_id, approved, reason } => {

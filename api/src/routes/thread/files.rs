@@ -9,10 +9,9 @@ use holdfast_shared::{file::UserContent, file_name::plain_name, idempotency::Ide
 use percent_encoding::percent_decode_str;
 use serde::Deserialize;
 use tokio::task::spawn_blocking;
-use uuid::Uuid;
 
 use crate::{
-    app::{App, ContentInput, PartInput, UploadRange},
+    app::{App, ContentPiece, UploadRange},
     auth::Caller,
     extract,
     problem::Problem,
@@ -31,10 +30,16 @@ pub enum UiPart {
         /// The contents as a data URL, or the address of a file of this server.
         url: String,
     },
+    /// The name of the user who speaks.
+    #[serde(skip)]
+    Speaker(String),
 }
 
 /// The path of a file, before its id.
 pub const FILES: &str = "/v1/files/";
+
+/// Most bytes of an address.
+const MAX_ADDRESS: usize = 8 * 1024;
 
 /// Returns the content of a message's parts. Fails if a file is refused, or if it is none of this server.
 pub async fn content_of(app: &Arc<App>, caller: &Caller, parts: Vec<UiPart>) -> Result<UserContent, Problem> {
@@ -45,19 +50,17 @@ pub async fn content_of(app: &Arc<App>, caller: &Caller, parts: Vec<UiPart>) -> 
     let mut input = Vec::with_capacity(parts.len());
     for part in parts {
         input.push(match part {
-            UiPart::Text { text } => PartInput::Text { text },
-            UiPart::File { filename, url } => PartInput::File { file_id: file_of(app, caller, filename, url).await? },
+            UiPart::Text { text } => ContentPiece::Text(text),
+            UiPart::File { filename, url } => file_of(app, caller, filename, url).await?,
+            UiPart::Speaker(name) => ContentPiece::Speaker(name),
         });
     }
-    app.content(caller, ContentInput::Parts(input)).await
+    app.content_of(caller, input).await
 }
 
-async fn file_of(app: &Arc<App>, caller: &Caller, name: Option<String>, url: String) -> Result<Uuid, Problem> {
+async fn file_of(app: &Arc<App>, caller: &Caller, name: Option<String>, url: String) -> Result<ContentPiece, Problem> {
     if !url.starts_with("data:") {
-        if let Some((_, id)) = url.rsplit_once(FILES) {
-            return extract::id(id).map_err(Problem::file_not_found);
-        }
-        return Err(Problem::unsupported_part("file with an address that is not of this server"));
+        return addressed(url);
     }
     app.admit_write(caller).await?;
     let decoded = spawn_blocking(move || contents_of(&url)).await.expect("the decoding of a file ends");
@@ -68,7 +71,20 @@ async fn file_of(app: &Arc<App>, caller: &Caller, name: Option<String>, url: Str
     let total = contents.len() as u64;
     let new = NewFile { name, bytes: total, key: Some(key) };
     let body = stream::iter([Ok(Bytes::from(contents))]);
-    Ok(app.upload(caller, new, UploadRange::whole(Some(total)), body).await?.id)
+    Ok(ContentPiece::File(app.upload(caller, new, UploadRange::whole(Some(total)), body).await?.id))
+}
+
+/// Returns the file at an address: one of this server, or one that the worker fetches.
+fn addressed(url: String) -> Result<ContentPiece, Problem> {
+    let own = url.rsplit_once(FILES).map(|(_, id)| extract::id(id).map_err(Problem::file_not_found));
+    let is_web = |scheme: &str| ["https", "http"].iter().any(|known| scheme.eq_ignore_ascii_case(known));
+    let is_of_web = url.split_once("://").is_some_and(|(scheme, _)| is_web(scheme));
+    match own {
+        Some(Ok(id)) => Ok(ContentPiece::File(id)),
+        _ if is_of_web && url.len() <= MAX_ADDRESS && !url.contains('\0') => Ok(ContentPiece::Link { url }),
+        Some(Err(unknown)) => Err(unknown),
+        None => Err(Problem::unsupported_part("file whose address is neither of this server nor of the web")),
+    }
 }
 
 /// Returns the contents of a data URL; `None` if it is invalid.

@@ -316,10 +316,10 @@ impl UiTool {
     }
 }
 
-/// Returns whether the front end does not know the tool: a worker executes it, or it is an MCP server's, named
-/// `<server>__<tool>`.
+/// Returns whether the front end does not know the tool: a worker executes it, or, where nothing tells, it has the
+/// name of an MCP server's, `<server>__<tool>`.
 pub fn is_dynamic(tool_name: &str, by: Option<ExecutedBy>) -> bool {
-    by == Some(ExecutedBy::Worker) || tool_name.contains("__")
+    by.map_or_else(|| tool_name.contains("__"), |by| by == ExecutedBy::Worker)
 }
 
 // serde prescribes the signature.

@@ -293,8 +293,9 @@ fn childs_answer(child: Uuid, resolved: ApprovalResolved<'_>) -> Chunk {
     }
 }
 
+/// Returns the id of a child's call in the stream of the run above: as short as any, and never that of another run's call.
 fn childs_call_id(child: Uuid, call_id: &str) -> String {
-    format!("{child}:{call_id}")
+    format!("call_{}", Uuid::new_v5(&child, call_id.as_bytes()).simple())
 }
 
 fn call_completed(call: ToolCallCompleted<'_>) -> Vec<Chunk> {

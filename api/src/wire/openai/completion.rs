@@ -17,7 +17,10 @@ use super::{
     sender::{FrameCounts, FrameSender},
     step_usage::StepUsage,
 };
-use crate::wire::{Detail, WireFold};
+use crate::{
+    problem::{Problem, form},
+    wire::{Detail, WireFold},
+};
 
 /// The fields that all chunks of a completion share.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -113,8 +116,7 @@ impl CompletionFold {
             }
             EventBody::RunCompleted(end) => self.end(view, sender, finish_reason(end.finish_reason)),
             EventBody::RunFailed(end) => {
-                let error = json!({"message": end.error.message, "type": "server_error", "code": end.error.code});
-                sender.send_chunk(&json!({"error": error}));
+                sender.send_chunk(&form::openai(&Problem::run_refused(view.head.run_id, &end.error)));
                 sender.send_done();
             }
             EventBody::RunCancelled(_) => self.end(view, sender, "stop"),

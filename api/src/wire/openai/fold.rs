@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::{
+    ids::split_name,
     item::{CallBody, ItemBody, OutputItem},
     output::ResponseOutput,
     response::{ResponseHead, ResponseState},
@@ -137,9 +138,9 @@ impl ResponseFold {
             EventBody::ReasoningDelta(delta) if !delta.text.is_empty() => {
                 output.reasoning(sender, event.id, &delta.text);
             }
-            EventBody::ToolCallDelta(delta) => self.call_delta(sender, event.id, delta),
-            EventBody::ToolCallStarted(call) => self.call_started(sender, event.id, call),
-            EventBody::ToolCallCompleted(call) => self.call_completed(sender, event.id, call),
+            EventBody::ToolCallDelta(delta) => self.call_delta(view, sender, event.id, delta),
+            EventBody::ToolCallStarted(call) => self.call_started(view, sender, event.id, call),
+            EventBody::ToolCallCompleted(call) => self.call_completed(view, sender, event.id, call),
             EventBody::ApprovalRequested(request) => self.asked(sender, event.id, request),
             EventBody::StepStarted(_) | EventBody::StepCompleted(_) => output.close(sender),
             EventBody::RunCompleted(end) => self.completed(view, sender, &end),
@@ -184,21 +185,39 @@ impl ResponseFold {
         }
     }
 
-    fn call_delta(&mut self, sender: &mut FrameSender<'_>, event: EventId, delta: ToolCallDelta<'_>) {
+    fn call_delta(
+        &mut self,
+        view: &ResponseView,
+        sender: &mut FrameSender<'_>,
+        event: EventId,
+        delta: ToolCallDelta<'_>,
+    ) {
         if let (Some(name), Some(by)) = (&delta.name, delta.by) {
-            self.output.begin_call(sender, event, call_item(&delta.call_id, name, by));
+            self.output.begin_call(sender, event, call_item(view, &delta.call_id, name, by));
         }
         self.output.arguments(sender, event, &delta.call_id, &delta.text);
     }
 
-    fn call_started(&mut self, sender: &mut FrameSender<'_>, event: EventId, call: ToolCallStarted<'_>) {
+    fn call_started(
+        &mut self,
+        view: &ResponseView,
+        sender: &mut FrameSender<'_>,
+        event: EventId,
+        call: ToolCallStarted<'_>,
+    ) {
         if !self.output.is_open(&call.call_id) {
-            self.output.begin_call(sender, event, call_item(&call.call_id, &call.name, call.by));
+            self.output.begin_call(sender, event, call_item(view, &call.call_id, &call.name, call.by));
         }
         self.output.end_arguments(sender, event, &call.call_id, call.input.into_text());
     }
 
-    fn call_completed(&mut self, sender: &mut FrameSender<'_>, event: EventId, call: ToolCallCompleted<'_>) {
+    fn call_completed(
+        &mut self,
+        view: &ResponseView,
+        sender: &mut FrameSender<'_>,
+        event: EventId,
+        call: ToolCallCompleted<'_>,
+    ) {
         // A response shows no results of the client's own calls.
         if call.by == Some(ExecutedBy::Client) {
             return;
@@ -206,7 +225,7 @@ impl ResponseFold {
         if let Some(input) = call.input
             && !self.output.is_open(&call.call_id)
         {
-            self.output.begin_call(sender, event, call_item(&call.call_id, &call.name, ExecutedBy::Worker));
+            self.output.begin_call(sender, event, call_item(view, &call.call_id, &call.name, ExecutedBy::Worker));
             self.output.end_arguments(sender, event, &call.call_id, input.into_text());
         }
         let result = match call.error {
@@ -218,7 +237,8 @@ impl ResponseFold {
 
     fn asked(&mut self, sender: &mut FrameSender<'_>, event: EventId, request: ApprovalRequested<'_>) {
         let arguments = AnswerText::of(event, &request.input.into_text());
-        let call = CallBody { call_id: request.call_id.into_owned(), name: request.name.into_owned(), arguments };
+        let (call_id, name) = (request.call_id.into_owned(), request.name.into_owned());
+        let call = CallBody { call_id, name, namespace: None, arguments };
         self.output.show(sender, event, ItemBody::McpApproval { approval_id: request.approval_id, call });
     }
 
@@ -234,8 +254,11 @@ impl ResponseFold {
     }
 }
 
-fn call_item(call_id: &str, name: &str, by: ExecutedBy) -> ItemBody {
-    let call = CallBody { call_id: call_id.to_owned(), name: name.to_owned(), arguments: AnswerText::default() };
+fn call_item(view: &ResponseView, call_id: &str, name: &str, by: ExecutedBy) -> ItemBody {
+    let of_client = split_name(name, &view.head.namespaces).filter(|_| by == ExecutedBy::Client);
+    let (namespace, name) = of_client.map_or((None, name), |(namespace, name)| (Some(namespace.to_owned()), name));
+    let (call_id, name) = (call_id.to_owned(), name.to_owned());
+    let call = CallBody { call_id, name, namespace, arguments: AnswerText::default() };
     match by {
         ExecutedBy::Client => ItemBody::FunctionCall(call),
         _ => ItemBody::McpCall { call, output: None, error: None },

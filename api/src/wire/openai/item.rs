@@ -58,6 +58,8 @@ pub enum ItemBody {
 pub struct CallBody {
     pub call_id: String,
     pub name: String,
+    /// The namespace of a function, as the client has declared it.
+    pub namespace: Option<String>,
     pub arguments: AnswerText,
 }
 
@@ -129,10 +131,16 @@ impl OutputItem {
                     if self.state == ItemState::Open { json!([]) } else { json!([summary_text(&text.to_text())]) };
                 json!({"id": id, "type": "reasoning", "summary": summary, "content": [], "status": status})
             }
-            ItemBody::FunctionCall(call) => json!({
-                "id": id, "type": "function_call", "call_id": call_id(run_id, &call.call_id), "name": call.name,
-                "arguments": call.arguments.to_text(), "status": status
-            }),
+            ItemBody::FunctionCall(call) => {
+                let mut item = json!({
+                    "id": id, "type": "function_call", "call_id": call_id(run_id, &call.call_id), "name": call.name,
+                    "arguments": call.arguments.to_text(), "status": status
+                });
+                if let Some(namespace) = &call.namespace {
+                    item["namespace"] = namespace.as_str().into();
+                }
+                item
+            }
             ItemBody::McpCall { call, output, error } => {
                 let (label, name) = label_and_name(&call.name);
                 json!({

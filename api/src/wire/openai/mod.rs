@@ -16,8 +16,8 @@ mod step_usage;
 pub use completion::{CompletionFold, CompletionHead, CompletionView, completion_usage};
 pub use fold::{ResponseFold, ResponseView};
 pub use ids::{
-    ResponseId, call_id, conversation_id, event_of_item, parse_approval_id, parse_call_id, parse_conversation_id,
-    run_of_item,
+    ResponseId, call_id, conversation_id, event_of_item, flat_name, is_id_of_call, parse_approval_id,
+    parse_conversation_id, run_of_call, run_of_item, split_name,
 };
 pub use item::{ItemBody, OutputItem};
 pub use response::{ResponseHead, ResponseState};

@@ -22,6 +22,8 @@ pub struct ResponseHead {
     pub store: bool,
     /// The client's own texts.
     pub metadata: Map<String, Value>,
+    /// The namespaces of the client's functions.
+    pub namespaces: Vec<String>,
     /// Further fields of the request, as the response repeats them.
     pub repeated: Map<String, Value>,
 }

@@ -162,6 +162,7 @@ fn row(log: &[Event]) -> [String; 9] {
         background: false,
         store: true,
         metadata: Map::new(),
+        namespaces: Vec::new(),
         repeated: Map::new(),
     };
     let responses = ResponseView { detail, head: head.into(), after: None };

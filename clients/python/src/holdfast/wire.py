@@ -97,6 +97,9 @@ class RunError(TypedDict):
     code: str
     # One sentence for the reader.
     message: str
+    # Seconds after which the model's provider takes requests again, if it has said so. The event of the end alone
+    # has them.
+    retry_after: NotRequired[int | None]
 
 
 class Usage(TypedDict):
@@ -461,7 +464,7 @@ class ClientTool(TypedDict):
     description: NotRequired[str]
     # JSON schema of the arguments; any object by default.
     input_schema: NotRequired[dict[str, Any]]
-    # 1 to 64 letters, digits, dashes and single underscores.
+    # 1 to 64 letters, digits, dashes and underscores.
     name: str
 
 

@@ -241,6 +241,7 @@ impl Storage {
                 message: row.message.into(),
                 results: row.results.map(|results| results.0).unwrap_or_default(),
                 date: row.dated_at.map(|at| RunDate::of_row(at, row.time_zone.as_deref())),
+                speaker: None,
             })
             .collect();
         earlier.reverse();

@@ -33,6 +33,8 @@ pub struct EarlierMessage {
     pub results: Vec<EarlierResult>,
     /// The date that the model read with the message; `None` if no run began with it.
     pub date: Option<RunDate>,
+    /// The name of its author among several, if a client tells it.
+    pub speaker: Option<String>,
 }
 
 /// The beginning of a tool's input and output.

@@ -104,7 +104,10 @@ pub use self::{
     unfinished::{cancel_all, lock_running, unfinished_runs},
 };
 
-pub(in crate::storage) use self::{attempt::status, summary::newest_summary};
+pub(in crate::storage) use self::{
+    attempt::{held, status},
+    summary::newest_summary,
+};
 
 use chrono::{DateTime, Utc};
 

@@ -10,7 +10,7 @@ use crate::storage::quota::ROWS;
 use crate::{
     conversation::{Conversation, Handle},
     event::Event,
-    file::UserContent,
+    file::{FileLink, UserContent},
     idempotency::IdempotencyKey,
     message::Message,
     overrides::{RunOverrides, StoredClientParts},
@@ -136,6 +136,16 @@ impl MessageInput {
         match self {
             Self::New(content) | Self::Edit { content, .. } => Some(content),
             Self::Again { .. } => None,
+        }
+    }
+
+    /// Returns what the worker alone reads of the new message, and removes it here: the files to fetch, and the speaker.
+    pub fn take_for_worker(&mut self) -> (Vec<FileLink>, Option<String>) {
+        match self {
+            Self::New(content) | Self::Edit { content, .. } => {
+                (std::mem::take(&mut content.links), content.speaker.take())
+            }
+            Self::Again { .. } => (Vec::new(), None),
         }
     }
 

@@ -164,6 +164,7 @@ impl Storage {
             message: row.message.into(),
             results: Vec::new(),
             date: row.dated_at.map(|at| RunDate::of_row(at, row.time_zone.as_deref())),
+            speaker: None,
         };
         Ok(rows.into_iter().map(earlier).collect())
     }

@@ -70,7 +70,9 @@ impl Recovery {
 pub fn stop_for(attempt: &Attempt<'_>, error: model::Error) -> Stop {
     tracing::warn!(%error, "failed to get an answer from the model");
     let sentence = with_words(attempt, error.reason(), &error);
-    Stop::Failed(RunError::new(error.code(), sentence).with_details(error.to_string()))
+    let retry_after = error.retry_after().map(|pause| pause.as_secs().max(1));
+    let failure = RunError { retry_after, ..RunError::new(error.code(), sentence) };
+    Stop::Failed(failure.with_details(error.to_string()))
 }
 
 /// Adds the provider's words to the sentence for users, in development mode only: they may quote the conversation and name things

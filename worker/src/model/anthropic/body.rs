@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use holdfast_shared::{agent::ReasoningEffort, config::ModelChoice};
+use holdfast_shared::{agent::ReasoningEffort, config::ModelChoice, tool_choice::ToolMode};
 use serde_json::{Value, json};
 
 use super::{
@@ -34,6 +34,8 @@ pub fn write(subject: &Subject, request: &Request, max_tokens: Option<u32>) -> R
         if !tools.is_empty() {
             body["tool_choice"] = json!({"type": "none"});
         }
+    } else if let Some(choice) = tool_choice(request) {
+        body["tool_choice"] = choice;
     }
     for (field, blocks) in [("system", system), ("tools", tools)] {
         if !blocks.is_empty() {
@@ -42,6 +44,22 @@ pub fn write(subject: &Subject, request: &Request, max_tokens: Option<u32>) -> R
     }
     add_options(&mut body, request, rules, max_tokens, || may_think_by_budget(&sides, choice));
     Ok(body)
+}
+
+/// Returns whether the model must call a tool, and whether it may make several calls.
+fn tool_choice(request: &Request) -> Option<Value> {
+    let is_single = request.parallel_calls == Some(false);
+    let mut choice = match &request.tool_mode {
+        ToolMode::Auto if !is_single => return None,
+        ToolMode::Auto => json!({"type": "auto"}),
+        ToolMode::None => return Some(json!({"type": "none"})),
+        ToolMode::Required => json!({"type": "any"}),
+        ToolMode::Named(name) => json!({"type": "tool", "name": name}),
+    };
+    if is_single {
+        choice["disable_parallel_tool_use"] = json!(true);
+    }
+    Some(choice)
 }
 
 fn add_options(
@@ -59,7 +77,9 @@ fn add_options(
     if !stop.is_empty() {
         body["stop_sequences"] = json!(stop);
     }
-    let thinking = options.reasoning_effort.and_then(|effort| match rules.thinking {
+    // The provider refuses a demand of a model that thinks.
+    let must_call = request.tool_mode.is_demand() && !request.tools.is_empty();
+    let thinking = options.reasoning_effort.filter(|_| !must_call).and_then(|effort| match rules.thinking {
         Thinking::Never => None,
         Thinking::Adaptive => {
             body["output_config"] = json!({"effort": effort});
@@ -146,7 +166,7 @@ fn tool_result(outcome: &AnsweredCall<'_>) -> Value {
 
 fn block(part: &UserPart) -> Value {
     match part {
-        UserPart::Text(text) => text_block(text),
+        UserPart::Text(text) | UserPart::Speaker(text) => text_block(text),
         UserPart::File(file) => file_block(file),
     }
 }

@@ -201,7 +201,7 @@ mod tests {
         let [SideMessage::User { parts, .. }] = &sides[..] else { panic!("{sides:?}") };
         let text = |part: &UserPart| match part {
             UserPart::Text(text) => Some(text.clone()),
-            UserPart::File(_) => None,
+            UserPart::File(_) | UserPart::Speaker(_) => None,
         };
         let texts: Vec<String> = parts.iter().filter_map(text).collect();
         let left = parts.len() - texts.len();

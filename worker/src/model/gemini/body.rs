@@ -3,6 +3,8 @@
 use holdfast_shared::{
     agent::{ModelOptions, ReasoningEffort},
     config::ModelChoice,
+    overrides::Sampling,
+    tool_choice::ToolMode,
 };
 use serde_json::{Map, Value, json};
 
@@ -26,8 +28,12 @@ pub fn write(choice: &ModelChoice, request: &Request, max_tokens: Option<u32>) -
     if !request.tools.is_empty() {
         let functions: Vec<Value> = request.tools.iter().map(function).collect();
         body["tools"] = json!([{"functionDeclarations": functions}]);
+        if let Some(calling) = calling(&request.tool_mode) {
+            body["toolConfig"] = json!({"functionCallingConfig": calling});
+        }
     }
     let mut config = options(&request.options, max_tokens);
+    config.extend(sampling(&request.sampling));
     config
         .extend(thinking(request.options.reasoning_effort, rules).map(|thinking| ("thinkingConfig".into(), thinking)));
     if request.tools.is_empty() || rules.joins_json_and_tools {
@@ -76,7 +82,7 @@ fn function_response(outcome: &AnsweredCall<'_>) -> Value {
 
 fn part(part: &UserPart) -> Value {
     match part {
-        UserPart::Text(text) => json!({"text": text}),
+        UserPart::Text(text) | UserPart::Speaker(text) => json!({"text": text}),
         UserPart::File(file) => json!({"inlineData": {"mimeType": file.media_type, "data": &*file.data}}),
     }
 }
@@ -84,6 +90,16 @@ fn part(part: &UserPart) -> Value {
 fn function(tool: &ToolSpec) -> Value {
     let parameters = schema::parameters(&tool.input_schema);
     json!({"name": tool.name, "description": tool.description, "parametersJsonSchema": parameters})
+}
+
+/// Returns whether the model must call a tool. The protocol cannot limit the calls of an answer.
+fn calling(mode: &ToolMode) -> Option<Value> {
+    match mode {
+        ToolMode::Auto => None,
+        ToolMode::None => Some(json!({"mode": "NONE"})),
+        ToolMode::Required => Some(json!({"mode": "ANY"})),
+        ToolMode::Named(name) => Some(json!({"mode": "ANY", "allowedFunctionNames": [name]})),
+    }
 }
 
 fn options(options: &ModelOptions, max_tokens: Option<u32>) -> Map<String, Value> {
@@ -97,6 +113,15 @@ fn options(options: &ModelOptions, max_tokens: Option<u32>) -> Map<String, Value
     ];
     config.extend(fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));
     config
+}
+
+fn sampling(sampling: &Sampling) -> impl Iterator<Item = (String, Value)> {
+    let fields = [
+        ("seed", sampling.seed.map(|seed| json!(seed))),
+        ("presencePenalty", sampling.presence_penalty.map(|penalty| json!(penalty))),
+        ("frequencyPenalty", sampling.frequency_penalty.map(|penalty| json!(penalty))),
+    ];
+    fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)))
 }
 
 /// Returns the field for the effort. With it, the model shows its thoughts, because a silent provider looks like one that hangs.

@@ -1,17 +1,21 @@
 //! The body of a request.
 
+use holdfast_shared::tool_choice::ToolMode;
 use serde_json::{Map, Value, json};
 
 use crate::model::{AnswerForm, Request, ToolRequest, ToolSpec, Turn, UserPart};
 
 /// Returns the body. `max_tokens` applies if the request sets no limit.
 pub fn write(model: &str, request: &Request, max_tokens: Option<u32>) -> Value {
-    let system = request.system.iter().filter(|text| !text.trim().is_empty());
-    let system = system.map(|text| json!({"role": "system", "content": text}));
-    let messages: Vec<Value> = system.chain(request.turns.iter().filter_map(message)).collect();
+    let tools = tools(request);
+    let demand = request.demand_in_words().filter(|_| !tools.is_empty());
+    let texts: Vec<String> =
+        request.system.iter().cloned().chain(demand).filter(|text| !text.trim().is_empty()).collect();
+    let system = (!texts.is_empty()).then(|| json!({"role": "system", "content": texts.join("\n\n")}));
+    let messages: Vec<Value> = system.into_iter().chain(request.turns.iter().filter_map(message)).collect();
     let mut body = json!({"model": model, "stream": true, "messages": messages});
-    if !request.tools.is_empty() {
-        body["tools"] = request.tools.iter().map(tool).collect();
+    if !tools.is_empty() {
+        body["tools"] = tools.into();
     } else if let AnswerForm::Json(format) = &request.form {
         // The form bounds every word of the model, so it excludes calls.
         body["format"] = format.schema.clone().unwrap_or_else(|| json!("json"));
@@ -40,6 +44,9 @@ fn options(request: &Request, max_tokens: Option<u32>) -> Map<String, Value> {
         ("num_predict", options.max_tokens.or(max_tokens).map(|tokens| json!(tokens))),
         ("num_ctx", request.context_tokens.map(|tokens| json!(tokens))),
         ("stop", stop),
+        ("seed", request.sampling.seed.map(|seed| json!(seed))),
+        ("presence_penalty", request.sampling.presence_penalty.map(|penalty| json!(penalty))),
+        ("frequency_penalty", request.sampling.frequency_penalty.map(|penalty| json!(penalty))),
     ];
     fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
 }
@@ -68,7 +75,7 @@ fn message_of_user(parts: &[UserPart]) -> Value {
     let (mut texts, mut images) = (Vec::new(), Vec::new());
     for part in parts {
         match part {
-            UserPart::Text(text) => texts.push(text.as_str()),
+            UserPart::Text(text) | UserPart::Speaker(text) => texts.push(text.as_str()),
             UserPart::File(file) if file.is_picture() => images.push(&*file.data),
             UserPart::File(file) => texts.push(&file.name),
         }
@@ -82,6 +89,16 @@ fn message_of_user(parts: &[UserPart]) -> Value {
 
 fn call(call: &ToolRequest) -> Value {
     json!({"function": {"name": call.name, "arguments": call.arguments()}})
+}
+
+/// Returns the tools that the model may call now. The protocol has no field for that, so the others are not declared.
+fn tools(request: &Request) -> Vec<Value> {
+    let is_offered = |tool: &&ToolSpec| match &request.tool_mode {
+        ToolMode::Auto | ToolMode::Required => true,
+        ToolMode::None => false,
+        ToolMode::Named(name) => tool.name == *name,
+    };
+    request.tools.iter().filter(is_offered).map(tool).collect()
 }
 
 fn tool(tool: &ToolSpec) -> Value {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use holdfast_shared::{agent::ReasoningEffort, overrides::JsonFormat};
+use holdfast_shared::{agent::ReasoningEffort, overrides::JsonFormat, tool_choice::ToolMode};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -23,6 +23,10 @@ pub(super) struct CompletionRequest<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tools: Vec<RequestTool<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    tool_choice: Option<RequestChoice<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parallel_tool_calls: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     max_tokens: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     max_completion_tokens: Option<u32>,
@@ -32,6 +36,12 @@ pub(super) struct CompletionRequest<'a> {
     top_p: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     stop: Option<&'a [String]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seed: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    presence_penalty: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    frequency_penalty: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reasoning_effort: Option<ReasoningEffort>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -74,6 +84,36 @@ impl<'a> ResponseFormat<'a> {
     }
 }
 
+/// Whether the model must call a tool.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum RequestChoice<'a> {
+    Mode(&'static str),
+    Named {
+        #[serde(rename = "type")]
+        kind: FunctionType,
+        function: FunctionName<'a>,
+    },
+}
+
+#[derive(Serialize)]
+struct FunctionName<'a> {
+    name: &'a str,
+}
+
+impl<'a> RequestChoice<'a> {
+    fn of(mode: &'a ToolMode) -> Option<Self> {
+        match mode {
+            ToolMode::Auto => None,
+            ToolMode::None => Some(Self::Mode("none")),
+            ToolMode::Required => Some(Self::Mode("required")),
+            ToolMode::Named(name) => {
+                Some(Self::Named { kind: FunctionType::Function, function: FunctionName { name } })
+            }
+        }
+    }
+}
+
 #[derive(Serialize)]
 struct StreamOptions {
     include_usage: bool,
@@ -107,6 +147,7 @@ impl<'a> CompletionRequest<'a> {
         let options = &request.options;
         let takes = |parameter| !dialect.without.contains(&parameter) && !refused.contains(&parameter);
         let limit = options.max_tokens.or(max_tokens);
+        let calls = |parameter| !request.tools.is_empty() && takes(parameter);
         let limit_as = |name| limit.filter(|_| taken(dialect.token_limit, refused) == Some(name));
         Self {
             model,
@@ -114,11 +155,16 @@ impl<'a> CompletionRequest<'a> {
             stream: true,
             stream_options: takes(Parameter::StreamOptions).then_some(StreamOptions { include_usage: true }),
             tools: request.tools.iter().map(RequestTool::of).collect(),
+            tool_choice: RequestChoice::of(&request.tool_mode).filter(|_| calls(Parameter::ToolChoice)),
+            parallel_tool_calls: request.parallel_calls.filter(|_| calls(Parameter::ParallelToolCalls)),
             max_tokens: limit_as(Parameter::MaxTokens),
             max_completion_tokens: limit_as(Parameter::MaxCompletionTokens),
             temperature: options.temperature.filter(|_| takes(Parameter::Temperature)),
             top_p: options.top_p.filter(|_| takes(Parameter::TopP)),
             stop: Some(options.stop.as_slice()).filter(|stop| !stop.is_empty() && takes(Parameter::Stop)),
+            seed: request.sampling.seed.filter(|_| takes(Parameter::Seed)),
+            presence_penalty: request.sampling.presence_penalty.filter(|_| takes(Parameter::PresencePenalty)),
+            frequency_penalty: request.sampling.frequency_penalty.filter(|_| takes(Parameter::FrequencyPenalty)),
             reasoning_effort: options.reasoning_effort.filter(|_| takes(Parameter::ReasoningEffort)),
             response_format: ResponseFormat::of(&request.form, takes),
         }
@@ -133,8 +179,14 @@ impl<'a> CompletionRequest<'a> {
             (Parameter::Temperature, self.temperature.is_some()),
             (Parameter::TopP, self.top_p.is_some()),
             (Parameter::Stop, self.stop.is_some()),
+            (Parameter::Seed, self.seed.is_some()),
+            (Parameter::PresencePenalty, self.presence_penalty.is_some()),
+            (Parameter::FrequencyPenalty, self.frequency_penalty.is_some()),
             (Parameter::ReasoningEffort, self.reasoning_effort.is_some()),
             (Parameter::StreamOptions, self.stream_options.is_some()),
+            (Parameter::ToolChoice, self.tool_choice.is_some()),
+            (Parameter::ParallelToolCalls, self.parallel_tool_calls.is_some()),
+            has_own_words(Parameter::Name),
             has_own_words(Parameter::ReasoningContent),
             has_own_words(Parameter::ReasoningDetails),
             has_own_words(Parameter::ExtraContent),

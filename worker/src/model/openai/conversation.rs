@@ -36,10 +36,20 @@ const NO_OUTPUT: &str = "(no output)";
 #[derive(Serialize)]
 #[serde(tag = "role", rename_all = "snake_case")]
 pub(super) enum RequestMessage<'a> {
-    System { content: &'a str },
-    User { content: RequestContent<'a> },
+    System {
+        content: Cow<'a, str>,
+    },
+    User {
+        content: RequestContent<'a>,
+        /// The speaker. Messages of several, which one message has, name them in their texts.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        name: Option<&'a str>,
+    },
     Assistant(AssistantMessage<'a>),
-    Tool { tool_call_id: String, content: &'a str },
+    Tool {
+        tool_call_id: String,
+        content: &'a str,
+    },
 }
 
 #[derive(Serialize, Default)]
@@ -114,6 +124,11 @@ struct MessageList<'a, 'r> {
 /// Returns the messages without the fields that the address has refused, and with those that it demands.
 pub(super) fn messages<'a>(request: &'a Request, rules: &LearnedRules) -> Vec<RequestMessage<'a>> {
     let system = request.system.as_deref().filter(|text| !text.trim().is_empty());
+    let says_demand = rules.refused.contains(&Parameter::ToolChoice) && !request.tools.is_empty();
+    let system = match (system, request.demand_in_words().filter(|_| says_demand)) {
+        (Some(system), Some(demand)) => Some(Cow::Owned([system, &demand].join(PARAGRAPH))),
+        (system, demand) => system.map(Cow::Borrowed).or(demand.map(Cow::Owned)),
+    };
     let messages = system.map(|content| RequestMessage::System { content }).into_iter().collect();
     let mut conversation = MessageList { messages, ids: CallIds::default(), rules };
     for turn in &request.turns {
@@ -139,12 +154,27 @@ impl<'a> MessageList<'a, '_> {
     }
 
     fn add_user(&mut self, parts: &'a [UserPart]) {
+        let speaker = parts.iter().find_map(|part| match part {
+            UserPart::Speaker(name) => Some(name.as_str()),
+            UserPart::Text(_) | UserPart::File(_) => None,
+        });
         let mut parts: Vec<RequestPart<'a>> = parts.iter().filter_map(RequestPart::of).collect();
         if parts.is_empty() {
             return;
         }
+        let takes_names = !self.rules.refused.contains(&Parameter::Name);
+        let name = speaker.filter(|_| takes_names);
+        if name.is_none() {
+            say(&mut parts, speaker);
+        }
         match self.messages.last_mut() {
-            Some(RequestMessage::User { content }) => content.append(parts),
+            Some(RequestMessage::User { content, name: last }) => {
+                if *last != name {
+                    content.say(last.take());
+                    say(&mut parts, name);
+                }
+                content.append(parts);
+            }
             last => {
                 if matches!(last, Some(RequestMessage::Tool { .. })) {
                     self.messages.push(RequestMessage::assistant(RESULTS_READ));
@@ -153,7 +183,7 @@ impl<'a> MessageList<'a, '_> {
                     [RequestPart::Text { text }] => RequestContent::Text(std::mem::take(text)),
                     _ => RequestContent::Parts(parts),
                 };
-                self.messages.push(RequestMessage::User { content });
+                self.messages.push(RequestMessage::User { content, name });
             }
         }
     }
@@ -200,7 +230,7 @@ impl<'a> MessageList<'a, '_> {
 
 impl<'a> RequestMessage<'a> {
     fn user(text: &'a str) -> Self {
-        Self::User { content: RequestContent::Text(text.into()) }
+        Self::User { content: RequestContent::Text(text.into()), name: None }
     }
 
     fn assistant(text: &'a str) -> Self {
@@ -209,7 +239,9 @@ impl<'a> RequestMessage<'a> {
 
     /// Returns whether the message has this field.
     pub fn has(&self, parameter: Parameter) -> bool {
-        let Self::Assistant(message) = self else { return false };
+        let Self::Assistant(message) = self else {
+            return parameter == Parameter::Name && matches!(self, Self::User { name: Some(_), .. });
+        };
         match parameter {
             Parameter::ReasoningContent => message.reasoning_content.is_some(),
             Parameter::ReasoningDetails => message.reasoning_details.is_some(),
@@ -230,7 +262,25 @@ impl AssistantMessage<'_> {
     }
 }
 
+/// Puts a name before the first text.
+fn say(parts: &mut Vec<RequestPart<'_>>, name: Option<&str>) {
+    let Some(name) = name else { return };
+    match parts.first_mut() {
+        Some(RequestPart::Text { text }) => *text = format!("{name}: {text}").into(),
+        _ => parts.insert(0, RequestPart::Text { text: format!("{name}:").into() }),
+    }
+}
+
 impl<'a> RequestContent<'a> {
+    /// Puts a name before the first text.
+    fn say(&mut self, name: Option<&str>) {
+        match (self, name) {
+            (Self::Text(text), Some(name)) => *text = format!("{name}: {text}").into(),
+            (Self::Parts(parts), name) => say(parts, name),
+            (Self::Text(_), None) => {}
+        }
+    }
+
     /// Adds the next message of the user.
     fn append(&mut self, parts: Vec<RequestPart<'a>>) {
         let mut all = match std::mem::replace(self, Self::Parts(Vec::new())) {
@@ -255,6 +305,7 @@ impl<'a> RequestPart<'a> {
     /// Returns the part, or `None` for a text that says nothing.
     fn of(part: &'a UserPart) -> Option<Self> {
         Some(match part {
+            UserPart::Speaker(_) => return None,
             UserPart::Text(text) if text.trim().is_empty() => return None,
             UserPart::Text(text) => Self::Text { text: text.into() },
             UserPart::File(file) if file.is_picture() => {

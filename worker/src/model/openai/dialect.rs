@@ -25,7 +25,13 @@ const OPENAI: OpenAiDialect = OpenAiDialect { token_limit: Parameter::MaxComplet
 /// `top_p` is refused too, unless it is 1.
 const OPENAI_REASONING: OpenAiDialect = OpenAiDialect {
     token_limit: Parameter::MaxCompletionTokens,
-    without: &[Parameter::Temperature, Parameter::TopP, Parameter::Stop],
+    without: &[
+        Parameter::Temperature,
+        Parameter::TopP,
+        Parameter::Stop,
+        Parameter::PresencePenalty,
+        Parameter::FrequencyPenalty,
+    ],
 };
 
 /// Mistral refuses unknown fields, and sends the usage unasked.

@@ -18,35 +18,48 @@ pub(super) enum Parameter {
     Temperature,
     TopP,
     Stop,
+    Seed,
+    PresencePenalty,
+    FrequencyPenalty,
     ReasoningEffort,
     StreamOptions,
     /// A `response_format` with a schema.
     JsonSchema,
     /// A `response_format` without a schema.
     ResponseFormat,
+    ToolChoice,
+    ParallelToolCalls,
+    Name,
     ReasoningContent,
     ReasoningDetails,
     ExtraContent,
 }
 
-const ALL: [Parameter; 12] = [
+const ALL: [Parameter; 18] = [
     Parameter::MaxTokens,
     Parameter::MaxCompletionTokens,
     Parameter::Temperature,
     Parameter::TopP,
     Parameter::Stop,
+    Parameter::Seed,
+    Parameter::PresencePenalty,
+    Parameter::FrequencyPenalty,
     Parameter::ReasoningEffort,
     Parameter::StreamOptions,
     Parameter::JsonSchema,
     Parameter::ResponseFormat,
+    Parameter::ToolChoice,
+    Parameter::ParallelToolCalls,
+    Parameter::Name,
     Parameter::ReasoningContent,
     Parameter::ReasoningDetails,
     Parameter::ExtraContent,
 ];
 
 /// Words of a refusal that is about a parameter itself, and not about its value in this request.
-const UNSUPPORTED: [&str; 15] = [
+const UNSUPPORTED: [&str; 16] = [
     "unsupported",
+    "incompatible",
     "unavailable",
     "not supported",
     "not support",
@@ -71,10 +84,16 @@ impl Parameter {
             Self::Temperature => "temperature",
             Self::TopP => "top_p",
             Self::Stop => "stop",
+            Self::Seed => "seed",
+            Self::PresencePenalty => "presence_penalty",
+            Self::FrequencyPenalty => "frequency_penalty",
             Self::ReasoningEffort => "reasoning_effort",
             Self::StreamOptions => "stream_options",
             Self::JsonSchema => "json_schema",
             Self::ResponseFormat => "response_format",
+            Self::ToolChoice => "tool_choice",
+            Self::ParallelToolCalls => "parallel_tool_calls",
+            Self::Name => "name",
             Self::ReasoningContent => "reasoning_content",
             Self::ReasoningDetails => "reasoning_details",
             Self::ExtraContent => "extra_content",

@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
-use holdfast_shared::finish_reason::FinishReason;
+use holdfast_shared::{finish_reason::FinishReason, tool_choice::ToolMode};
 use serde_json::{Map, Value, json};
 
 use super::{
     THOUGHTS,
-    script::{FailPoint, Script, ScriptedCall},
+    script::{FailPoint, Script, ScriptTool, ScriptedCall},
     text_of,
 };
-use crate::model::{AnswerDelta, CallDelta, ToolSpec, Turn};
+use crate::model::{AnswerDelta, CallDelta, Request, ToolSpec, Turn};
 
 /// Characters of a passage that are quoted.
 const QUOTED_WORDS: usize = 40;
@@ -33,7 +33,8 @@ pub(super) struct ScriptedStep {
 
 impl ScriptedStep {
     /// Returns the step after these turns, which follow the script's turn.
-    pub fn next(script: Script, turns: &[Turn], since: &[Turn], offered: &[ToolSpec]) -> Self {
+    pub fn next(request: &Request, text: &str, since: &[Turn]) -> Self {
+        let (script, offered) = (Script::read(text), offered_tools(request));
         let outcomes: Vec<&Turn> = since.iter().filter(|turn| matches!(turn, Turn::Tool { .. })).collect();
         let (steps, calls) = match (script.parallel, outcomes.len()) {
             (true, 0) => (0, script.calls.as_slice()),
@@ -41,10 +42,12 @@ impl ScriptedStep {
             (false, count) => (count.min(script.calls.len()), script.calls.get(count..=count).unwrap_or_default()),
         };
         let fails_here = script.fails == Some(FailPoint::InStep(steps + 1));
+        let demanded = demanded_call(&request.tool_mode, calls, offered);
+        let calls = demanded.as_ref().map_or(calls, std::slice::from_ref);
         if calls.is_empty() || offered.is_empty() {
             let fails = fails_here || script.fails == Some(FailPoint::AtTheEnd);
             let mut step = Self::answering(&script, &outcomes, fails);
-            step.lead.extend(script.cites.iter().flat_map(|number| citation(*number, turns)));
+            step.lead.extend(script.cites.iter().flat_map(|number| citation(*number, &request.turns)));
             return step;
         }
         Self::calling(&script, calls, offered, fails_here)
@@ -89,6 +92,25 @@ impl ScriptedStep {
         }
         Self { thoughts: 0, lead, words: 0, fails, finish: FinishReason::ToolCalls, delay: script.delay }
     }
+}
+
+fn offered_tools(request: &Request) -> &[ToolSpec] {
+    match request.tool_mode {
+        ToolMode::None => &[],
+        _ => &request.tools,
+    }
+}
+
+/// Returns the call that the request demands, unless the script makes it: of the tool that it names, or of the first one.
+fn demanded_call(mode: &ToolMode, calls: &[ScriptedCall], offered: &[ToolSpec]) -> Option<ScriptedCall> {
+    let tool = match mode {
+        ToolMode::Named(name) if calls.iter().any(|call| call.name(offered) == *name) => return None,
+        ToolMode::Named(name) => offered.iter().find(|tool| tool.name == *name)?,
+        ToolMode::Required if calls.is_empty() => offered.first()?,
+        ToolMode::Required | ToolMode::Auto | ToolMode::None => return None,
+    };
+    let arguments = example_of(&tool.input_schema).to_string();
+    Some(ScriptedCall { tool: ScriptTool::Named(tool.name.clone()), arguments })
 }
 
 /// Returns a call, with its arguments split in two.

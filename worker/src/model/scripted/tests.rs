@@ -3,10 +3,13 @@
 use std::time::Duration;
 
 use futures::{FutureExt, StreamExt};
-use holdfast_shared::finish_reason::FinishReason;
+use holdfast_shared::{finish_reason::FinishReason, tool_choice::ToolMode};
 use tokio::time::Instant;
 
-use super::{script::FailPoint, *};
+use super::{
+    script::{FailPoint, Script},
+    *,
+};
 use crate::model::{CallDelta, ToolSpec};
 
 fn request(text: &str) -> Request {
@@ -224,4 +227,29 @@ async fn it_ends_for_the_named_reason() {
             "{text}"
         );
     }
+}
+
+#[test]
+fn it_calls_the_tool_that_a_request_demands() {
+    let demanding = |tool_mode: ToolMode, text: &str| Request {
+        tools: tool_specs(&["kb__count", "ask_me"]),
+        tool_mode,
+        ..request(text)
+    };
+    let check = |tool_mode: ToolMode, text: &str, expected: &str| {
+        let demand = demanding(tool_mode, text);
+        let step = ScriptedStep::next(&demand, text, &[]);
+        let names = step.lead.iter().filter_map(|delta| match delta {
+            AnswerDelta::Call(call) => call.name.clone(),
+            _ => None,
+        });
+        assert_eq!(names.collect::<Vec<_>>().join(","), expected, "{text}");
+    };
+    let named = || ToolMode::Named("ask_me".into());
+    check(ToolMode::Required, "hi", "kb__count");
+    check(ToolMode::Required, "[call=ask_me]", "ask_me");
+    check(named(), "hi", "ask_me");
+    check(named(), "[call=kb__count]", "ask_me");
+    check(ToolMode::None, "[call=kb__count]", "");
+    check(ToolMode::Auto, "hi", "");
 }

@@ -21,6 +21,7 @@ mod provider;
 mod retries;
 mod retry_policy;
 mod rules;
+mod tool_choice;
 mod vertex;
 mod wires;
 

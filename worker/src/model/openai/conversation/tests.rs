@@ -91,3 +91,20 @@ fn what_the_model_wrote_for_itself_goes_back_unless_it_is_refused() {
     fields.sort();
     assert_eq!(fields, ["content", "role", "tool_calls"]);
 }
+
+#[test]
+fn a_speaker_is_named_in_the_field_or_where_several_share_a_message_in_its_text() {
+    let said = |name: &str, text: &str| Turn::user(text).spoken_by(Some(name));
+    let alone = written(None, vec![said("ann", "a"), assistant("b"), said("bob", "c")], &[]);
+    assert_eq!((&alone[0]["name"], &alone[0]["content"]), (&json!("ann"), &json!("a")));
+    assert_eq!((&alone[2]["name"], &alone[2]["content"]), (&json!("bob"), &json!("c")));
+    let together = written(None, vec![said("ann", "a"), said("bob", "c"), Turn::user("d"), said("bob", "e")], &[]);
+    assert_eq!(
+        (&together[0]["name"], &together[0]["content"]),
+        (&Value::Null, &json!("ann: a\n\nbob: c\n\nd\n\nbob: e"))
+    );
+    let one = written(None, vec![said("ann", "a"), said("ann", "b")], &[]);
+    assert_eq!((&one[0]["name"], &one[0]["content"]), (&json!("ann"), &json!("a\n\nb")));
+    let refused = written(None, vec![said("ann", "a")], &[Parameter::Name]);
+    assert_eq!((&refused[0]["name"], &refused[0]["content"]), (&Value::Null, &json!("ann: a")));
+}
