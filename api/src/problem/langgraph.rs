@@ -11,9 +11,9 @@ impl Problem {
         Self::new(StatusCode::UNPROCESSABLE_ENTITY, "not_supported", detail)
     }
 
-    /// For a route whose function this server does not have.
+    /// For a route whose function this server does not have. The SDKs repeat a request that got a 501, and stop at a 404.
     pub fn not_implemented(detail: &str) -> Self {
-        Self::new(StatusCode::NOT_IMPLEMENTED, "not_implemented", detail)
+        Self::new(StatusCode::NOT_FOUND, "not_implemented", detail)
     }
 
     pub fn thread_exists(id: &str) -> Self {

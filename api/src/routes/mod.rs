@@ -271,6 +271,11 @@ fn page_size(app: &App, limit: Option<usize>) -> Result<PageSize, Problem> {
     }
 }
 
+/// Returns the size of a page for a client that takes fewer items than it asks for: at most the limit.
+fn page_up_to(app: &App, wanted: Option<usize>) -> Result<PageSize, Problem> {
+    page_size(app, wanted.map(|wanted| wanted.min(app.config().max_page)))
+}
+
 /// Returns the size of a history, which has only one page.
 fn history_size(app: &App) -> PageSize {
     PageSize { items: app.config().max_history, bytes: app.config().max_page_bytes }

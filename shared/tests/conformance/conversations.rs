@@ -26,6 +26,7 @@ on_each_backend!(
     any_actions_leave_lists_and_histories_with_the_current_messages,
     a_handle_names_one_conversation_for_many_requests_at_once,
     metadata_with_any_name_is_found,
+    the_edges_of_conversations_are_their_first_and_newest_messages,
     a_deleted_conversation_frees_its_handle,
     a_standing_conversation_has_its_own_window,
     a_window_keeps_the_newest_messages_within_its_bytes,
@@ -65,6 +66,27 @@ async fn metadata_with_any_name_is_found(backends: TestBackends) {
     }
     assert_eq!(search(&[("all", json!({"n": [1]}))]).await.len(), names.len());
     assert!(search(&[("none", json!("blue"))]).await.is_empty());
+}
+
+async fn the_edges_of_conversations_are_their_first_and_newest_messages(backends: TestBackends) {
+    let long = "ü".repeat(1_500);
+    let (_, several) = backends.submit(Target::New { agent_id: None }, &long).await;
+    backends.submit(Target::Existing(several), "two").await;
+    backends.submit(Target::Existing(several), "three").await;
+    let (_, single) = backends.submit(Target::New { agent_id: None }, "one").await;
+    let empty = Uuid::now_v7();
+    backends.storage.create_conversation("ann", empty, None, None).await.unwrap().unwrap();
+    let edges = async |owner: &str| {
+        let messages = backends.storage.edge_messages(owner, vec![several, single, empty]).await.unwrap();
+        messages.into_iter().map(|message| (message.conversation_id, message.content.into_stored())).collect::<Vec<_>>()
+    };
+    let of = |messages: &[(Uuid, String)], id: Uuid| -> Vec<String> {
+        messages.iter().filter(|(of, _)| *of == id).map(|(_, text)| text.clone()).collect()
+    };
+    let found = edges("ann").await;
+    assert_eq!(of(&found, several), ["ü".repeat(1_000), "three".to_owned()]);
+    assert_eq!((of(&found, single), found.len()), (vec!["one".to_owned()], 3));
+    assert_eq!(edges("bob").await, []);
 }
 
 pub async fn agent(backends: &TestBackends) -> Uuid {

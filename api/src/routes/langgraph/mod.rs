@@ -1,7 +1,7 @@
 //! `/langgraph`: the routes for the clients of LangGraph's server (`@langchain/langgraph-sdk`, `langgraph-sdk`, `useStream`).
 //!
 //! A thread is a conversation, and an assistant is an agent. `request` reads the body of a run, and `content` its message. `start`
-//! starts or continues the run, `stream` follows it, and `join` comes later. `segment` finds a run by the ids that clients know.
+//! starts or continues the run, `resume` reads answers, `stream` follows it, and `join` comes later. `segment` finds a run by the ids that clients know.
 //! `history` reads the messages of a thread, `state` renders them, and `update` adds some without a run. `absent` has the routes whose
 //! function this server lacks.
 
@@ -11,6 +11,7 @@ mod content;
 mod history;
 mod join;
 mod request;
+mod resume;
 pub mod run_list;
 pub mod runs;
 mod search;
