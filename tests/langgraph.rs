@@ -595,7 +595,7 @@ async fn missing_functions_are_refused_in_words(mut deployment: Deployment) {
         (post(&client, "/runs/crons/search", &json!({})), 404),
         (post(&client, "/assistants", &json!({})), 404),
         (with("command", json!({"goto": "agent"})), 422),
-        (post(&client, "/threads/t/commands", &json!({})), 404),
+        (post(&client, "/threads/t/commands", &json!({})), 400),
         (get(&client, "/nowhere"), 404),
     ] {
         let built = request.try_clone().unwrap().build().unwrap();

@@ -59,7 +59,7 @@ const LANGGRAPH_WORDS: [(&str, &str); 6] = [
 ];
 
 /// Returns the sentence of a problem in the words of LangGraph.
-fn langgraph_detail(problem: &Problem) -> String {
+pub fn langgraph_detail(problem: &Problem) -> String {
     // Only the first of each, because the ids of the client stand after them.
     let words = LANGGRAPH_WORDS.iter();
     words.fold(problem.detail.clone(), |detail, (ours, theirs)| detail.replacen(ours, theirs, 1))

@@ -143,6 +143,7 @@ fn routes(max_chat_body: usize) -> DescribedRoutes {
         .route("/a2a/agents/{name}/", post(a2a::post_to_agent))
         .routes(routes!(langgraph::runs::stream))
         .routes(routes!(langgraph::runs::wait))
+        .routes(routes!(langgraph::commands::command))
         .routes(routes!(langgraph::runs::create, langgraph::run_list::list))
         .routes(routes!(langgraph::update::add_messages))
         .routes(routes!(langgraph::stateless::stream))

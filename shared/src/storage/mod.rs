@@ -47,6 +47,7 @@ mod removals;
 mod roomy_owners;
 mod rows;
 mod run;
+mod run_positions;
 mod runs;
 mod sessions;
 pub(crate) mod sql;

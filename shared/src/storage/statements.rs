@@ -4,7 +4,7 @@ use super::{
     BackEnd, access, add_messages, agents, anonymous_data, approvals, archive, briefings, chats, checkpoints,
     conversation_removal, conversations, delegations, deployment, erasure, file_removals, files, fork_summary, history,
     kept_results, knowledge_rows, memories, memory_removals, memory_rows, messages, owners, pause_names, plans,
-    position, profiles, quota, rows, run, runs, sessions,
+    position, profiles, quota, rows, run, run_positions, runs, sessions,
     sql::{self, FencedTexts, Sql},
     trace, user_profiles, versions, workspace_rows,
 };
@@ -43,6 +43,7 @@ const FILES: &[&[Sql]] = &[
     profiles::STATEMENTS,
     quota::STATEMENTS,
     rows::STATEMENTS,
+    run_positions::STATEMENTS,
     runs::STATEMENTS,
     sessions::STATEMENTS,
     trace::STATEMENTS,
