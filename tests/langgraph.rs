@@ -27,6 +27,9 @@ in_either_mode!(
     a_thread_gets_the_assistant_of_its_first_run,
     assistants_are_the_agents_that_admit_the_caller,
     a_repeated_request_is_the_same_run,
+    a_list_of_threads_has_their_first_and_newest_messages,
+    an_inbox_answers_and_resolves_interrupts,
+    a_list_has_at_most_a_page,
     missing_functions_are_refused_in_words,
     threads_and_runs_of_others_do_not_exist,
 );
@@ -361,6 +364,91 @@ async fn a_run_is_waited_for_listed_and_cancelled(mut deployment: Deployment) {
     }
 }
 
+async fn a_list_of_threads_has_their_first_and_newest_messages(mut deployment: Deployment) {
+    let client = deployment.client();
+    let long = format!("[tokens=2] {}", "ü".repeat(2_000));
+    let script = json!([
+        {"do": "create"}, {"do": "search", "ids": ["t"]}, {"do": "wait", "say": long}, {"do": "wait", "say": "[tokens=2] two"},
+        {"do": "wait", "say": "[tokens=2] three"}, {"do": "read"}, {"do": "search", "metadata": {"graph_id": "agent"}, "limit": 5000},
+        {"do": "search", "select": ["thread_id"]}
+    ]);
+    let reports = run_program(&client, "langgraph-node", json!({"thread": "t", "steps": script})).await;
+    let all = steps(&reports);
+    let result = |n: usize| &all[n]["result"];
+    assert_eq!(result(1)[0]["values"]["messages"], json!([]), "a thread without messages");
+    let messages = result(5)["values"]["messages"].as_array().unwrap();
+    let (first, newest) = (&messages[0], messages.last().unwrap());
+    let shown = result(6)[0]["values"]["messages"].as_array().unwrap();
+    assert_eq!(shown.len(), 2, "{shown:?}");
+    assert_eq!((&shown[0]["id"], &shown[1]["id"]), (&first["id"], &newest["id"]));
+    let beginning: String = first["content"].as_str().unwrap().chars().take(1_000).collect();
+    assert_eq!(shown[0]["content"], beginning);
+    assert_eq!(shown[1]["content"].as_str().unwrap().trim_end(), newest["content"].as_str().unwrap().trim_end());
+    assert_eq!(*result(7), json!([{"thread_id": "t"}]));
+}
+
+async fn an_inbox_answers_and_resolves_interrupts(mut deployment: Deployment) {
+    let client = deployment.client();
+    let asking = async |thread: &str| {
+        let all =
+            json_of(post(&client, &format!("/threads/{thread}/runs/wait"), &body("[approval=Sail?] [tokens=3] x")))
+                .await;
+        let value = all["__interrupt__"][0]["value"].clone();
+        assert_eq!(value["action_request"]["args"], value["input"], "Agent Inbox shows it: {value}");
+        assert!(value["config"]["allow_accept"].as_bool().unwrap());
+    };
+    let answer = async |thread: &str, command: Value| {
+        let body = json!({"assistant_id": "agent", "input": {}, "command": command});
+        let values = json_of(post(&client, &format!("/threads/{thread}/runs/wait"), &body)).await;
+        let thread = json_of(get(&client, &format!("/threads/{thread}"))).await;
+        assert_eq!(thread["status"], "idle", "{thread}");
+        values["messages"][2]["content"].as_str().unwrap_or_default().to_owned()
+    };
+    let args = json!({"action": "scripted__approval", "args": {"action": "Row?"}});
+    for (thread, response, result) in [
+        ("a", json!({"type": "accept", "args": null}), "done: Sail?"),
+        ("b", json!({"type": "edit", "args": args}), "done: Row?"),
+        (
+            "c",
+            json!({"type": "response", "args": "not today"}),
+            "this call was not made: a human has denied it: not today",
+        ),
+        ("d", json!({"type": "ignore", "args": null}), "this call was not made: a human has denied it"),
+    ] {
+        asking(thread).await;
+        let told = answer(thread, json!({"resume": [response]})).await;
+        assert!(told.starts_with(result), "{thread}: {told}");
+    }
+    asking("e").await;
+    assert_eq!(answer("e", json!({"goto": "__end__"})).await, "", "no answer to the call");
+    let runs = json_of(get(&client, "/threads/e/runs")).await;
+    assert_eq!(runs[0]["status"], "interrupted");
+    asking("f").await;
+    let ended = json_of(post(&client, "/threads/f/state", &json!({"values": null, "as_node": "__end__"}))).await;
+    let state = json_of(get(&client, "/threads/f/state")).await;
+    assert_eq!((&state["checkpoint"], &state["next"]), (&ended["checkpoint"], &json!([])));
+    asking("g").await;
+    let list = json!([{"type": "accept"}, {"type": "accept"}]);
+    let refused = post(&client, "/threads/g/runs/wait", &json!({"assistant_id": "agent", "command": {"resume": list}}));
+    assert_eq!(refused.send().await.unwrap().status(), 400, "two answers to one question");
+}
+
+async fn a_list_has_at_most_a_page(mut deployment: Deployment) {
+    let client = deployment.client();
+    json_of(post(&client, "/threads/t/runs/wait", &body("[tokens=1] x"))).await;
+    assert_eq!(
+        json_of(post(&client, "/threads/t/history", &json!({"limit": 1000}))).await.as_array().unwrap().len(),
+        3
+    );
+    for (path, count) in [("/threads/search", 1), ("/assistants/search", 2)] {
+        let found = json_of(post(&client, path, &json!({"limit": 1000}))).await;
+        assert_eq!(found.as_array().unwrap().len(), count, "{path}");
+    }
+    assert_eq!(json_of(get(&client, "/threads/t/runs?limit=100000")).await.as_array().unwrap().len(), 1);
+    let none = post(&client, "/threads/t/history", &json!({"limit": 0})).send().await.unwrap();
+    assert_eq!(none.status(), 400);
+}
+
 async fn a_disconnect_cancels_a_run_only_on_request(mut deployment: Deployment) {
     let client = deployment.client();
     let run_of = async |on_disconnect: Value, thread: &str, text: &str| {
@@ -501,12 +589,13 @@ async fn missing_functions_are_refused_in_words(mut deployment: Deployment) {
         (with("checkpoint_id", json!("x")), 404),
         (post(&client, "/threads", &json!({"ttl": 5})), 422),
         (post(&client, "/threads/search", &json!({"values": {"x": 1}})), 422),
-        (post(&client, "/store/items/search", &json!({})), 501),
-        (get(&client, "/store/items"), 501),
-        (post(&client, "/runs/crons", &json!({})), 501),
-        (post(&client, "/runs/crons/search", &json!({})), 501),
-        (post(&client, "/assistants", &json!({})), 501),
-        (post(&client, "/threads/t/commands", &json!({})), 501),
+        (post(&client, "/store/items/search", &json!({})), 404),
+        (get(&client, "/store/items"), 404),
+        (post(&client, "/runs/crons", &json!({})), 404),
+        (post(&client, "/runs/crons/search", &json!({})), 404),
+        (post(&client, "/assistants", &json!({})), 404),
+        (with("command", json!({"goto": "agent"})), 422),
+        (post(&client, "/threads/t/commands", &json!({})), 400),
         (get(&client, "/nowhere"), 404),
     ] {
         let built = request.try_clone().unwrap().build().unwrap();

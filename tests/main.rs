@@ -54,6 +54,7 @@ mod knowledge_answers;
 mod knowledge_vectors;
 mod langgraph;
 mod langgraph_delays;
+mod langgraph_threads;
 mod langgraph_writes;
 mod limits;
 mod memory;

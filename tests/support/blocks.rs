@@ -41,6 +41,7 @@ impl StreamBlock {
 
 /// An open stream.
 pub struct BlockStream {
+    /// Empty for a stream of several runs.
     pub run_id: String,
     bytes: Pin<Box<dyn Stream<Item = reqwest::Result<bytes::Bytes>> + Send>>,
     buffer: Vec<u8>,
@@ -59,7 +60,7 @@ impl BlockStream {
 
     /// Wraps a response that is a stream.
     pub fn of(response: reqwest::Response) -> Self {
-        let run_id = response.headers()["x-run-id"].to_str().unwrap().to_owned();
+        let run_id = response.headers().get("x-run-id").map_or("", |id| id.to_str().unwrap()).to_owned();
         Self { run_id, bytes: Box::pin(response.bytes_stream()), buffer: Vec::new() }
     }
 

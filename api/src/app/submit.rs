@@ -47,6 +47,7 @@ impl App {
                 // The message is committed here, so a later failure costs only time.
                 SubmitOutcome::Accepted(accepted) => {
                     app.wake();
+                    app.relay.arrivals().announce(accepted.conversation.id);
                     app.follow_up(accepted.ended, accepted.cancel_requested);
                     let (conversation, message, run) = (accepted.conversation, accepted.message, accepted.run);
                     Ok((PostedMessage { conversation, message, run }, Some(accepted.queued)))

@@ -66,7 +66,24 @@ pub fn openai(problem: &Problem) -> Value {
 
 /// Returns a problem as the clients of LangGraph read it.
 fn langgraph(problem: &Problem) -> Value {
-    json!({ "detail": problem.detail, "code": problem.code })
+    json!({ "detail": langgraph_detail(problem), "code": problem.code })
+}
+
+/// The words of problems, each with the name that the clients of LangGraph have sent.
+const LANGGRAPH_WORDS: [(&str, &str); 6] = [
+    ("Conversation ", "Thread "),
+    ("no conversation ", "no thread "),
+    ("no agent ", "no assistant "),
+    ("the mode ", "the multitask_strategy "),
+    ("edited_input is", "The edited arguments are"),
+    ("send content with replace_from", "send a message, or another checkpoint"),
+];
+
+/// Returns the sentence of a problem in the words of LangGraph.
+pub fn langgraph_detail(problem: &Problem) -> String {
+    // Only the first of each, because the ids of the client stand after them.
+    let words = LANGGRAPH_WORDS.iter();
+    words.fold(problem.detail.clone(), |detail, (ours, theirs)| detail.replacen(ours, theirs, 1))
 }
 
 /// Returns a problem as the clients of A2A read it: the response to the JSON-RPC request with this id.

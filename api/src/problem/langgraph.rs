@@ -11,9 +11,21 @@ impl Problem {
         Self::new(StatusCode::UNPROCESSABLE_ENTITY, "not_supported", detail)
     }
 
-    /// For a route whose function this server does not have.
+    /// For a route whose function this server does not have. The SDKs repeat a request that got a 501, and stop at a 404.
     pub fn not_implemented(detail: &str) -> Self {
-        Self::new(StatusCode::NOT_IMPLEMENTED, "not_implemented", detail)
+        Self::new(StatusCode::NOT_FOUND, "not_implemented", detail)
+    }
+
+    /// For a command of the thread-centric protocol that this server does not have.
+    pub fn unknown_command(method: &str) -> Self {
+        let method: String = method.chars().take(64).collect();
+        let detail = format!("This server has no command {method:?}; docs/langgraph.md lists the commands.");
+        Self::new(StatusCode::NOT_FOUND, "unknown_command", detail)
+    }
+
+    /// Returns whether the client may repeat the request without a change.
+    pub fn is_temporary(&self) -> bool {
+        self.status == StatusCode::TOO_MANY_REQUESTS || self.status.is_server_error()
     }
 
     pub fn thread_exists(id: &str) -> Self {

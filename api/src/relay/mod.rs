@@ -5,11 +5,12 @@
 //! archive (`log_reader`), and clients at one position use one `shared_read`. Both hold events in a `batch`, which is
 //! encoded once per view. `follows` proves at every step that no event is missing, so a lost push costs time and never
 //! an event. `frame_stream` sends a subscriber's events as frames, and `fold_stream` encodes them
-//! for wires with a state.
+//! for wires with a state. `arrivals` wakes the streams of threads whose next run has not come yet.
 //!
-//! Invariant: no import points back. The order is `batch`, `replay_buffer`, `log_reader`, `shared_read`, `topic`,
+//! Invariant: no import points back. The order is `arrivals`, `batch`, `replay_buffer`, `log_reader`, `shared_read`, `topic`,
 //! `subscriber`, `frame_stream`, `fold_stream`, and this file.
 
+mod arrivals;
 mod batch;
 mod fold_stream;
 mod frame_stream;
@@ -32,7 +33,7 @@ use holdfast_shared::{
     event_id::EventId,
     run::Run,
     run_log::{Push, RunLog},
-    storage::{Storage, StreamDefaults},
+    storage::{self, Storage, StreamDefaults},
 };
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -43,6 +44,7 @@ use crate::{
     streams::OpenStream,
     wire::{Block, EarlierPlan, LogPosition, UiPlan},
 };
+pub use arrivals::{ThreadArrival, ThreadArrivals};
 pub use batch::Slice;
 pub use fold_stream::{FoldStream, SeenFrames};
 pub use frame_stream::{Encode, StreamGauge, TruncatedStream};
@@ -59,6 +61,7 @@ pub struct Relay {
     topics: Mutex<HashMap<Uuid, Arc<Topic>>>,
     topic_bytes: usize,
     context: Arc<SubscriberContext>,
+    arrivals: ThreadArrivals,
 }
 
 impl Relay {
@@ -67,7 +70,14 @@ impl Relay {
         let (heartbeat, poll_interval) = (config.heartbeat, config.look);
         let relayed = metrics::counter!("holdfast_events_relayed_total");
         let context = Arc::new(SubscriberContext { reader, heartbeat, poll_interval, drain, relayed });
-        Arc::new(Self { storage, run_log, topics: Mutex::default(), topic_bytes: config.feed_bytes, context })
+        Arc::new(Self {
+            storage,
+            run_log,
+            topics: Mutex::default(),
+            topic_bytes: config.feed_bytes,
+            context,
+            arrivals: ThreadArrivals::default(),
+        })
     }
 
     /// Creates the topic of a run before the run exists, and subscribes to its pushes, so that the topic has the first
@@ -180,6 +190,26 @@ impl Relay {
         self.topic(run_id).is_some_and(|topic| topic.is_followed())
     }
 
+    /// Returns the threads whose streams wait for a run.
+    pub const fn arrivals(&self) -> &ThreadArrivals {
+        &self.arrivals
+    }
+
+    /// Returns the longest pause between two frames of a stream.
+    pub fn heartbeat(&self) -> Duration {
+        self.context.heartbeat
+    }
+
+    /// Returns when this process shuts down.
+    pub fn drain(&self) -> &CancellationToken {
+        &self.context.drain
+    }
+
+    /// Returns whether the run waits for an answer and has no event after `last`.
+    pub async fn is_waiting_after(&self, run_id: Uuid, last: EventId) -> Result<bool, storage::Error> {
+        self.context.reader.is_waiting_after(run_id, last).await
+    }
+
     /// Returns whether this process is shutting down.
     pub fn is_draining(&self) -> bool {
         self.context.drain.is_cancelled()
@@ -218,6 +248,7 @@ impl Relay {
             ticks.tick().await;
             self.drop_unused_topics().await;
             self.poll_once().await;
+            self.arrivals.poll(&self.storage).await;
         }
     }
 

@@ -138,6 +138,7 @@ fn routes(max_chat_body: usize) -> DescribedRoutes {
         .route("/a2a/agents/{name}/", post(a2a::post_to_agent))
         .routes(routes!(langgraph::runs::stream))
         .routes(routes!(langgraph::runs::wait))
+        .routes(routes!(langgraph::commands::command))
         .routes(routes!(langgraph::runs::create, langgraph::run_list::list))
         .routes(routes!(langgraph::update::add_messages))
         .routes(routes!(langgraph::stateless::stream))
@@ -264,6 +265,11 @@ fn page_size(app: &App, limit: Option<usize>) -> Result<PageSize, Problem> {
         items if (1..=max).contains(&items) => Ok(PageSize { items, bytes: app.config().max_page_bytes }),
         _ => Err(Problem::invalid_query(format!("limit is a number from 1 to {max}."))),
     }
+}
+
+/// Returns the size of a page for a client that takes fewer items than it asks for: at most the limit.
+fn page_up_to(app: &App, wanted: Option<usize>) -> Result<PageSize, Problem> {
+    page_size(app, wanted.map(|wanted| wanted.min(app.config().max_page)))
 }
 
 /// Returns the size of a history, which has only one page.

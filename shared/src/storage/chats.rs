@@ -6,11 +6,12 @@ use uuid::Uuid;
 
 use super::{
     Error, Storage, quota,
-    rows::{ConversationRow, conversation_columns},
+    rows::{ConversationRow, MessageRow, conversation_columns},
     sql::{Commit, Tx, args, statements},
 };
 use crate::{
     conversation::{Chat, Conversation},
+    message::Message,
     quotas::Account,
     run::RunStatus,
 };
@@ -85,6 +86,23 @@ macro_rules! matching_chats {
     };
 }
 
+/// The id of the first message of a conversation `c` in an order.
+macro_rules! edge {
+    ($order:literal) => {
+        concat!(
+            "(
+                select first.id
+                from chat_messages first
+                where first.conversation_id = c.id and first.superseded_at is null
+                order by ",
+            $order,
+            "
+                limit 1
+            )"
+        )
+    };
+}
+
 statements! {
     /// Lists an owner's conversations that match, newest activity first.
     CHATS = concat!("
@@ -109,6 +127,29 @@ statements! {
         where c.id = $1
           and c.owner_id = $2
           and c.deleted_at is null
+    "),
+    /// Returns the first and the newest message of some conversations of an owner, each with the beginning of its text.
+    EDGE_MESSAGES = concat!("
+        with edges as (
+            select ", edge!("first.turn, first.position"), " as id
+            from chat_conversations c
+            where c.id {in:$2} and c.owner_id = $1 and c.deleted_at is null
+            union
+            select ", edge!("first.turn desc, first.position desc"), " as id
+            from chat_conversations c
+            where c.id {in:$2} and c.owner_id = $1 and c.deleted_at is null
+        )
+        select m.id, m.client_id, m.conversation_id, m.run_id, m.position, m.role, m.content_type,
+            case
+                when m.content_type = 'text' then substr(m.content, 1, 1000)
+                else m.content
+            end as content,
+            m.attachments, m.status, m.finish_reason,
+            case when m.id is null then m.retrieval_context end as retrieval_context,
+            m.superseded_at, m.created_at
+        from edges
+        join chat_messages m on m.id {is:edges.id}
+        order by m.turn, m.position
     "),
     /// Replaces the metadata of an owner's conversation, and no longer counts the bytes of the old one.
     SET_CHAT_METADATA = "
@@ -170,6 +211,14 @@ impl Storage {
     pub async fn chat(&self, owner: &str, id: Uuid) -> Result<Option<Chat>, Error> {
         let row = self.database.fetch_optional::<ChatRow>("read a conversation", CHAT, args![id, owner]).await?;
         Ok(row.map(Chat::from))
+    }
+
+    /// Returns the first and the newest message of some of the owner's conversations, the first one first. Each has at most the
+    /// first 1,000 characters of its text.
+    pub async fn edge_messages(&self, owner: &str, ids: Vec<Uuid>) -> Result<Vec<Message>, Error> {
+        let args = args![owner, ids];
+        let rows = self.database.fetch_all::<MessageRow>("read the first and newest messages", EDGE_MESSAGES, args);
+        Ok(rows.await?.into_iter().map(Message::from).collect())
     }
 
     /// Replaces the metadata of the owner's conversation. Fails if the owner's quota has no room.

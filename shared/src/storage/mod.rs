@@ -50,6 +50,7 @@ mod removals;
 mod roomy_owners;
 mod rows;
 mod run;
+mod run_positions;
 mod runs;
 mod sessions;
 pub(crate) mod sql;

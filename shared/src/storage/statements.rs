@@ -4,7 +4,7 @@ use super::{
     BackEnd, access, agents, anonymous_data, approvals, archive, briefings, chats, checkpoints, client_parts,
     conversation_removal, conversations, delegations, deployment, erasure, file_removals, files, fork_summary, history,
     kept_results, knowledge_rows, linked_files, memories, memory_removals, memory_rows, messages, owners, pause_names,
-    plans, position, profiles, project_conversations, quota, rows, run, runs, sessions,
+    plans, position, profiles, project_conversations, quota, rows, run, run_positions, runs, sessions,
     sql::{self, FencedTexts, Sql},
     trace, user_profiles, versions, workspace_rows,
 };
@@ -44,6 +44,7 @@ const FILES: &[&[Sql]] = &[
     profiles::STATEMENTS,
     quota::STATEMENTS,
     rows::STATEMENTS,
+    run_positions::STATEMENTS,
     runs::STATEMENTS,
     project_conversations::STATEMENTS,
     sessions::STATEMENTS,

@@ -26,6 +26,8 @@ on_each_backend!(
     any_actions_leave_lists_and_histories_with_the_current_messages,
     a_handle_names_one_conversation_for_many_requests_at_once,
     metadata_with_any_name_is_found,
+    the_edges_of_conversations_are_their_first_and_newest_messages,
+    runs_of_a_conversation_come_by_their_positions,
     a_deleted_conversation_frees_its_handle,
     a_standing_conversation_has_its_own_window,
     a_window_keeps_the_newest_messages_within_its_bytes,
@@ -65,6 +67,48 @@ async fn metadata_with_any_name_is_found(backends: TestBackends) {
     }
     assert_eq!(search(&[("all", json!({"n": [1]}))]).await.len(), names.len());
     assert!(search(&[("none", json!("blue"))]).await.is_empty());
+}
+
+async fn the_edges_of_conversations_are_their_first_and_newest_messages(backends: TestBackends) {
+    let long = "ü".repeat(1_500);
+    let (_, several) = backends.submit(Target::New { agent_id: None }, &long).await;
+    backends.submit(Target::Existing(several), "two").await;
+    backends.submit(Target::Existing(several), "three").await;
+    let (_, single) = backends.submit(Target::New { agent_id: None }, "one").await;
+    let empty = Uuid::now_v7();
+    backends.storage.create_conversation("ann", empty, None, None).await.unwrap().unwrap();
+    let edges = async |owner: &str| {
+        let messages = backends.storage.edge_messages(owner, vec![several, single, empty]).await.unwrap();
+        messages.into_iter().map(|message| (message.conversation_id, message.content.into_stored())).collect::<Vec<_>>()
+    };
+    let of = |messages: &[(Uuid, String)], id: Uuid| -> Vec<String> {
+        messages.iter().filter(|(of, _)| *of == id).map(|(_, text)| text.clone()).collect()
+    };
+    let found = edges("ann").await;
+    assert_eq!(of(&found, several), ["ü".repeat(1_000), "three".to_owned()]);
+    assert_eq!((of(&found, single), found.len()), (vec!["one".to_owned()], 3));
+    assert_eq!(edges("bob").await, []);
+}
+
+async fn runs_of_a_conversation_come_by_their_positions(backends: TestBackends) {
+    let (first, conversation) = backends.submit(Target::New { agent_id: None }, "one").await;
+    let (second, _) = backends.submit(Target::Existing(conversation), "two").await;
+    let storage = &backends.storage;
+    let (first_at, second_at) =
+        (storage.run_position(first).await.unwrap().unwrap(), storage.run_position(second).await.unwrap().unwrap());
+    assert!(first_at < second_at);
+    let next = async |owner: &str, after: i64| storage.next_run(owner, conversation, after).await.unwrap();
+    assert_eq!(next("ann", 0).await, Some((first, first_at)));
+    assert_eq!(next("ann", first_at).await, Some((second, second_at)));
+    assert_eq!((next("ann", second_at).await, next("bob", 0).await), (None, None));
+    assert_eq!(storage.newest_positions("ann", conversation, 1).await.unwrap(), [second_at]);
+    assert_eq!(storage.newest_positions("ann", conversation, 8).await.unwrap(), [second_at, first_at]);
+    let last = async || storage.last_positions(vec![conversation, Uuid::now_v7()]).await.unwrap();
+    let before = last().await;
+    backends.submit(Target::Existing(conversation), "three").await;
+    let after = last().await;
+    assert_eq!((before[0].0, before.len(), after.len()), (conversation, 1, 1));
+    assert!(before[0].1 < after[0].1, "a new run moves the last position on");
 }
 
 pub async fn agent(backends: &TestBackends) -> Uuid {

@@ -39,10 +39,3 @@ pub async fn write_assistants() -> Problem {
 pub async fn subgraphs() -> Json<Value> {
     Json(json!({}))
 }
-
-/// For the thread-centric protocol of the newest SDKs.
-pub async fn thread_protocol() -> Problem {
-    Problem::not_implemented(
-        "This server has no thread-centric streams; use the runs of the thread (streamProtocol: \"legacy\").",
-    )
-}

@@ -20,7 +20,7 @@ use crate::{
     auth::{Caller, is_name},
     extract::JsonBody,
     problem::Problem,
-    routes::{page_size, thread::truncated_id},
+    routes::{page_up_to, thread::truncated_id},
 };
 
 /// The name of the one graph, and of the deployment's plain assistant.
@@ -68,7 +68,7 @@ pub async fn search(
     caller: Caller,
     JsonBody(search): JsonBody<AssistantSearch>,
 ) -> Result<Json<Value>, Problem> {
-    let size = page_size(&app, search.limit)?;
+    let size = page_up_to(&app, search.limit)?;
     let matching = matching(&app, &caller, &search).await?;
     Ok(Json(matching.into_iter().skip(search.offset).take(size.items).collect()))
 }

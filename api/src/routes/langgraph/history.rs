@@ -20,7 +20,7 @@ use crate::{
         history_size,
         thread::{FILES, current_run, parts_of_answer},
     },
-    wire::langgraph::{AnswerMessages, LangFold, LangHistory, LangInterrupt, LangMessage, of_stored},
+    wire::langgraph::{AnswerMessages, LangFold, LangHistory, LangInterrupt, LangMessage, RunCheckpoints, of_stored},
 };
 
 /// A stored message, or the answer of a run, as the messages of the protocol.
@@ -78,6 +78,22 @@ pub async fn state_of(app: &App, caller: &Caller, thread: &Conversation) -> Resu
 pub async fn before_answer(app: &App, owner: &str, run: &Run) -> Result<Arc<LangHistory>, Problem> {
     let entries = stored(app, owner, run.conversation_id, Some(run)).await?;
     Ok(Arc::new(LangHistory::of(entries.iter().flat_map(|entry| &entry.messages))))
+}
+
+/// Returns the messages of a thread before a run's answer, and the checkpoints of the run.
+pub async fn states_before_answer(
+    app: &App,
+    owner: &str,
+    run: &Run,
+) -> Result<(Arc<LangHistory>, RunCheckpoints), Problem> {
+    let entries = stored(app, owner, run.conversation_id, Some(run)).await?;
+    let earlier = entries.iter().rev().find(|entry| entry.id != run.input_message_id);
+    let checkpoints = RunCheckpoints {
+        before: earlier.map_or(run.conversation_id, |entry| entry.id),
+        input: run.input_message_id,
+        step: entries.len() as i64 - 1,
+    };
+    Ok((Arc::new(LangHistory::of(entries.iter().flat_map(|entry| &entry.messages))), checkpoints))
 }
 
 /// Folds a run's log so far.

@@ -1,16 +1,19 @@
 //! `/langgraph`: the routes for the clients of LangGraph's server (`@langchain/langgraph-sdk`, `langgraph-sdk`, `useStream`).
 //!
 //! A thread is a conversation, and an assistant is an agent. `request` reads the body of a run, and `content` its message. `start`
-//! starts or continues the run, `stream` follows it, and `join` comes later. `segment` finds a run by the ids that clients know.
+//! starts or continues the run, `resume` reads answers, `stream` follows it, and `join` comes later. `segment` finds a run by the ids that clients know.
 //! `history` reads the messages of a thread, `state` renders them, and `update` adds some without a run. `absent` has the routes whose
-//! function this server lacks.
+//! function this server lacks. `commands` and `thread_events` are the thread-centric protocol of the newest clients, with one stream
+//! for all runs of a thread (`thread_stream`).
 
 mod absent;
 mod assistants;
+pub mod commands;
 mod content;
 mod history;
 mod join;
 mod request;
+mod resume;
 pub mod run_list;
 pub mod runs;
 mod search;
@@ -20,6 +23,8 @@ mod state;
 pub mod stateless;
 mod states;
 mod stream;
+mod thread_events;
+mod thread_stream;
 mod threads;
 pub mod update;
 
@@ -51,6 +56,7 @@ pub fn routes() -> DescribedRoutes {
         .routes(routes!(states::state_of_checkpoint))
         .routes(routes!(states::history))
         .routes(routes!(threads::follow))
+        .routes(routes!(thread_events::follow))
         .routes(routes!(runs::read, runs::delete))
         .routes(routes!(join::follow))
         .routes(routes!(join::join))
@@ -70,8 +76,6 @@ pub fn routes() -> DescribedRoutes {
 /// Returns the routes of the protocol that this server does not have, which say so.
 pub fn absent_routes() -> Router<Arc<App>> {
     Router::new()
-        .route("/langgraph/threads/{thread_id}/commands", post(absent::thread_protocol))
-        .route("/langgraph/threads/{thread_id}/stream/events", post(absent::thread_protocol))
         .route("/langgraph/assistants", post(absent::write_assistants))
         .route("/langgraph/assistants/{assistant_id}/latest", post(absent::write_assistants))
         .route("/langgraph/assistants/{assistant_id}/subgraphs", get(absent::subgraphs))

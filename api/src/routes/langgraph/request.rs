@@ -99,7 +99,12 @@ pub enum RunAction {
     Results(Vec<PartAnswer>),
     /// Answer the open interrupts.
     Resume(Value),
+    /// End the run that waits, without an answer to its interrupts.
+    End,
 }
+
+/// The node at the end of each graph. A client goes there to end a run that waits.
+pub const END: &str = "__end__";
 
 #[derive(Deserialize)]
 struct InputTool {
@@ -125,8 +130,14 @@ impl RunRequest {
             );
         }
         let command = self.command.as_ref();
-        if command.is_some_and(|command| [&command.update, &command.goto].into_iter().flatten().any(is_some)) {
-            return refused("command.update and command.goto", "only resume continues a run.");
+        if command.is_some_and(|command| command.update.as_ref().is_some_and(is_some)) {
+            return refused("command.update", "only resume continues a run.");
+        }
+        if command.and_then(|command| command.goto.as_ref()).is_some_and(|goto| is_some(goto) && !is_end(goto)) {
+            return refused(
+                "command.goto to this node",
+                "only \"__end__\" has an effect, which ends a run that waits.",
+            );
         }
         Ok(())
     }
@@ -139,6 +150,9 @@ impl RunRequest {
                 return Err(Problem::invalid_content());
             }
             return Ok(RunAction::Resume(resume));
+        }
+        if self.command.as_ref().and_then(|command| command.goto.as_ref()).is_some_and(is_end) {
+            return Ok(RunAction::End);
         }
         let messages = self.input.as_ref().map(messages_of).unwrap_or_default();
         let Some(newest) = messages.last() else {
@@ -244,6 +258,11 @@ pub fn modes_of<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<LangMode
         };
         modes.with(name).ok_or_else(unknown)
     })
+}
+
+/// Returns whether a client goes to the end of the graph: by its name, or by a list that has only it.
+fn is_end(goto: &Value) -> bool {
+    goto == END || matches!(goto.as_array().map(Vec::as_slice), Some([only]) if only == END)
 }
 
 fn is_some(value: &Value) -> bool {

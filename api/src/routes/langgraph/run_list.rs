@@ -16,7 +16,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::{runs::run_json, segment::RunSegment, thread_named};
-use crate::{app::App, auth::Caller, extract::Query, problem::Problem, routes::page_size};
+use crate::{app::App, auth::Caller, extract::Query, problem::Problem, routes::page_up_to};
 
 /// Most runs before the page of a list.
 const MAX_OFFSET: usize = 10_000;
@@ -48,7 +48,7 @@ pub async fn list(
     Path(thread_id): Path<String>,
     Query(query): Query<RunListQuery>,
 ) -> Result<Json<Value>, Problem> {
-    let size = page_size(&app, Some(query.limit.unwrap_or(10)))?;
+    let size = page_up_to(&app, Some(query.limit.unwrap_or(10)))?;
     if query.offset > MAX_OFFSET {
         return Err(Problem::invalid_query(format!("offset is at most {MAX_OFFSET}.")));
     }

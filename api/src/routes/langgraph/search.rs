@@ -1,11 +1,12 @@
 //! `/langgraph/threads/search` and `/count`.
 
-use std::sync::Arc;
+use std::{collections::HashMap, sync::Arc};
 
 use axum::{Json, extract::State};
 use holdfast_shared::{conversation::Chat, run::RunStatus, storage::ChatFilter};
 use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
+use uuid::Uuid;
 
 use super::{
     assistants::{GRAPH, find_assistant},
@@ -17,7 +18,11 @@ use crate::{
     auth::Caller,
     extract::JsonBody,
     problem::Problem,
-    routes::{page_size, thread::find_thread},
+    routes::{
+        page_up_to,
+        thread::{FILES, find_thread},
+    },
+    wire::langgraph::of_stored,
 };
 
 /// Most fields of metadata in a search.
@@ -49,7 +54,8 @@ pub struct ThreadSearch {
     select: Option<Vec<String>>,
 }
 
-/// Search threads, those with the newest activity first. A list has no values.
+/// Search threads, those with the newest activity first. `values` has the first and the newest message of a thread, each up to
+/// 1,000 characters.
 #[utoipa::path(post, path = "/langgraph/threads/search", operation_id = "search_threads", tag = "langgraph", request_body = ThreadSearch,
     responses(
         (status = 200, body = Vec<Object>, description = "A list of threads."),
@@ -62,7 +68,7 @@ pub async fn search(
     caller: Caller,
     JsonBody(search): JsonBody<ThreadSearch>,
 ) -> Result<Json<Value>, Problem> {
-    let size = page_size(&app, Some(search.limit.unwrap_or(10)))?;
+    let size = page_up_to(&app, Some(search.limit.unwrap_or(10)))?;
     if search.offset > MAX_OFFSET {
         return Err(Problem::invalid_query(format!("offset is at most {MAX_OFFSET}.")));
     }
@@ -73,15 +79,28 @@ pub async fn search(
     let filter = filter_of(&app, &caller, &search).await?;
     let _assembled = app.unread_answers().assemble(&caller, size.bytes)?;
     let chats = app.chats(&caller, filter, size.items, search.offset).await?;
+    let has_values = search.select.as_ref().is_none_or(|select| select.iter().any(|field| field == "values"));
+    let mut previews = if has_values { previews(&app, &caller, &chats).await? } else { HashMap::new() };
     let thread = |chat: Chat| {
         let thread_id = chat.name.unwrap_or_else(|| chat.conversation.id.to_string());
         let mut thread = thread_json(&chat.conversation, &thread_id, chat.metadata, chat.run_status, None);
+        thread["values"] = json!({"messages": previews.remove(&chat.conversation.id).unwrap_or_default()});
         if let (Some(select), Some(fields)) = (&search.select, thread.as_object_mut()) {
             fields.retain(|name, _| select.contains(name));
         }
         thread
     };
     Ok(Json(chats.into_iter().map(thread).collect()))
+}
+
+/// Returns the first and the newest message of each thread, by the ids of the conversations. It is one query for all of them.
+async fn previews(app: &App, caller: &Caller, chats: &[Chat]) -> Result<HashMap<Uuid, Vec<Value>>, Problem> {
+    let ids = chats.iter().map(|chat| chat.conversation.id).collect();
+    let mut previews: HashMap<Uuid, Vec<Value>> = HashMap::new();
+    for message in app.storage().edge_messages(&caller.owner, ids).await? {
+        previews.entry(message.conversation_id).or_default().push(of_stored(&message, FILES).to_value());
+    }
+    Ok(previews)
 }
 
 /// Count the threads that match.

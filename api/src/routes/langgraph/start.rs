@@ -1,16 +1,14 @@
 //! Starts a run, or continues one that waits.
 
-use std::{collections::HashSet, sync::Arc};
+use std::sync::Arc;
 
 use axum::http::HeaderMap;
 use holdfast_shared::{
-    approval::ApprovalStatus,
     conversation::{Conversation, Handle},
     event_id::EventId,
     message::Role,
     run::{Run, RunStatus},
     storage::{MessageInput, Target},
-    tool::ToolCallStatus,
 };
 use serde_json::Value;
 use uuid::Uuid;
@@ -18,7 +16,8 @@ use uuid::Uuid;
 use super::{
     assistants::find_assistant,
     history::{self, ThreadEntry, ThreadState},
-    request::{RunAction, RunRequest, result_of},
+    request::{RunAction, RunRequest},
+    resume::answers_of,
     segment::RunSegment,
     thread_named,
 };
@@ -62,6 +61,7 @@ impl RunStart<'_> {
         match self.action()? {
             RunAction::Resume(value) => self.resume(value, true).await,
             RunAction::Results(answers) => self.answer(answers, true).await,
+            RunAction::End => self.end(true).await,
             action => {
                 let posting = self.posting(action).await?;
                 let (posted, subscriber) = self.app.post_and_follow(self.caller, posting, EventId::ORIGIN).await?;
@@ -78,6 +78,7 @@ impl RunStart<'_> {
         match self.action()? {
             RunAction::Resume(value) => self.resume(value, false).await,
             RunAction::Results(answers) => self.answer(answers, false).await,
+            RunAction::End => self.end(false).await,
             action => {
                 let posting = self.posting(action).await?;
                 self.started(self.app.post(self.caller, posting).await?).await
@@ -233,10 +234,28 @@ impl RunStart<'_> {
         truncated_id(self.body.checkpoint_id().unwrap_or_default())
     }
 
+    /// Ends the run of the thread if it waits. A run that has ended stays as it is.
+    async fn end(&self, follows: bool) -> Result<StartedRun, Problem> {
+        let (app, caller) = (self.app, self.caller);
+        let (thread, run) = self.waiting().await?;
+        if !matches!(run.status, RunStatus::Waiting) && !run.status.is_terminal() {
+            return Err(Problem::run_not_waiting(run.id));
+        }
+        let permit = if follows { Some(app.streams().open(caller)?) } else { None };
+        let run = if run.status.is_terminal() { run } else { app.cancel(&caller.owner, run.id).await? };
+        let (pauses, run) = (Outline::read(app, run.id).await?.pauses, Arc::new(run));
+        let subscriber = match permit {
+            Some(permit) => app.relay().open(&caller.owner, &run, EventId::ORIGIN, permit).await?,
+            None => None,
+        };
+        let segment = RunSegment::of(run, pauses.len(), &pauses);
+        Ok(StartedRun { thread, thread_id: self.thread_id.unwrap_or_default().to_owned(), segment, subscriber })
+    }
+
     /// Answers the open interrupts of the thread.
     async fn resume(&self, value: Value, follows: bool) -> Result<StartedRun, Problem> {
         let (_, run) = self.waiting().await?;
-        let answers = self.answers_of(&run, &value).await?;
+        let answers = answers_of(self.app, &run, &value).await?;
         self.answer(answers, follows).await
     }
 
@@ -273,79 +292,4 @@ impl RunStart<'_> {
         let segment = RunSegment::of(run, number, &outline.pauses);
         Ok(StartedRun { thread, thread_id, segment, subscriber })
     }
-
-    /// Returns the answers that a value of `resume` has: one by one for each id of an interrupt, or one for the only interrupt.
-    async fn answers_of(&self, run: &Run, value: &Value) -> Result<Vec<PartAnswer>, Problem> {
-        let open = open_questions(self.app, run).await?;
-        let by_id = value
-            .as_object()
-            .filter(|fields| !fields.is_empty() && fields.keys().all(|id| open.all.contains(id.as_str())));
-        if let Some(fields) = by_id {
-            return fields.iter().map(|(id, value)| answer_to(id, value)).collect();
-        }
-        if run.status != RunStatus::Waiting || open.open.is_empty() {
-            return Err(Problem::run_not_waiting(run.id));
-        }
-        let decisions = value["decisions"].as_array().filter(|decisions| decisions.len() == open.open.len());
-        match (&open.open[..], decisions) {
-            (ids, Some(decisions)) => ids.iter().zip(decisions).map(|(id, value)| answer_to(id, value)).collect(),
-            ([id], None) => Ok(vec![answer_to(id, value)?]),
-            _ => Err(Problem::invalid_body(
-                "Several interrupts are open; resume has a field for each, whose name is the id of the interrupt.",
-            )),
-        }
-    }
-}
-
-/// The questions of a run, by their ids.
-struct RunQuestions {
-    all: HashSet<String>,
-    /// Those without an answer, in the order in which the run asked them.
-    open: Vec<String>,
-}
-
-async fn open_questions(app: &App, run: &Run) -> Result<RunQuestions, Problem> {
-    let (approvals, calls) = tokio::try_join!(app.storage().approvals(run.id), app.storage().tool_calls(run.id))?;
-    let mut questions = RunQuestions { all: HashSet::new(), open: Vec::new() };
-    for approval in approvals {
-        let id = approval.id.to_string();
-        if approval.status == ApprovalStatus::Pending {
-            questions.open.push(id.clone());
-        }
-        questions.all.insert(id);
-    }
-    for call in calls {
-        if call.status == ToolCallStatus::Client {
-            questions.open.push(call.call_id.clone());
-        }
-        questions.all.insert(call.call_id);
-    }
-    Ok(questions)
-}
-
-/// Returns the answer to a question: to an approval, whose id is a UUID, or the result of a call.
-fn answer_to(id: &str, value: &Value) -> Result<PartAnswer, Problem> {
-    let Ok(approval) = Uuid::try_parse(id) else {
-        // The SDK's headless tools send `{"error": …}` for a failure.
-        let error = value.as_object().filter(|fields| fields.len() == 1).and_then(|fields| fields.get("error"));
-        let result = result_of(error.unwrap_or(value), error.is_some())?;
-        return Ok(PartAnswer::Result { call_id: id.to_owned(), result });
-    };
-    let invalid = || {
-        Problem::invalid_body(
-            "The answer to an interrupt is an object such as {\"approved\": true, \"reason\": \"…\"}, or a boolean.",
-        )
-    };
-    // LangChain's middleware for humans in the loop has a list of decisions for each interrupt.
-    let value = value["decisions"].get(0).unwrap_or(value);
-    let decision = match value["type"].as_str() {
-        Some("approve" | "edit") => Some(true),
-        Some("reject") => Some(false),
-        _ => None,
-    };
-    let approved = value["approved"].as_bool().or_else(|| value.as_bool()).or(decision).ok_or_else(invalid)?;
-    let reason = value["reason"].as_str().or_else(|| value["message"].as_str()).map(str::to_owned);
-    let edited = ["edited_action", "editedAction"].iter().find_map(|name| value[*name].get("args"));
-    let edited_input = value.get("input").or(edited).filter(|input| input.is_object()).cloned();
-    Ok(PartAnswer::Approval { id: approval, approved, reason, edited_input })
 }

@@ -20,7 +20,7 @@ use crate::{
     auth::Caller,
     extract::{self, JsonBody},
     problem::Problem,
-    routes::{page_size, thread::truncated_id},
+    routes::{page_up_to, thread::truncated_id},
 };
 
 /// Read the state of a thread.
@@ -110,7 +110,7 @@ pub async fn history(
     Path(thread_id): Path<String>,
     JsonBody(body): JsonBody<HistoryRequest>,
 ) -> Result<Json<Value>, Problem> {
-    let size = page_size(&app, Some(body.limit.unwrap_or(10)))?;
+    let size = page_up_to(&app, Some(body.limit.unwrap_or(10)))?;
     let before = [&body.before, &body.before["checkpoint_id"], &body.before["configurable"]["checkpoint_id"]];
     let before = before.into_iter().find_map(|id| extract::id(id.as_str()?).ok());
     let _turn = app.read_limit().begin(&caller).await?;

@@ -7,7 +7,7 @@ use axum::{
     extract::{Path, State},
     http::StatusCode,
 };
-use holdfast_shared::{conversation::Conversation, message::Role, storage::AddedMessage};
+use holdfast_shared::{conversation::Conversation, message::Role, run::RunStatus, storage::AddedMessage};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -15,7 +15,7 @@ use uuid::Uuid;
 use super::{
     content::parts_of,
     history::state_of,
-    request::{content_of_message, messages_of, role_of},
+    request::{END, content_of_message, messages_of, role_of},
     thread_named,
     threads::{ThreadChange, change_metadata},
 };
@@ -25,14 +25,14 @@ use crate::{
     auth::{Caller, is_name},
     extract::{self, JsonBody},
     problem::Problem,
-    routes::thread::{UiPart, content_of},
+    routes::thread::{UiPart, content_of, current_run},
 };
 
 /// Most messages of one update.
 const MAX_MESSAGES: usize = 32;
 
 /// Nodes that a client may name.
-const NODES: [&str; 4] = ["agent", "tools", "__start__", "__input__"];
+const NODES: [&str; 5] = ["agent", "tools", "__start__", "__input__", END];
 
 /// An update of a thread's state.
 #[derive(Deserialize, utoipa::ToSchema)]
@@ -42,7 +42,7 @@ pub struct StateUpdate {
     #[serde(default)]
     #[schema(value_type = Object)]
     values: Value,
-    /// A node of the graph. The server adds the messages equally for each.
+    /// A node of the graph. The server adds the messages equally for each. `__end__` without messages ends a run that waits.
     as_node: Option<String>,
     /// The newest checkpoint of the thread, if any.
     #[serde(default)]
@@ -59,6 +59,11 @@ struct NewMessage {
 }
 
 impl StateUpdate {
+    /// Returns whether the update ends the run that waits, without messages.
+    fn ends_run(&self) -> bool {
+        self.as_node.as_deref() == Some(END) && messages_of(&self.values).is_empty()
+    }
+
     /// Returns the messages of the update. Fails for anything else.
     fn messages(&self) -> Result<Vec<NewMessage>, Problem> {
         if self.as_node.as_deref().is_some_and(|node| !NODES.contains(&node)) {
@@ -128,8 +133,16 @@ pub async fn add_messages(
     Path(thread_id): Path<String>,
     JsonBody(update): JsonBody<StateUpdate>,
 ) -> Result<Json<Value>, Problem> {
-    let messages = update.messages()?;
     let thread = thread_named(&app, &caller, &thread_id).await?;
+    if update.ends_run() {
+        let run = current_run(&app, &caller, &thread).await?;
+        if let Some(run) = run.filter(|run| run.status == RunStatus::Waiting) {
+            app.cancel(&caller.owner, run.id).await?;
+        }
+        let newest = newest_checkpoint(&app, &caller, &thread).await?;
+        return Ok(Json(checkpoint_json(&thread_id, newest)));
+    }
+    let messages = update.messages()?;
     if let Some(id) = update.checkpoint_id() {
         expect_newest(&app, &caller, &thread, id).await?;
     }
@@ -143,19 +156,29 @@ pub async fn add_messages(
     }
     let newest = added.last().map_or(thread.id, |message| message.id);
     app.add_messages(&caller, thread.id, added).await?;
+    Ok(Json(checkpoint_json(&thread_id, newest)))
+}
+
+/// Returns the response of an update: the newest checkpoint.
+fn checkpoint_json(thread_id: &str, newest: Uuid) -> Value {
     let checkpoint = json!({"thread_id": thread_id, "checkpoint_ns": "", "checkpoint_id": newest});
     let mut all = checkpoint.clone();
     all["checkpoint_map"] = Value::Null;
     // The SDK for Python reads `checkpoint`, and the types of that for JavaScript have `configurable`.
-    Ok(Json(json!({"checkpoint": all, "configurable": checkpoint})))
+    json!({"checkpoint": all, "configurable": checkpoint})
+}
+
+/// Returns the id of the newest checkpoint of a thread.
+async fn newest_checkpoint(app: &App, caller: &Caller, thread: &Conversation) -> Result<Uuid, Problem> {
+    let _turn = app.read_limit().begin(caller).await?;
+    let _assembled = app.unread_answers().assemble(caller, app.config().max_page_bytes)?;
+    let state = state_of(app, caller, thread).await?;
+    Ok(state.entries.last().map_or(thread.id, |entry| entry.id))
 }
 
 /// Fails unless the checkpoint is the newest of its thread.
 async fn expect_newest(app: &App, caller: &Caller, thread: &Conversation, id: &str) -> Result<(), Problem> {
-    let _turn = app.read_limit().begin(caller).await?;
-    let _assembled = app.unread_answers().assemble(caller, app.config().max_page_bytes)?;
-    let state = state_of(app, caller, thread).await?;
-    let newest = state.entries.last().map_or(thread.id, |entry| entry.id);
+    let newest = newest_checkpoint(app, caller, thread).await?;
     if extract::id(id).is_ok_and(|id| id == newest) {
         return Ok(());
     }

@@ -16,7 +16,7 @@ use super::{
     LangView,
     interrupt::LangInterrupt,
     journal::{Journal, MessageChange},
-    message::{AnswerMessages, LangMessage, result_id},
+    message::{AnswerMessages, LangMessage, message_id, result_id},
     modes::LangMode,
     piece::{CallPiece, MessagePiece, PieceFrame},
     takeover::may_replace,
@@ -99,6 +99,16 @@ impl LangFold {
     /// Returns the messages of the answer so far.
     pub fn messages(&self) -> AnswerMessages {
         self.journal.messages(self.answer)
+    }
+
+    /// Returns the id of the model's newest message.
+    pub fn message_id(&self) -> String {
+        message_id(self.answer, self.ids.number)
+    }
+
+    /// Returns the id of the message that the model's next output belongs to, unless it begins one.
+    pub fn open_message(&self) -> Option<String> {
+        (!self.ids.is_between).then(|| self.message_id())
     }
 
     /// Returns the questions that wait for the client.
@@ -247,10 +257,7 @@ impl LangFold {
     fn piece(&mut self, writer: &mut FrameWriter<'_>, piece: &MessagePiece<'_>) {
         let number = self.ids.for_piece();
         let (answer, step, retried) = (self.answer, self.step, self.retried);
-        let frame = || {
-            let id = if number > 1 { format!("{answer}.{number}") } else { answer.to_string() };
-            Arc::new(PieceFrame::new(&id_of_pieces(id, retried), AGENT, step))
-        };
+        let frame = || Arc::new(PieceFrame::new(&id_of_pieces(message_id(answer, number), retried), AGENT, step));
         writer.piece(piece, || Arc::clone(self.piece_frame.get_or_insert_with(frame)));
     }
 

@@ -19,7 +19,8 @@ pub struct LangInterrupt {
 }
 
 impl LangInterrupt {
-    /// Returns the question of an approval. Its value is also a request of LangChain's middleware for humans in the loop.
+    /// Returns the question of an approval. Its value is also a request of LangChain's middleware for humans in the
+    /// loop, and one of Agent Inbox.
     pub fn of_approval(request: &ApprovalRequested<'_>) -> Self {
         let kind = match request.kind {
             ApprovalKind::Policy => "approval",
@@ -39,6 +40,8 @@ impl LangInterrupt {
             "expires_at": timestamp::text(request.expires_at),
             "action_requests": [{"name": tool, "args": input, "description": question}],
             "review_configs": [{"action_name": tool, "allowed_decisions": ["approve", "edit", "reject"]}],
+            "action_request": {"action": tool, "args": input}, "description": question,
+            "config": {"allow_accept": true, "allow_edit": true, "allow_respond": true, "allow_ignore": true},
         });
         Self { id: request.approval_id.to_string(), value }
     }

@@ -78,6 +78,11 @@ fn with_reasoning(reasoning: &str) -> Value {
     if reasoning.is_empty() { json!({}) } else { json!({"reasoning_content": reasoning}) }
 }
 
+/// Returns the id of a message of the model: the number counts those of the answer, from 1.
+pub fn message_id(answer: Uuid, number: u32) -> String {
+    if number > 1 { format!("{answer}.{number}") } else { answer.to_string() }
+}
+
 /// Returns the id of the message with a call's result.
 pub fn result_id(call_id: &str) -> String {
     format!("{call_id}.result")
@@ -203,18 +208,11 @@ impl AnswerMessages {
         self.is_between
     }
 
-    fn id_of(&self, number: u32) -> String {
-        match number {
-            0 | 1 => self.answer.to_string(),
-            number => format!("{}.{number}", self.answer),
-        }
-    }
-
     /// Returns the message that the model writes.
     fn current(&mut self) -> &mut AiMessage {
         if std::mem::take(&mut self.is_between) || self.newest().is_none() {
             self.of_model += 1;
-            let id = self.id_of(self.of_model);
+            let id = message_id(self.answer, self.of_model);
             self.messages.push(LangMessage::Ai(AiMessage { id, ..AiMessage::default() }));
         }
         let newest = self.messages.iter_mut().rev().find_map(|message| match message {

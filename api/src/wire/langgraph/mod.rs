@@ -3,7 +3,8 @@
 //! It is a fold with a state (`fold`), because its `values` frames have all messages. `journal` has the changes of the run's
 //! messages, which a later attempt may supersede. `message` has the messages as LangChain serialises them, `interrupt` the
 //! questions, `modes` the filter of frames, and `values` the state of a thread. `takeover` finds frames of a lost worker,
-//! `writer` writes frames, and `piece` those of the model's pieces.
+//! `writer` writes frames, and `piece` those of the model's pieces. `thread` has the protocol with one stream for all runs of a
+//! thread.
 
 mod fold;
 mod interrupt;
@@ -12,6 +13,7 @@ mod message;
 mod modes;
 mod piece;
 mod takeover;
+mod thread;
 mod values;
 mod writer;
 
@@ -24,6 +26,7 @@ pub use fold::LangFold;
 pub use interrupt::LangInterrupt;
 pub use message::{AnswerMessages, LangMessage, of_stored};
 pub use modes::{LangMode, LangModes};
+pub use thread::{Channel, Channels, RunCheckpoints, ThreadFold, ThreadView, position_of};
 pub use values::LangHistory;
 
 use super::{FrameId, WireFold};
