@@ -20,6 +20,7 @@ in_both_modes!(
     a_half_answered_step_waits_for_the_other_answers,
     a_stream_resumes_after_every_chunk,
     a_stopped_chat_has_nothing_to_resume,
+    a_stop_ends_one_answer_and_not_the_next,
     a_finished_answer_is_replayed_completely_for_a_while,
     a_resumed_answer_leaves_out_the_text_of_a_dead_worker,
 );
@@ -323,6 +324,38 @@ async fn a_stopped_chat_has_nothing_to_resume(mut deployment: Deployment) {
     assert!(resume(&client, "c/stream").await.is_none());
     assert_eq!(answer(stop("c")).await.unwrap(), json!({"success": true}));
     assert!(resume(&client, "nothing/stream").await.is_none());
+}
+
+async fn a_stop_ends_one_answer_and_not_the_next(mut deployment: Deployment) {
+    let client = deployment.client();
+    let stop = |query: String| client.request(Method::POST, &format!("/api/chat/c/stop{query}"));
+    let endless = "[tokens=2000] [delay=10]";
+    let mut first = BlockStream::open(request(&client, &body("c", user("m1", endless)))).await;
+    while first.next().await.unwrap().unwrap().json()["type"] != "text-delta" {}
+    let second = BlockStream::open(request(&client, &body("c", user("m2", "[tokens=3]")))).await;
+    let mut third = BlockStream::open(request(&client, &body("c", user("m3", endless)))).await;
+    assert_eq!(answer(stop(String::new())).await.unwrap(), json!({"success": true}));
+    let run = |nth: usize| {
+        let client = &client;
+        async move { client.get("/v1/runs").await.unwrap()["items"][nth]["id"].as_str().unwrap().to_owned() }
+    };
+    let first_run = client.wait_for_run(&run(2).await).await;
+    assert_eq!(first_run["status"], "cancelled");
+    second.rest().await;
+    assert_eq!(client.wait_for_run(&run(1).await).await["status"], "completed");
+    // The repeated request names its run or its message, so it leaves the third answer alone.
+    for query in [format!("?runId={}", run(2).await), "?messageId=m1".to_owned(), "?messageId=m2".to_owned()] {
+        assert_eq!(answer(stop(query)).await.unwrap(), json!({"success": true}));
+    }
+    assert_eq!(answer(stop("?messageId=unknown".to_owned())).await.unwrap(), json!({"success": true}));
+    assert_eq!(answer(stop("?runId=00000000-0000-0000-0000-000000000000".to_owned())).await.unwrap_err().code, "run_not_found");
+    while third.next().await.unwrap().unwrap().json()["type"] != "text-delta" {}
+    for _ in 0..20 {
+        assert_eq!(third.next().await.unwrap().unwrap().json()["type"], "text-delta");
+    }
+    assert_eq!(answer(stop("?messageId=m3".to_owned())).await.unwrap(), json!({"success": true}));
+    third.rest().await;
+    assert_eq!(client.wait_for_run(&run(0).await).await["status"], "cancelled");
 }
 
 async fn a_finished_answer_is_replayed_completely_for_a_while(deployment: Deployment) {

@@ -69,6 +69,13 @@ async fn a_cut_off_answer_is_continued_on_demand() {
 }
 
 #[tokio::test]
+async fn an_answer_that_a_limit_has_cut_is_continued_on_demand() {
+    let deployment = Deployment::embedded().with("HOLDFAST_MAX_DURATION_MS", 2_000);
+    let (end, client, _deployment) = Visit::begin(deployment, "goes_on_after_a_limit").await.ends().await;
+    assert_eq!(count(&client, end["conversation"].as_str().unwrap()).await, 4);
+}
+
+#[tokio::test]
 async fn tool_calls_and_thoughts_are_a_line_with_the_rest_behind() {
     Visit::begin(Deployment::embedded(), "looks_into_a_tool_call").await.ends().await;
 }

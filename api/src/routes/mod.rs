@@ -216,7 +216,7 @@ fn routes(max_chat_body: usize) -> DescribedRoutes {
         .routes(routes!(ag_ui::follow_thread))
         .merge(openai::routes())
         .routes(routes!(ai_chat::stream))
-        .routes(routes!(ai_chat::stop))
+        .routes(routes!(ai_chat::stop::stop))
         .routes(routes!(ai_chat::messages))
         .routes(routes!(users::me, users::erase))
         .routes(routes!(users::read_profile, users::replace_profile))

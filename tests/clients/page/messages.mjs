@@ -329,6 +329,24 @@ export async function asks_for_the_rest({ person }) {
   assert.equal(await tab.button("Continue").count(), 0);
 }
 
+/** Beside an answer that a limit of the server has cut, the reader can repeat the question, or ask for the rest. */
+export async function goes_on_after_a_limit({ person }) {
+  const tab = await (await person()).open();
+  const cut = tab.text("The answer took longer or became longer than allowed.", tab.log);
+  await tab.say("[tokens=400] [delay=20] hello");
+  await cut.waitFor();
+  await tab.page.reload();
+  await cut.waitFor();
+  await tab.button("Try again").waitFor();
+  await tab.button("Continue").click();
+  await tab.questions.filter({ hasText: "Continue where your answer was cut off." }).waitFor();
+  await tab.answers.nth(1).waitFor();
+  await tab.readsToTheEnd();
+  assert.equal(await tab.button("Continue").count(), 0);
+  await tab.text("This answer broke off.", tab.answers.first()).waitFor();
+  return { conversation: await tab.conversation() };
+}
+
 const topOf = (tab) => tab.log.evaluate((log) => log.scrollTop);
 
 /** Only a message of this tab leads its reader to the end: neither a message that joins the answer does, nor one of another tab. */

@@ -1,7 +1,7 @@
 //! `/api/chat`: the routes for the AI SDK's clients (`useChat` with `DefaultChatTransport`, `WorkflowChatTransport`).
 //!
 //! `request` reads a body, `ask` posts a user's message, and `answer` answers a waiting run. `follow` resumes a stream,
-//! `history` returns a chat's messages, and `chat` finds the conversation of a client's id. Streams end where a run waits,
+//! `stop` ends an answer, `history` returns a chat's messages, and `chat` finds the conversation of a client's id. Streams end where a run waits,
 //! and clients count their chunks: `segment` names the part of a run between two waits, and `filter` leaves out
 //! superseded events.
 
@@ -13,6 +13,7 @@ mod follow;
 mod history;
 mod request;
 mod segment;
+pub mod stop;
 
 use std::sync::Arc;
 
@@ -23,12 +24,12 @@ use axum::{
     http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode},
     response::{IntoResponse, Response},
 };
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use super::{
     WireQuery,
     events::event_stream,
-    thread::{find_thread, truncated_id},
+    thread::find_thread,
 };
 use crate::{
     app::App,
@@ -110,30 +111,6 @@ pub async fn stream(
         None => follow::last_answer(&app, &caller, &id).await,
         Some(start) => follow::from_index(&app, &caller, &id, start).await,
     }
-}
-
-/// The result of a stop.
-#[derive(Serialize, utoipa::ToSchema)]
-#[schema(as = Stopped)]
-pub struct StopResult {
-    success: bool,
-}
-
-/// Cancel the unfinished runs of a chat, queued ones included. The server ignores the body.
-#[utoipa::path(post, path = "/api/chat/{id}/stop", tag = "ai-sdk", params(("id" = String, Path)), responses(
-    (status = 200, body = StopResult), (status = 404, body = Problem, description = "conversation_not_found")
-))]
-pub async fn stop(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    Path(id): Path<String>,
-) -> Result<Json<StopResult>, Problem> {
-    let found = find_thread(&app, &caller, &id).await?;
-    let conversation = found.ok_or_else(|| Problem::conversation_not_found(truncated_id(&id)))?;
-    for run_id in app.storage().unfinished_runs(&caller.owner, conversation.id).await? {
-        app.cancel(&caller.owner, run_id).await?;
-    }
-    Ok(Json(StopResult { success: true }))
 }
 
 /// Read a chat: its newest messages, oldest first, with all their parts. Unfinished answers are not among them.

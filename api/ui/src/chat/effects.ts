@@ -3,7 +3,7 @@
 import type { Chat as SdkChat } from "@ai-sdk/react";
 import { patiently } from "holdfast-client/patience";
 
-import { readConversation, readMessages, stopChat } from "../client/server";
+import { readConversation, readMessages, stopAnswer } from "../client/server";
 import type { ChatMessage } from "./message";
 import { verdictsWith } from "./outcome";
 import { withoutQuestions } from "./questions";
@@ -125,14 +125,14 @@ export class Effects {
     void this.stage.dispatch({ type: "replied", operation, utterance, before });
   }
 
-  /** It means the current run: a new message drops it, so that a late cancellation cannot cancel the new run. */
-  async #cancel({ isQuiet }: Of<"cancel">): Promise<void> {
+  /** It means one answer: a new message drops the cancellation. */
+  async #cancel({ isQuiet, runId, messageId }: Of<"cancel">): Promise<void> {
     const { stage } = this;
     this.#wish.abort();
     const { signal } = (this.#wish = new AbortController());
     const onTrouble = (wait: number) => void (isQuiet || stage.dispatch({ type: "disconnected", wait }));
     try {
-      await patiently(() => stopChat(stage.name), { signal, onTrouble });
+      await patiently(() => stopAnswer(stage.name, { runId, messageId }), { signal, onTrouble });
       if (!signal.aborted) await stage.dispatch({ type: "cancelled" });
     } catch (error) {
       if (!signal.aborted && !isQuiet) await stage.dispatch({ type: "cancel-failed", error });

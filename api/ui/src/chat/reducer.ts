@@ -35,8 +35,8 @@ export type Event =
   // Events of the stream.
   | { type: "connected" }
   | { type: "disconnected"; wait?: number }
-  /** The server has taken the message. */
-  | { type: "accepted" }
+  /** The server has taken the message: this run answers it. */
+  | { type: "accepted"; runId: string }
   /** The server has made this conversation of the chat. */
   | { type: "named"; conversationId: string }
   /** A chunk of the answer itself has arrived. */
@@ -81,8 +81,8 @@ export type Effect =
   | { do: "await-paint"; operation: number }
   | { do: "learn-verdicts" }
   | { do: "hang-up" }
-  /** Cancels the live run; a quiet one reports only its success. */
-  | { do: "cancel"; isQuiet?: boolean }
+  /** Ends one answer and no later one: this run's, or the one to this message. A quiet cancel reports only its success. */
+  | { do: "cancel"; runId?: string; messageId?: string; isQuiet?: boolean }
   | { do: "drop-cancel" }
   /** Notifies the other tabs. */
   | { do: "tell" };
@@ -109,7 +109,7 @@ export function reduce(state: State, event: Event, folded: Folded): Step {
     case "dismissed":
       return [state.failure?.failed === "sending" ? { ...state, failure: undefined, unsent: undefined } : state, []];
     case "stopped":
-      return stop(state);
+      return stop(state, folded);
     case "read":
       return read(state, folded);
     case "answered":
@@ -124,11 +124,12 @@ export function reduce(state: State, event: Event, folded: Folded): Step {
       return [{ ...state, ...CONNECTED }, []];
     case "disconnected": {
       const next = { ...state, ...reconnecting(event.wait) };
-      return state.wantsStop ? stop(next) : [next, []];
+      return state.wantsStop ? stop(next, folded) : [next, []];
     }
     case "accepted": {
-      const next: State = { ...state, phase: "streaming", unsent: undefined, wantsStop: false };
-      return [next, [{ do: "tell" }, ...(state.wantsStop ? [{ do: "cancel" } as const] : [])]];
+      const { runId } = event;
+      const next: State = { ...state, phase: "streaming", runId, unsent: undefined, wantsStop: false };
+      return [next, [{ do: "tell" }, ...(state.wantsStop ? [{ do: "cancel", runId } as const] : [])]];
     }
     case "named":
       return [{ ...state, conversationId: event.conversationId }, []];
@@ -213,6 +214,7 @@ function history(state: State, { conversation, messages: all }: Extract<Event, {
     ...QUIET,
     isReading: false,
     isBehind: false,
+    runId,
     waiting,
     unsent,
     failure: unsent && state.failure?.failed === "sending" ? state.failure : undefined,
@@ -344,12 +346,14 @@ function ended(state: State, isError: boolean, folded: Folded): Step {
   return [next, !isError && progressOf(next, folded) === "idle" ? [{ do: "drop-cancel" }] : []];
 }
 
-function stop(state: State): Step {
-  if (state.phase !== "sending") return [state, [{ do: "cancel" }]];
+function stop(state: State, folded: Folded): Step {
+  // Without the run's name, a late request could end the next answer.
+  if (state.phase !== "sending") return [state, [{ do: "cancel", runId: runOf(state, folded) }]];
   // Nearly always the run starts in a moment, and then the page cancels it.
   if (!state.isReconnecting) return [{ ...state, wantsStop: true }, []];
   // If the message has arrived, its run works on the server, and no reader wants it.
-  return [refuse(state, new Problem(0, UNREACHABLE, "It was not sent.")), [{ do: "hang-up" }, { do: "cancel", isQuiet: true }]];
+  const messageId = state.unsent?.id;
+  return [refuse(state, new Problem(0, UNREACHABLE, "It was not sent.")), [{ do: "hang-up" }, { do: "cancel", messageId, isQuiet: true }]];
 }
 
 /** Follows the run if no other question is open. A reader that answers wants the run to continue. */
@@ -388,6 +392,12 @@ function missVersions(state: State, folded: Folded): State {
   // A server may name an ended run as live for a while. The page therefore reads once for each run, and does not
   // repeat without end.
   return !status || runId === state.ended ? state : { ...state, ended: runId, isBehind: true };
+}
+
+/** Returns the run whose answer the page shows as being made. A chunk tells it later than the server's acceptance. */
+function runOf(state: State, folded: Folded): string | undefined {
+  const last = shownOf(state, folded).at(-1);
+  return (last?.role === "assistant" && !last.metadata?.status && last.metadata?.runId) || state.runId;
 }
 
 function settled(state: State): State {

@@ -38,6 +38,8 @@ export interface State {
   isReconnecting: boolean;
   /** The time of the next try, in ms since the epoch, if the pause is long enough to show. */
   nextTryAt?: number;
+  /** The run of the answer that is being made, as far as the page knows it. */
+  runId?: string;
   /** The agent's own word for its current activity. */
   doing?: string;
   retrying?: { attempt: number; of: number };

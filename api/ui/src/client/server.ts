@@ -152,8 +152,9 @@ export const readMessages = <M>(chatId: string) => call<M[]>(path`/api/chat/${ch
 /** Takes a message back that no run has read; rejects with `run_begun` otherwise. */
 export const takeBack = (runId: string) => call<Run>(path`/v1/runs/${runId}/take_back`, { method: "POST" });
 
-/** Cancels the live run of a chat. */
-export const stopChat = (chatId: string) => call<{ success: boolean }>(path`/api/chat/${chatId}/stop`, { method: "POST" });
+/** Ends one answer of a chat: the named run, the answer to the named message, or else the one at work. */
+export const stopAnswer = (chatId: string, what: { runId?: string; messageId?: string }) =>
+  call<{ success: boolean }>(`${path`/api/chat/${chatId}/stop`}${query(what)}`, { method: "POST" });
 
 /** Makes a version of a message part of its conversation again, instead of the current version. */
 export const restoreMessage = (conversationId: string, messageId: string) =>

@@ -1,0 +1,1 @@
+export{t as uploadFile}from"./upload-Bv4qaGM8.js";
