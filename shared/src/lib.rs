@@ -65,4 +65,5 @@ pub mod tool;
 pub mod trace;
 pub mod transcript;
 pub mod turns;
+pub mod typing_error;
 pub mod usage;

@@ -188,7 +188,7 @@ fn routes(max_chat_body: usize) -> DescribedRoutes {
         .routes(routes!(workspace::templates::publish))
         .routes(routes!(workspace::templates::withdraw))
         .routes(routes!(workspace::undo))
-        .routes(routes!(workspace::undo_run))
+        .routes(routes!(workspace::undo_run, workspace::read_undo_of_run))
         .routes(routes!(workspace::read, workspace::change, workspace::delete))
         .routes(routes!(workspace::restore))
         .routes(routes!(workspace::changes_of))

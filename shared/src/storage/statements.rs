@@ -3,8 +3,8 @@
 use super::{
     BackEnd, access, add_messages, agents, anonymous_data, approvals, archive, briefings, chats, checkpoints,
     conversation_removal, conversations, delegations, deployment, erasure, file_removals, files, fork_summary, history,
-    kept_results, knowledge_rows, memories, memory_removals, memory_rows, messages, owners, pause_names, plans,
-    position, profiles, quota, rows, run, runs, sessions,
+    kept_results, knowledge_rows, memories, memory_removals, memory_rows, message_place, messages, owners, pause_names,
+    plans, position, profiles, quota, rows, run, runs, sessions, similar,
     sql::{self, FencedTexts, Sql},
     trace, user_profiles, versions, workspace_rows,
 };
@@ -35,6 +35,7 @@ const FILES: &[&[Sql]] = &[
     memories::STATEMENTS,
     memory_removals::STATEMENTS,
     memory_rows::STATEMENTS,
+    message_place::STATEMENTS,
     messages::STATEMENTS,
     owners::STATEMENTS,
     pause_names::STATEMENTS,
@@ -45,6 +46,7 @@ const FILES: &[&[Sql]] = &[
     rows::STATEMENTS,
     runs::STATEMENTS,
     sessions::STATEMENTS,
+    similar::STATEMENTS,
     trace::STATEMENTS,
     user_profiles::STATEMENTS,
     versions::STATEMENTS,

@@ -21,16 +21,12 @@ use axum::{
     Json,
     body::Body as ResponseBody,
     extract::{Path, State},
-    http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode},
+    http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header::LINK},
     response::{IntoResponse, Response},
 };
 use serde::Deserialize;
 
-use super::{
-    WireQuery,
-    events::event_stream,
-    thread::find_thread,
-};
+use super::{WireQuery, events::event_stream, thread::find_thread};
 use crate::{
     app::App,
     auth::Caller,
@@ -39,6 +35,7 @@ use crate::{
     wire::ai_sdk::UiMessage,
 };
 use chat::ChatTarget;
+use history::{History, HistoryQuery};
 use request::{ChatAction, UiChatBody};
 use segment::Segment;
 
@@ -114,18 +111,30 @@ pub async fn stream(
 }
 
 /// Read a chat: its newest messages, oldest first, with all their parts. Unfinished answers are not among them.
-#[utoipa::path(get, path = "/api/chat/{id}/messages", tag = "ai-sdk", params(("id" = String, Path)), responses(
-    (status = 200, body = Vec<UiMessage>, description = "The messages; empty for a chat that has none.")
+///
+/// The header `link` with `rel="prev"` has the address of the messages before them, if there are any.
+#[utoipa::path(get, path = "/api/chat/{id}/messages", tag = "ai-sdk", params(("id" = String, Path), HistoryQuery), responses(
+    (status = 200, body = Vec<UiMessage>, description = "The messages; empty for a chat that has none."),
+    (status = 400, body = Problem, description = "invalid_query"),
+    (status = 404, body = Problem, description = "message_not_found: the chat has no message `before`")
 ))]
 pub async fn messages(
     State(app): State<Arc<App>>,
     caller: Caller,
     Path(id): Path<String>,
-) -> Result<Json<Vec<UiMessage>>, Problem> {
-    match find_thread(&app, &caller, &id).await? {
-        Some(conversation) => history::of(&app, &caller, conversation.id).await.map(Json),
-        None => Ok(Json(Vec::new())),
+    Query(query): Query<HistoryQuery>,
+) -> Result<Response, Problem> {
+    let Some(conversation) = find_thread(&app, &caller, &id).await? else {
+        return Ok(Json(Vec::<UiMessage>::new()).into_response());
+    };
+    let History { messages, first } = history::of(&app, &caller, conversation.id, &query).await?;
+    let mut response = Json(messages).into_response();
+    if let Some(first) = first {
+        let earlier = format!("</api/chat/{}/messages?before={first}>; rel=\"prev\"", conversation.id);
+        let earlier = HeaderValue::from_str(&earlier).expect("ids are a header value");
+        response.headers_mut().insert(LINK, earlier);
     }
+    Ok(response)
 }
 
 /// Returns the stream of a segment.
