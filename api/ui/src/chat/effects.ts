@@ -4,6 +4,7 @@ import type { Chat as SdkChat } from "@ai-sdk/react";
 import { patiently } from "holdfast-client/patience";
 
 import { readConversation, readMessages, stopAnswer } from "../client/server";
+import { NEWEST } from "./earlier";
 import type { ChatMessage } from "./message";
 import { verdictsWith } from "./outcome";
 import { withoutQuestions } from "./questions";
@@ -58,6 +59,8 @@ export class Effects {
         return this.#read(effect);
       case "look":
         return this.#look(effect);
+      case "read-earlier":
+        return this.#readEarlier(effect);
       case "resume":
         return this.#resume(effect);
       case "say":
@@ -90,10 +93,10 @@ export class Effects {
     try {
       // Order matters: the history then includes a run that ends between the two requests.
       const conversation = id === undefined ? undefined : await this.#patiently(() => readConversation(id), operation);
-      const messages = await this.#patiently(() => readMessages<ChatMessage>(conversation?.id ?? this.stage.name), operation);
+      const read = await this.#patiently(() => readMessages<ChatMessage>(conversation?.id ?? this.stage.name, { limit: NEWEST }), operation);
       if (!this.#isNewest(operation)) return;
       await sdk.stop();
-      void this.stage.dispatch({ type: "history", operation, conversation, messages });
+      void this.stage.dispatch({ type: "history", operation, conversation, ...read });
     } catch (error) {
       void this.stage.dispatch({ type: "read-failed", operation, error });
     }
@@ -102,6 +105,15 @@ export class Effects {
   async #look({ operation, conversationId }: Of<"look">): Promise<void> {
     const conversation = await readConversation(conversationId).catch(() => undefined);
     if (conversation) await this.stage.dispatch({ type: "looked", operation, conversation });
+  }
+
+  async #readEarlier({ before, limit }: Of<"read-earlier">): Promise<void> {
+    const { stage } = this;
+    try {
+      await stage.dispatch({ type: "earlier", before, ...(await readMessages<ChatMessage>(stage.conversationId ?? stage.name, { limit, before })) });
+    } catch {
+      await stage.dispatch({ type: "earlier-failed" });
+    }
   }
 
   async #resume({ operation, runId }: Of<"resume">): Promise<void> {

@@ -72,6 +72,9 @@ describe("a history", () => {
     ["keeps the current answer on the screen", idle, history([question], RUN), { held: { messages: [question, half] } }, [set(question), resume], { messages: [question, half] }],
     ["of a chat without a name resumes an answer that has not ended", idle, { ...history([question]), conversation: undefined } as Event, { phase: "resuming" }, [set(question), { ...resume, runId: undefined } as Effect]],
     ["says why the newest answer failed", loading, history([{ ...answer, metadata: { status: "failed" } }]), { failure: { failed: "run" } }, [set({ ...answer, metadata: { status: "failed" } }), learn, paint]],
+    ["keeps the earlier messages that the page has read", { ...idle, earlier: "c1" }, { ...history([answer]), earlier: "c2" } as Event, { earlier: "c1" }, [set(question, answer), learn, paint], { messages: [question, answer] }],
+    ["that reaches the beginning has nothing before it", { ...idle, earlier: "c1" }, history([answer]), { earlier: undefined }, [set(answer), learn, paint], { messages: [question, answer] }],
+    ["with other messages replaces the earlier ones", { ...idle, earlier: "c1" }, { ...history([answer]), earlier: "c2" } as Event, { earlier: "c2" }, [set(answer), learn, paint], { messages: [question] }],
     ["keeps a refused message", refused, history([question, answer]), { failure: refused.failure, unsent: refused.unsent }, [set(question, answer), learn, paint]],
     ["drops a refused message that has arrived", refused, history([{ ...question, id: refused.unsent!.id!, parts: [{ type: "text", text: "more" }] }]), { failure: undefined, unsent: undefined }, [expect.anything(), learn, paint]],
     ["of an older operation changes nothing", { ...idle, operation: OPERATION + 1 }, history([]), { operation: OPERATION + 1 }, []],
@@ -113,6 +116,20 @@ describe("a message", () => {
     expect(state).toMatchObject({ ended: "run-0", isReading: true });
     expect(effects).toEqual([read]);
   });
+});
+
+describe("earlier messages", () => {
+  const more = { ...idle, earlier: "c1" };
+  const arrived: Event = { type: "earlier", before: "c1", messages: [question], earlier: "c0" };
+  table([
+    ["are read once", more, { type: "earlier-wanted", limit: 5 }, { earlierProgress: "loading" }, [{ do: "read-earlier", before: "c1", limit: 5 }]],
+    ["are not read twice at a time", { ...more, earlierProgress: "loading" }, { type: "earlier-wanted", limit: 5 }, {}, []],
+    ["are not read before the beginning", idle, { type: "earlier-wanted", limit: 5 }, {}, []],
+    ["stand before the first one", { ...more, earlierProgress: "loading" }, arrived, { earlier: "c0", earlierProgress: undefined }, [set(question, half)], { messages: [half] }],
+    ["stand before held messages as well", { ...resuming, earlier: "c1", held: { messages: [half] } }, arrived, { held: { messages: [question, half] } }, [set(question)], { messages: [] }],
+    ["of a former cursor are dropped", { ...more, earlier: "c2" }, arrived, { earlier: "c2" }, []],
+    ["that could not be read can be tried again", { ...more, earlierProgress: "loading" }, { type: "earlier-failed" }, { earlierProgress: "failed" }, []],
+  ]);
 });
 
 describe("a resumption", () => {

@@ -8,6 +8,7 @@ import type { ChatMessage } from "./message";
 import { failureOf } from "./outcome";
 import { isWaiting, type Verdict, type Verdicts, withOutcome, withVerdicts } from "./questions";
 import type { Posting, WaitingMessage } from "./chat";
+import { readEarlier, withEarlier, withKept } from "./earlier";
 import { type Folded, type State, conversationOf, isAsking, progressOf, reconnecting, retryingOf, shownOf, withAnswer } from "./state";
 import { type Utterance, isVersion, unsentAfter } from "./utterance";
 import { apart, withPosted, withPosting, withSteered, without } from "./waiting";
@@ -23,6 +24,8 @@ export type Event =
   | { type: "dismissed" }
   | { type: "stopped" }
   | { type: "read" }
+  /** The reader goes to messages before the first one. */
+  | { type: "earlier-wanted"; limit: number }
   /** The server has an answer to a question of the run. */
   | { type: "answered"; runId: string; answer: { approvalId: string; verdict: Verdict } | { callId: string; outcome: { output: unknown } | { error: string } } }
   /** The server has made another version of a message the current one, or has refused to. */
@@ -49,13 +52,15 @@ export type Event =
   | { type: "ended"; isError: boolean }
   | { type: "failed"; error: unknown }
   // Results of effects; those with an operation are ignored when a newer one has begun.
-  | { type: "history"; operation: number; conversation?: Conversation; messages: ChatMessage[] }
+  | { type: "history"; operation: number; conversation?: Conversation; messages: ChatMessage[]; earlier?: string }
   | { type: "read-failed"; operation: number; error: unknown }
   | { type: "looked"; operation: number; conversation: Conversation }
   | { type: "resumed"; operation: number; runId?: string; hasStream: boolean }
   /** The answer to the utterance has ended, or the server refused it. `before` are the messages before it. */
   | { type: "replied"; operation: number; utterance: Utterance; before: ChatMessage[] }
   | { type: "painted"; operation: number }
+  | { type: "earlier"; before: string; messages: ChatMessage[]; earlier?: string }
+  | { type: "earlier-failed" }
   | { type: "cancelled" }
   | { type: "cancel-failed"; error: unknown }
   | { type: "verdicts"; verdicts: Verdicts }
@@ -73,6 +78,8 @@ export type Effect =
   /** Reads the conversation and its messages, and ends an open stream. */
   | { do: "read"; operation: number; conversationId?: string }
   | { do: "look"; operation: number; conversationId: string }
+  /** Reads the messages before the first one. */
+  | { do: "read-earlier"; before: string; limit: number }
   /** Replays the newest answer. */
   | { do: "resume"; operation: number; runId?: string }
   | { do: "say"; operation: number; utterance: Utterance }
@@ -112,6 +119,12 @@ export function reduce(state: State, event: Event, folded: Folded): Step {
       return stop(state, folded);
     case "read":
       return read(state, folded);
+    case "earlier-wanted":
+      return readEarlier(state, event.limit);
+    case "earlier":
+      return withEarlier(state, event, folded);
+    case "earlier-failed":
+      return [{ ...state, earlierProgress: "failed" }, []];
     case "answered":
       return answered(state, event, folded);
     case "restored":
@@ -205,8 +218,9 @@ function posted(state: State, message: WaitingMessage, folded: Folded): Step {
   return also(catchUpWithOthers({ ...next, isBehind }, folded), [{ do: "tell" }, ...effects]);
 }
 
-function history(state: State, { conversation, messages: all }: Extract<Event, { type: "history" }>, folded: Folded): Step {
+function history(state: State, { conversation, messages: newest, earlier: before }: Extract<Event, { type: "history" }>, folded: Folded): Step {
   const runId = conversation?.live_run_id ?? undefined;
+  const { messages: all, earlier } = withKept(state, newest, before, folded);
   const { waiting, messages } = apart(state.waiting, all, runId);
   const unsent = unsentAfter(state.unsent, messages);
   const next: State = {
@@ -214,6 +228,7 @@ function history(state: State, { conversation, messages: all }: Extract<Event, {
     ...QUIET,
     isReading: false,
     isBehind: false,
+    earlier,
     runId,
     waiting,
     unsent,

@@ -59,6 +59,9 @@ export interface State {
   waiting: WaitingMessage[];
   /** The messages in flight beside the answer. */
   posting: Posting[];
+  /** The cursor of the messages before the first one, if the page has not read them. */
+  earlier?: string;
+  earlierProgress?: "loading" | "failed";
   /** The ids of messages that have joined a run, also of those that the page has not learnt of yet. */
   joined: string[];
 }

@@ -3,7 +3,7 @@ import { Problem } from "holdfast-client/problem";
 import { type FormEvent, useId, useState } from "react";
 
 import { changeMemory, type Memory, type MemoryVersion, readMemoryVersions } from "../client/memories";
-import { language } from "../i18n";
+import { locale } from "../i18n";
 import { texts } from "../i18n/memories";
 import { isComposing } from "../isComposing";
 import { linkOf } from "../shell/address";
@@ -14,7 +14,7 @@ import { lastDay } from "./found";
 
 type Props = { memory: Memory; onChanged(memory: Memory): void; onDelete(): void };
 
-const day = (time: string) => new Date(time).toLocaleDateString(language, { dateStyle: "medium" });
+const day = (time: string) => new Date(time).toLocaleDateString(locale, { dateStyle: "medium" });
 
 export function MemoryItem({ memory, onChanged, onDelete }: Props) {
   const [isEditing, setIsEditing] = useState(false);

@@ -3,7 +3,7 @@ import { problemFrom } from "holdfast-client/problem";
 import { type FormEvent, useRef, useState } from "react";
 
 import { type Collection, createCollection, deleteCollection, readCollections } from "../../client/knowledge";
-import { language } from "../../i18n";
+import { locale } from "../../i18n";
 import { texts } from "../../i18n/knowledge";
 import { refocus } from "../../refocus";
 import { Icon, Mark } from "../../shell/controls/icons";
@@ -68,7 +68,7 @@ export function CollectionList({ frame }: { frame: Frame }) {
                       {collection.description}
                     </p>
                   )}
-                  <p className="project-item-dates">{dayText(collection.created_at, language)}</p>
+                  <p className="project-item-dates">{dayText(collection.created_at, locale)}</p>
                 </div>
                 <button type="button" className="icon-button collection-delete" aria-label={texts.document.delete(collection.name)} title={texts.collection.deleteIt} onClick={() => setUnwanted(collection)}>
                   <Icon name="delete" />

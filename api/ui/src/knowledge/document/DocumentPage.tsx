@@ -1,7 +1,7 @@
 // The page of one document: its facts and its text, at the place that the address names.
 import { readCollection, readDocument, type KnowledgeDocument } from "../../client/knowledge";
 import { sizeOf } from "../../files/size";
-import { language } from "../../i18n";
+import { locale } from "../../i18n";
 import { texts } from "../../i18n/knowledge";
 import { useTitle } from "../../workspace/frame";
 import { collectionPath, type Passage } from "../paths";
@@ -64,7 +64,7 @@ export function TextOf({ document: { id, title, chars, error }, passage }: { doc
 }
 
 function factsOf({ status, chars, passages, bytes }: KnowledgeDocument): string {
-  const read = chars === null ? [] : [texts.text.characters(chars.toLocaleString(language))];
+  const read = chars === null ? [] : [texts.text.characters(chars.toLocaleString(locale))];
   const found = status === "ready" ? [texts.document.passages(passages)] : [texts.document.state[status]];
   return [...found, ...read, sizeOf(bytes)].join(" · ");
 }

@@ -1,0 +1,1 @@
+export{t as Messages}from"./messages-B_Q2DIaq.js";

@@ -1,1 +1,0 @@
-export{t as WorkspaceLinks}from"./WorkspaceLinks-C5GHt4gQ.js";

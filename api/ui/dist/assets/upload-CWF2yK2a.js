@@ -1,1 +1,0 @@
-export{t as uploadFile}from"./upload-Bv4qaGM8.js";
