@@ -186,6 +186,7 @@ export async function posts_once({ person }) {
   await held.waitFor({ state: "detached" });
   await waiting(tab).getByText("[tokens=5] third").waitFor();
   await tab.stop.click();
+  await tab.answers.nth(2).getByRole("group", { name: "Message actions" }).waitFor();
   await tab.text("[tokens=5] third", tab.questions).waitFor();
   assert.equal(await tab.questions.count(), 3);
   return { conversation: await tab.conversation() };

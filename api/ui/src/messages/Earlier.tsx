@@ -11,7 +11,7 @@ export function Earlier({ earlier, readEarlier }: Pick<Chat, "earlier" | "readEa
   const line = useRef<HTMLDivElement>(null);
   useEffect(() => {
     if (earlier !== "more" || !line.current) return;
-    const observer = new IntersectionObserver(([entry]) => entry?.isIntersecting && readEarlier(EARLIER), { rootMargin: "1500px" });
+    const observer = new IntersectionObserver(([entry]) => entry?.isIntersecting && readEarlier(EARLIER), { root: line.current.closest("[role=log]"), rootMargin: "1500px" });
     observer.observe(line.current);
     return () => observer.disconnect();
   }, [earlier, readEarlier]);

@@ -64,7 +64,7 @@ const HEIGHT_REM = 8;
 export function BlockRoom({ count, draw }: { count: number; draw: () => void }) {
   const room = useRef<HTMLDivElement>(null);
   useEffect(() => {
-    const observer = new IntersectionObserver(([entry]) => entry?.isIntersecting && draw(), { rootMargin: "1000px" });
+    const observer = new IntersectionObserver(([entry]) => entry?.isIntersecting && draw(), { root: room.current!.closest("[role=log]"), rootMargin: "1000px" });
     observer.observe(room.current!);
     return () => observer.disconnect();
   }, [draw]);

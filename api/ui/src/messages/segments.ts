@@ -4,8 +4,7 @@ import { fileOf } from "../chat/files";
 import type { Data, Part } from "../chat/message";
 import { withSteps } from "../chat/plans";
 import type { FileRef } from "../client/files";
-import { type Call, isCall, isQuestion } from "./call";
-import { draftOf } from "./draftSteps";
+import { type Call, isCall, isQuestion, nameOf, PLAN_TOOL } from "./call";
 
 export type Item = { kind: "reasoning"; text: string; isStreaming: boolean; durationMs?: number } | { kind: "call"; call: Call };
 
@@ -60,7 +59,7 @@ function durationOf({ providerMetadata }: { providerMetadata?: Record<string, Re
 }
 
 function isApprovalOfPlan(part: Part): boolean {
-  return isCall(part) && part.approval !== undefined && draftOf(part) !== undefined;
+  return isCall(part) && part.approval !== undefined && nameOf(part).tool === PLAN_TOOL;
 }
 
 function segmentOf(part: Part, key: string, parts: readonly Part[]): Segment | undefined {

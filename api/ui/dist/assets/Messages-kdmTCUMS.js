@@ -1,1 +1,0 @@
-export{t as Messages}from"./messages-B_Q2DIaq.js";
