@@ -206,7 +206,9 @@ export async function reaches_the_beginning({ person, given }) {
   await tab.page.close();
 
   const other = await me.open();
+  await hasFocus(other.field);
   await other.page.keyboard.press("Control+k");
+  await hasFocus(other.list.getByRole("searchbox"));
   await other.page.keyboard.type("qoukka");
   await other.page.keyboard.press("Enter");
   await other.page.waitForURL(/#/);
