@@ -20,6 +20,8 @@ in_both_modes!(
     a_half_answered_step_waits_for_the_other_answers,
     a_stream_resumes_after_every_chunk,
     a_stopped_chat_has_nothing_to_resume,
+    a_stop_ends_one_answer_and_not_the_next,
+    earlier_messages_are_read_page_by_page,
     a_finished_answer_is_replayed_completely_for_a_while,
     a_resumed_answer_leaves_out_the_text_of_a_dead_worker,
 );
@@ -323,6 +325,76 @@ async fn a_stopped_chat_has_nothing_to_resume(mut deployment: Deployment) {
     assert!(resume(&client, "c/stream").await.is_none());
     assert_eq!(answer(stop("c")).await.unwrap(), json!({"success": true}));
     assert!(resume(&client, "nothing/stream").await.is_none());
+}
+
+async fn a_stop_ends_one_answer_and_not_the_next(mut deployment: Deployment) {
+    let client = deployment.client();
+    let stop = |query: &str| client.request(Method::POST, &format!("/api/chat/c/stop{query}"));
+    let endless = "[tokens=2000] [delay=10]";
+    let mut stream = BlockStream::open(request(&client, &body("c", user("m1", endless)))).await;
+    while stream.next().await.unwrap().unwrap().json()["type"] != "text-delta" {}
+    let first = stream.run_id.clone();
+    let conversation = text(&client.run(&first).await, "conversation_id");
+    let post = async |content: &str| {
+        let path = format!("/v1/conversations/{conversation}/messages");
+        let posted = client.post(&path, json!({"content": content})).await.unwrap();
+        (text(&posted["run"], "id"), text(&posted["message"], "id"))
+    };
+    let (second, second_message) = post("[tokens=3]").await;
+    let (third, _) = post("[tokens=100] [delay=10]").await;
+    assert_eq!(answer(stop("")).await.unwrap(), json!({"success": true}));
+    assert_eq!(client.wait_for_run(&first).await["status"], "cancelled");
+    assert_eq!(client.wait_for_run(&second).await["status"], "completed");
+    // A late request names its run or its message, so it leaves the third answer alone.
+    let named = [format!("?runId={first}"), "?messageId=m1".to_owned(), format!("?messageId={second_message}")];
+    for query in named.iter().map(String::as_str).chain(["?messageId=unknown"]) {
+        assert_eq!(answer(stop(query)).await.unwrap(), json!({"success": true}), "{query}");
+    }
+    let unknown = answer(stop("?runId=00000000-0000-0000-0000-000000000000")).await.unwrap_err();
+    assert_eq!(unknown.code, "run_not_found");
+    assert_eq!(client.wait_for_run(&third).await["status"], "completed");
+    for by_run in [true, false] {
+        let (run, message) = post(endless).await;
+        let query = if by_run { format!("?runId={run}") } else { format!("?messageId={message}") };
+        assert_eq!(answer(stop(&query)).await.unwrap(), json!({"success": true}));
+        assert_eq!(client.wait_for_run(&run).await["status"], "cancelled", "{query}");
+    }
+}
+
+async fn earlier_messages_are_read_page_by_page(mut deployment: Deployment) {
+    let client = deployment.client();
+    for (id, text) in
+        [("m1", "[tokens=1]"), ("m2", "[think] [tokens=0] [fail]"), ("m3", "[tokens=1]"), ("m4", "[tokens=1]")]
+    {
+        let run = BlockStream::open(request(&client, &body("c", user(id, text)))).await.run_id.clone();
+        client.wait_for_run(&run).await;
+    }
+    let read = async |path: String| {
+        let response = client.request(Method::GET, &path).send().await.unwrap();
+        let link = response.headers().get("link").map(|link| link.to_str().unwrap().to_owned());
+        (response.status().as_u16(), link, response.json::<Value>().await.unwrap())
+    };
+    let roles = |messages: &Value| {
+        let roles = messages.as_array().unwrap().iter().map(|message| text(message, "role"));
+        roles.map(|role| role.chars().next().unwrap()).collect::<String>()
+    };
+    let (_, link, all) = read("/api/chat/c/messages".to_owned()).await;
+    assert_eq!((link, roles(&all)), (None, "uauauaua".to_owned()));
+    let (mut path, mut found) = ("/api/chat/c/messages?limit=3".to_owned(), Vec::new());
+    loop {
+        let (status, link, page) = read(path).await;
+        assert_eq!(status, 200);
+        drop(found.splice(0..0, page.as_array().unwrap().iter().cloned()));
+        let Some(link) = link else { break };
+        let earlier = link.strip_suffix(">; rel=\"prev\"").and_then(|link| link.strip_prefix('<')).unwrap();
+        path = format!("{earlier}&limit=3");
+    }
+    assert_eq!(json!(found), all, "each message once, the answer without a text among them");
+    for (query, status) in [("limit=0", 400), ("limit=1001", 400), ("before=x", 400)] {
+        assert_eq!(read(format!("/api/chat/c/messages?{query}")).await.0, status, "{query}");
+    }
+    let unknown = read("/api/chat/c/messages?before=00000000-0000-0000-0000-000000000000".to_owned()).await;
+    assert_eq!((unknown.0, &unknown.2["code"]), (404, &json!("message_not_found")));
 }
 
 async fn a_finished_answer_is_replayed_completely_for_a_while(deployment: Deployment) {

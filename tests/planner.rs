@@ -227,7 +227,7 @@ async fn a_model_judges_a_project_whose_words_decide_nothing(_: Deployment) {
         let client = deployment.client();
         let agent_id = agent(&client, json!([]), json!({"name": "plans", "kind": "planner"})).await;
         let body =
-            json!({"agent_id": agent_id, "input": "an app for fitness", "context": {"context_type": "project_create"}});
+            json!({"agent_id": agent_id, "input": "a fitness app", "context": {"context_type": "project_create"}});
         let request = client.request(Method::POST, "/v1/runs").header("accept", "text/event-stream");
         let frames = EventStream::new(request.json(&body).send().await.unwrap()).rest().await;
         let questions = of_kind(&frames, "question.asked").first().map(|asked| asked["questions"].clone());

@@ -15,6 +15,7 @@ in_both_modes!(
 );
 in_either_mode!(
     a_project_is_created_with_its_contents,
+    the_scripted_model_creates_the_project_that_the_user_describes,
     a_review_changes_nothing,
     an_executor_has_the_tools_of_its_step_and_the_project_of_the_turn,
     wrong_arguments_are_answered_with_the_field,
@@ -98,11 +99,14 @@ async fn a_planner_changes_a_project_and_its_run_is_undone(mut deployment: Deplo
     assert_eq!(undone["undone"].as_array().unwrap().len(), 2);
     let left = tasks(&client).await;
     assert_eq!((left.len(), &left[0]["state"]), (1, &json!("todo")));
+    assert_eq!(client.get(&undo).await.unwrap()["change_set_id"], undone["change_set_id"]);
+    assert_eq!(client.user("eve").get(&undo).await.unwrap_err().code, "run_not_found");
     assert_eq!(answer(client.request(Method::POST, &undo)).await.unwrap_err().code, "already_undone");
     let set = undone["change_set_id"].as_str().unwrap();
     let path = format!("/v1/workspace/change_sets/{set}/undo");
     answer(client.request(Method::POST, &path)).await.unwrap();
     assert_eq!(tasks(&client).await.len(), 2);
+    assert_eq!(client.get(&undo).await.unwrap()["change_set_id"], Value::Null, "the undo was taken back");
 }
 
 async fn a_project_is_created_with_its_contents(mut deployment: Deployment) {
@@ -126,6 +130,18 @@ async fn a_project_is_created_with_its_contents(mut deployment: Deployment) {
     let frames = run_in(&client, json!({"context_type": "project_create"}), &input).await.rest().await;
     assert!(errors(&frames)[0].contains("priority"), "{:?}", errors(&frames));
     assert_eq!(tasks(&client).await.len(), 2, "nothing is half done");
+}
+
+async fn the_scripted_model_creates_the_project_that_the_user_describes(mut deployment: Deployment) {
+    let client = deployment.client();
+    let context = json!({"context_type": "project_create"});
+    let frames = run_in(&client, context, "It's a mobile app for fitness tracking").await.rest().await;
+    assert_eq!((frames.last().unwrap().event.as_str(), errors(&frames)), ("run.completed", vec![]));
+    let projects = client.get("/v1/workspace/projects").await.unwrap()["items"].clone();
+    assert_eq!(
+        (projects.as_array().unwrap().len(), &projects[0]["name"]),
+        (1, &json!("Mobile app for fitness tracking"))
+    );
 }
 
 async fn a_review_changes_nothing(mut deployment: Deployment) {

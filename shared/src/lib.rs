@@ -67,4 +67,5 @@ pub mod tool_choice;
 pub mod trace;
 pub mod transcript;
 pub mod turns;
+pub mod typing_error;
 pub mod usage;

@@ -17,7 +17,7 @@ in_both_modes!(
     a_late_answer_receives_the_events_in_between,
     a_question_that_never_arrived_is_asked_when_it_is_answered_again,
     questions_put_at_the_same_moment_lose_nothing,
-    each_answer_follows_its_question_and_a_stop_ends_all,
+    each_answer_follows_its_question_and_a_stop_ends_one,
     counted_chunks_are_replayed_as_long_as_the_complete_answer,
     a_count_that_a_lost_worker_began_is_refused,
     a_cursor_in_the_middle_of_a_text_resumes_there,
@@ -216,7 +216,7 @@ async fn questions_put_at_the_same_moment_lose_nothing(mut deployment: Deploymen
     assert_eq!((messages.as_array().unwrap().len(), &messages[2]["id"]), (4, &json!("m1")));
 }
 
-async fn each_answer_follows_its_question_and_a_stop_ends_all(mut deployment: Deployment) {
+async fn each_answer_follows_its_question_and_a_stop_ends_one(mut deployment: Deployment) {
     let client = deployment.client();
     let mut first = BlockStream::open(request(&client, &body("c", user("m1", "[tokens=40] [delay=10]")))).await;
     first.take(5).await;
@@ -232,8 +232,8 @@ async fn each_answer_follows_its_question_and_a_stop_ends_all(mut deployment: De
     third.take(5).await;
     let newest = client.request(Method::GET, "/api/chat/c/stream").send().await.unwrap();
     assert_eq!(newest.headers()["x-run-id"], fourth.run_id.as_str());
-    stop(&client).await;
     for run_id in [&third.run_id, &fourth.run_id] {
+        stop(&client).await;
         assert_eq!(client.wait_for_run(run_id).await["status"], "cancelled");
     }
 }

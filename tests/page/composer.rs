@@ -25,6 +25,19 @@ async fn a_double_click_takes_a_message_back_once() {
 }
 
 #[tokio::test]
+async fn stop_ends_the_answer_at_work_only() {
+    let visit = Visit::begin(Deployment::embedded(), "stops_one_answer").await;
+    let (end, client, _deployment) = visit.ends().await;
+    let texts = ["[tokens=5] second", "[tokens=5] third", "[tokens=5] fourth"];
+    assert_eq!(said(&client, &end["conversation"]).await[1..], texts);
+}
+
+#[tokio::test]
+async fn a_late_stop_does_not_reach_the_next_answer() {
+    Visit::begin(Deployment::embedded(), "stops_right_after_sending").await.ends().await;
+}
+
+#[tokio::test]
 async fn a_message_refused_after_its_writer_left_is_a_draft_again() {
     let (end, client, _deployment) = Visit::begin(Deployment::embedded(), "leaves_before_a_refusal").await.ends().await;
     assert_eq!(said(&client, &end["conversation"]).await[1..], ["[tokens=5] accepted"]);

@@ -49,6 +49,27 @@ async fn a_conversation_of_500_messages_is_read() {
 }
 
 #[tokio::test]
+async fn a_conversation_of_1500_messages_reaches_its_beginning() {
+    const MESSAGES: usize = 1_500;
+    let mut deployment = Deployment::embedded();
+    let client = deployment.client();
+    let item = |number: usize| {
+        let (role, kind) = if number % 2 == 1 { ("user", "input_text") } else { ("assistant", "output_text") };
+        let word = if number == 11 { "quokka" } else { "koala" };
+        json!({"type": "message", "role": role, "content": [{"type": kind, "text": format!("message {number}, **{word}**")}]})
+    };
+    let conversation = client.post("/openai/v1/conversations", json!({})).await.unwrap();
+    let items = format!("/openai/v1/conversations/{}/items", conversation["id"].as_str().unwrap());
+    for first in (1..=MESSAGES).step_by(20) {
+        client.post(&items, json!({"items": (first..first + 20).map(item).collect::<Vec<_>>()})).await.unwrap();
+    }
+    let listed = client.get("/v1/conversations").await.unwrap();
+    let id = listed["items"][0]["id"].as_str().unwrap().to_owned();
+    let given = json!({"conversation": id, "messages": MESSAGES});
+    Visit::with(deployment, "reaches_the_beginning", given).await.ends().await;
+}
+
+#[tokio::test]
 async fn the_end_is_followed_unless_the_reader_has_gone_up() {
     Visit::begin(Deployment::embedded(), "scrolls_while_it_streams").await.ends().await;
 }
@@ -66,6 +87,13 @@ async fn every_message_tells_its_time() {
 #[tokio::test]
 async fn a_cut_off_answer_is_continued_on_demand() {
     Visit::begin(Deployment::embedded(), "asks_for_the_rest").await.ends().await;
+}
+
+#[tokio::test]
+async fn an_answer_that_a_limit_has_cut_is_continued_on_demand() {
+    let deployment = Deployment::embedded().with("HOLDFAST_MAX_DURATION_MS", 2_000);
+    let (end, client, _deployment) = Visit::begin(deployment, "goes_on_after_a_limit").await.ends().await;
+    assert_eq!(count(&client, end["conversation"].as_str().unwrap()).await, 4);
 }
 
 #[tokio::test]

@@ -48,7 +48,9 @@ async fn a_briefing_leads_to_a_conversation() {
     let mut deployment = Deployment::embedded();
     let client = deployment.client();
     let agent_id = agent(&client, json!([]), json!({})).await;
-    for (title, summary) in [("High water", "At six the quay will be flooded."), ("Low water", "At noon it is dry.")] {
+    for (title, summary) in
+        [("High water", "At six the **quay** will be flooded."), ("Low water", "At noon it is dry.")]
+    {
         let briefing = json!({"agent_id": agent_id, "title": title, "summary": summary});
         client.post("/v1/briefings", briefing).await.unwrap();
     }

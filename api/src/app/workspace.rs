@@ -96,6 +96,11 @@ impl App {
         }
     }
 
+    /// Returns the undo of what a run has changed, unless it was taken back.
+    pub async fn undo_of_run(&self, caller: &Caller, run_id: Uuid) -> Result<Option<Uuid>, Problem> {
+        Ok(self.workspace.undo_of(&caller.owner, Undone::Run(run_id)).await?)
+    }
+
     /// Changes a requested or published template of any owner, for an operator.
     pub async fn change_template(&self, operator: &Caller, id: Uuid, patch: Patch) -> Result<Entity, Problem> {
         let _turn = self.turn(operator).await?;

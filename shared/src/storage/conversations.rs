@@ -259,7 +259,7 @@ impl Storage {
     }
 
     /// Returns a page of the owner's conversations, newest activity first. With a text, each word must be in the title
-    /// or in one current message. `None` for an unknown cursor.
+    /// or in one current message; if that finds nothing, a similar word counts too. `None` for an unknown cursor.
     pub async fn conversations(
         &self,
         owner: &str,
@@ -278,6 +278,9 @@ impl Storage {
         let rows = rows.await?;
         let page = Page::of(rows, limit, |last| NewestFirst::cursor_after(last.activity_at, last.id));
         let mut items: Vec<Conversation> = page.items.into_iter().map(Conversation::from).collect();
+        if let Some(words) = words.as_deref().filter(|_| items.is_empty() && cursor.is_none()) {
+            return Ok(Some(Page { items: self.similar_conversations(owner, limit, words).await?, next: None }));
+        }
         if let Some([first, ..]) = words.as_deref() {
             self.show_where_found(&mut items, first, patterns_of(words.as_deref().unwrap_or_default())).await?;
         }
@@ -373,7 +376,7 @@ fn patterns_of(words: &[&str]) -> serde_json::Value {
 }
 
 /// Returns the pattern of `like` for each text that contains this one literally.
-fn containing(text: &str) -> String {
+pub(super) fn containing(text: &str) -> String {
     let mut pattern = String::from("%");
     for character in text.chars() {
         if matches!(character, '%' | '_' | '\\') {

@@ -7,8 +7,8 @@ use sqlx::{FromRow, types::Json};
 use uuid::Uuid;
 
 use super::{
-    Error, Storage, StreamDefaults,
-    pages::{PageRow, items_of, page_query},
+    Error, MessagePlace, Storage, StreamDefaults,
+    pages::{PageRow, page_of, page_query},
     rows::{MessageRow, message_columns},
     sql::{args, statements},
 };
@@ -16,7 +16,7 @@ use crate::{
     file::ToolFile,
     finish_reason::FinishReason,
     message::Message,
-    page::PageSize,
+    page::{Page, PageSize},
     parts::MessageParts,
     run::{RunError, RunStatus},
     tool::{ToolCallStatus, ToolError},
@@ -217,37 +217,60 @@ impl From<AnsweredMessageRow> for HistoryMessage {
     }
 }
 
+/// Selects the messages of a history that fulfil a further condition.
+macro_rules! history_query {
+    ($place:literal) => {
+        concat!(
+            "
+            select h.*, ",
+            answer_columns!(),
+            ", ",
+            answer_details!("h.writer"),
+            "
+            from (",
+            page_query!(
+                concat!(
+                    "
+                    select ",
+                    message_columns!(),
+                    ",
+                        m.turn, r.id as writer,
+                        octet_length(m.content)
+                        + coalesce(octet_length(cast(m.retrieval_context as text)), 0) + 400
+                        + ",
+                    answer_bytes!(),
+                    " as page_bytes
+                    from chat_messages m
+                    left join agent_runs r on r.id = m.run_id and m.role = 'assistant'
+                    where m.conversation_id = $1
+                      and m.owner_id = $2
+                      and m.superseded_at is null",
+                    $place,
+                    "
+                    order by m.turn desc, m.position desc
+                    limit $3
+                "
+                ),
+                "turn desc, position desc",
+                "$4"
+            ),
+            "
+            ) h
+            left join agent_runs r on r.id = h.writer
+            order by h.turn desc, h.position desc
+            "
+        )
+    };
+}
+
 statements! {
     /// Returns the newest messages of an owner's conversation, with the answers of their runs.
-    HISTORY = concat!(
-        "
-        select h.*, ", answer_columns!(), ", ", answer_details!("h.writer"), "
-        from (",
-        page_query!(
-            concat!("
-                select ", message_columns!(), ",
-                    m.turn, r.id as writer,
-                    octet_length(m.content)
-                    + coalesce(octet_length(cast(m.retrieval_context as text)), 0) + 400
-                    + ", answer_bytes!(), " as page_bytes
-                from chat_messages m
-                left join agent_runs r on r.id = m.run_id and m.role = 'assistant'
-                where m.conversation_id = $1
-                  and m.owner_id = $2
-                  and m.superseded_at is null
-                order by m.turn desc, m.position desc
-                limit $3
-            "),
-            "turn desc, position desc",
-            "$4"
-        ),
-        "
-        ) h
-        left join agent_runs r on r.id = h.writer
-        order by h.turn desc, h.position desc
-        "
-    ),
-    /// Returns the answers of failed and cancelled runs without a message; not of runs whose message has joined another one.
+    HISTORY = history_query!(""),
+    /// Returns those before a place. The first page has no such condition, because PostgreSQL then reads more for it.
+    HISTORY_BEFORE = history_query!("
+                      and (m.turn, m.position) < ($5, $6)"),
+    /// Returns the answers of failed and cancelled runs without a message to messages before a place; not of runs whose
+    /// message has joined another one.
     ANSWERS_WITHOUT_MESSAGE = concat!(
         "
         select ", answer_columns!(), ", ", answer_details!("r.id"), "
@@ -257,12 +280,14 @@ statements! {
                 select r.id as writer, r.position,
                     400 + ", answer_bytes!(), " as page_bytes
                 from agent_runs r
+                join chat_messages q on q.id = r.input_message_id
                 left join chat_messages o on o.id = r.output_message_id
                 where r.owner_id = $1
                   and r.conversation_id = $2
                   and r.status in ('failed', 'cancelled')
                   and r.superseded_at is null
                   and o.id is null
+                  and (q.turn, q.position) < ($5, $6)
                   and not (
                       r.steers
                       and exists (
@@ -294,15 +319,27 @@ impl Storage {
         conversation_id: Uuid,
         size: PageSize,
     ) -> Result<Vec<HistoryMessage>, Error> {
-        let rows = self
-            .database
-            .fetch_all::<PageRow<AnsweredMessageRow>>(
-                "read the history of a conversation",
-                HISTORY,
-                args![conversation_id, owner, size.items, size.bytes],
-            )
-            .await?;
-        Ok(items_of(rows).collect())
+        Ok(self.history_before(owner, conversation_id, size, MessagePlace::END).await?.items)
+    }
+
+    /// Returns the messages of the conversation before a place, as `history` does. The page's cursor is the id of its oldest
+    /// message.
+    pub async fn history_before(
+        &self,
+        owner: &str,
+        conversation_id: Uuid,
+        size: PageSize,
+        before: MessagePlace,
+    ) -> Result<Page<HistoryMessage>, Error> {
+        let items = size.items.saturating_add(1);
+        let (sql, args) = if before == MessagePlace::END {
+            (HISTORY, args![conversation_id, owner, items, size.bytes])
+        } else {
+            (HISTORY_BEFORE, args![conversation_id, owner, items, size.bytes, before.turn, before.position])
+        };
+        let rows =
+            self.database.fetch_all::<PageRow<AnsweredMessageRow>>("read the history of a conversation", sql, args);
+        Ok(page_of(rows.await?, size, |oldest: &AnsweredMessageRow| oldest.message.id.to_string()))
     }
 
     /// Returns the answers of failed and cancelled runs that left no message, newest first, as many as fit into a page.
@@ -312,12 +349,23 @@ impl Storage {
         conversation_id: Uuid,
         size: PageSize,
     ) -> Result<Vec<StoredAnswer>, Error> {
+        self.answers_without_message_before(owner, conversation_id, size, MessagePlace::END).await
+    }
+
+    /// Returns these answers to messages before a place.
+    pub async fn answers_without_message_before(
+        &self,
+        owner: &str,
+        conversation_id: Uuid,
+        size: PageSize,
+        before: MessagePlace,
+    ) -> Result<Vec<StoredAnswer>, Error> {
         let rows = self
             .database
             .fetch_all::<AnswerRow>(
                 "read the answers without a message",
                 ANSWERS_WITHOUT_MESSAGE,
-                args![owner, conversation_id, size.items, size.bytes],
+                args![owner, conversation_id, size.items, size.bytes, before.turn, before.position],
             )
             .await?;
         Ok(rows.into_iter().filter_map(AnswerRow::into_answer).collect())

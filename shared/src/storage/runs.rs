@@ -153,15 +153,6 @@ statements! {
         order by position desc
         limit 1
     ",
-    /// Returns the unfinished runs of a conversation, newest first.
-    UNFINISHED_RUNS = "
-        select id
-        from agent_runs
-        where owner_id = $1
-          and conversation_id = $2
-          and status in ('queued', 'running', 'waiting')
-        order by position desc
-    ",
     /// Lists an owner's runs, newest first.
     RUNS = page_query!(
         concat!("
@@ -269,19 +260,6 @@ impl Storage {
             )
             .await?;
         Ok(row.map(|row| row.0))
-    }
-
-    /// Returns the ids of the unfinished runs of the owner's conversation, newest first.
-    pub async fn unfinished_runs(&self, owner: &str, conversation_id: Uuid) -> Result<Vec<Uuid>, Error> {
-        let rows = self
-            .database
-            .fetch_all::<(Uuid,)>(
-                "find the unfinished runs of a conversation",
-                UNFINISHED_RUNS,
-                args![owner, conversation_id],
-            )
-            .await?;
-        Ok(rows.into_iter().map(|row| row.0).collect())
     }
 
     /// Returns a page of the owner's runs without their answers, newest first. `None` for an unknown cursor.

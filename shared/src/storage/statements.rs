@@ -3,8 +3,9 @@
 use super::{
     BackEnd, access, agents, anonymous_data, approvals, archive, briefings, chats, checkpoints, client_parts,
     conversation_removal, conversations, delegations, deployment, erasure, file_removals, files, fork_summary, history,
-    kept_results, knowledge_rows, linked_files, memories, memory_removals, memory_rows, messages, owners, pause_names,
-    plans, position, profiles, project_conversations, quota, rows, run, run_positions, runs, sessions,
+    kept_results, knowledge_rows, linked_files, memories, memory_removals, memory_rows, message_place, messages,
+    owners, pause_names, plans, position, profiles, project_conversations, quota, rows, run, run_positions, runs,
+    sessions, similar,
     sql::{self, FencedTexts, Sql},
     trace, user_profiles, versions, workspace_rows,
 };
@@ -36,6 +37,7 @@ const FILES: &[&[Sql]] = &[
     memories::STATEMENTS,
     memory_removals::STATEMENTS,
     memory_rows::STATEMENTS,
+    message_place::STATEMENTS,
     messages::STATEMENTS,
     owners::STATEMENTS,
     pause_names::STATEMENTS,
@@ -48,6 +50,7 @@ const FILES: &[&[Sql]] = &[
     runs::STATEMENTS,
     project_conversations::STATEMENTS,
     sessions::STATEMENTS,
+    similar::STATEMENTS,
     trace::STATEMENTS,
     user_profiles::STATEMENTS,
     versions::STATEMENTS,

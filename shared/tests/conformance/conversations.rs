@@ -38,6 +38,7 @@ on_each_backend!(
     a_fork_of_a_fork_has_the_copied_messages_without_later_edits,
     an_answer_that_is_superseded_during_its_storage_is_not_part_of_the_conversation,
     the_later_of_a_submission_and_an_end_sees_the_other,
+    a_search_forgives_one_typing_error,
 );
 
 async fn metadata_with_any_name_is_found(backends: TestBackends) {
@@ -547,4 +548,35 @@ pub async fn checkpoint_of(backends: &TestBackends, claim: &Claim) -> Uuid {
     let chunk = ArchiveChunk { last: event_id, body: body.into(), progress };
     backends.storage.flush(claim, &chunk, crate::backends::LEASE).await.unwrap();
     id
+}
+
+async fn a_search_forgives_one_typing_error(backends: TestBackends) {
+    let titled = Uuid::now_v7();
+    backends.storage.create_conversation("ann", titled, Some("The Harbour plan".to_owned()), None).await.unwrap();
+    let (_, said) =
+        backends.submit(Target::New { agent_id: None }, "When does the ferry leave from 50% of the islands?").await;
+    let hidden = Uuid::now_v7();
+    backends.storage.create_conversation("eve", hidden, Some("Harbour of Eve".to_owned()), None).await.unwrap();
+    let found = async |text: &str| {
+        let page = backends.storage.conversations("ann", 10, None, Some(text)).await.unwrap().unwrap();
+        assert_eq!(page.next, None);
+        page.items.into_iter().map(|found| (found.id, found.found.map(|hit| hit.excerpt))).collect::<Vec<_>>()
+    };
+    for text in ["harbour", "harbuor", "hrbour plan", "harbiur", "PLANS harbour", "haarbour", "ahrbour"] {
+        assert_eq!(found(text).await, [(titled, None)], "{text}");
+    }
+    for text in ["fery", "ferrz islands", "isalnds", "frery 50%"] {
+        let hits = found(text).await;
+        assert_eq!(hits[0].0, said, "{text}");
+        assert!(hits[0].1.as_ref().unwrap().contains("ferry"), "{text}");
+    }
+    // An exact word needs no guess.
+    backends.submit(Target::New { agent_id: None }, "ferry").await;
+    assert_eq!(found("ferry").await.len(), 2);
+    for text in ["hxrbxur", "hrb", "fryre", "50_", "harbuor ferry"] {
+        assert!(found(text).await.is_empty(), "{text}");
+    }
+    let cursor = backends.storage.conversations("ann", 1, None, None).await.unwrap().unwrap().next;
+    let page = backends.storage.conversations("ann", 10, cursor.as_deref(), Some("harbuor")).await.unwrap().unwrap();
+    assert!(page.items.is_empty(), "a later page guesses nothing");
 }

@@ -133,6 +133,17 @@ export async function scrolls_a_wide_table({ person }) {
   assert(seen.hidden > width, "most of the table is out of sight");
   assert.deepEqual(seen.wrapped, [], "the columns keep their width");
 
+  // Both edges keep their border, and the last column can be read to its end.
+  const edges = await box.evaluate((box) => {
+    const { borderInlineStartWidth, borderInlineEndWidth, maskImage } = getComputedStyle(box);
+    box.scrollLeft = box.scrollWidth;
+    const last = box.querySelector("th:last-child").getBoundingClientRect().right;
+    const isRead = last <= box.getBoundingClientRect().right;
+    box.scrollLeft = 0;
+    return { start: borderInlineStartWidth, end: borderInlineEndWidth, mask: maskImage, isRead };
+  });
+  assert.deepEqual(edges, { start: "1px", end: "1px", mask: "none", isRead: true });
+
   await box.focus();
   await tab.page.keyboard.press("ArrowRight");
   await tab.page.waitForFunction((box) => box.scrollLeft > 0, await box.elementHandle());
@@ -157,6 +168,10 @@ export async function sees_the_dots_in_forced_colours({ person }) {
       });
       assert.notEqual(colours[0], colours[1], `${name}, ${colorScheme}`);
     }
+    // Without backgrounds, borders tell the elements apart.
+    const bubble = await tab.questions.first().locator(".bubble").evaluate((bubble) => getComputedStyle(bubble).borderTopWidth);
+    const current = await tab.list.locator(".item[data-current]").evaluate((item) => getComputedStyle(item).outlineStyle);
+    assert.deepEqual([bubble, current], ["1px", "solid"], colorScheme);
     // A press right after Send is its double click, and stops nothing.
     await tab.reads(30);
     await tab.stop.click();

@@ -167,14 +167,70 @@ async function hasFocus(locator) {
   await locator.page().waitForFunction((element) => document.activeElement === element, element);
 }
 
+/**
+ * A conversation of more messages than the server gives at once: the reader scrolls to earlier ones, which move nothing, goes
+ * to the beginning by a key, and a search leads to a message that the page has not read.
+ */
+export async function reaches_the_beginning({ person, given }) {
+  const me = await person();
+  const tab = await me.open(`/c/${given.conversation}`);
+  const message = (number) => tab.log.getByText(new RegExp(`^message ${number}, `));
+  const drawn = () => tab.page.locator("article").count();
+  await message(given.messages).waitFor();
+  assert(await isInView(message(given.messages)));
+  const before = await drawn();
+  assert(before < given.messages / 2, `${before} messages at once`);
+  const old = tab.page.locator(`article[data-id]`).first();
+  await tab.page.waitForFunction(() => document.querySelectorAll("article").length >= 200);
+  await old.scrollIntoViewIfNeeded();
+  const seen = await tab.page.locator("article").first().elementHandle();
+  await seen.evaluate((element) => element.scrollIntoView({ block: "start" }));
+  await tab.page.waitForFunction((seen) => document.querySelector("article") !== seen, seen);
+  assert(await seen.evaluate((element) => element.getBoundingClientRect().bottom > 0 && element.getBoundingClientRect().top < innerHeight), "earlier messages move what the reader sees");
+
+  await tab.log.focus();
+  await tab.page.keyboard.press("Home");
+  await inView(message(1));
+  const numbers = await tab.page.locator("article").evaluateAll((articles) => articles.map((article) => Number(/message (\d+),/.exec(article.textContent)[1])));
+  assert.deepEqual(numbers, [...new Set(numbers)].sort((one, other) => one - other), "each message once, in their order");
+  assert.deepEqual([numbers.at(0), numbers.at(-1)], [1, given.messages]);
+
+  // Typing changes no drawn message.
+  await tab.page.evaluate(() => {
+    globalThis.changes = 0;
+    const count = (records) => (changes += records.length);
+    for (const message of document.querySelectorAll("article")) new MutationObserver(count).observe(message, { attributes: true, childList: true, characterData: true, subtree: true });
+  });
+  await tab.field.pressSequentially("typing");
+  assert.equal(await tab.page.evaluate(() => changes), 0);
+  await tab.page.close();
+
+  const other = await me.open();
+  await hasFocus(other.field);
+  await other.page.keyboard.press("Control+k");
+  await hasFocus(other.list.getByRole("searchbox"));
+  await other.page.keyboard.type("qoukka");
+  await other.page.keyboard.press("Enter");
+  await other.page.waitForURL(/#/);
+  const found = other.log.getByText("message 11, quokka");
+  await inView(found);
+  await other.page.locator("article[data-found]").waitFor();
+  await other.answers.first().waitFor();
+  // A sent message leads to the end.
+  await other.say("[tokens=20] more");
+  await other.reads(20);
+  await other.readsToTheEnd();
+  assert(await isInView(other.answer));
+}
+
 /** A long conversation opens at its end, and all of it is there. */
 export async function reads_a_long_conversation({ person, given }) {
   const tab = await (await person()).open(`/c/${given.conversation}`);
   await tab.text(`[tokens=1] question ${given.questions}`, tab.questions).waitFor();
   assert(await isInView(tab.questions.last()));
-  await tab.page.waitForFunction((count) => document.querySelectorAll("article").length === count, given.questions * 2);
   await tab.log.focus();
   await tab.page.keyboard.press("Home");
+  await tab.page.waitForFunction((count) => document.querySelectorAll("article").length === count, given.questions * 2);
   const first = tab.questions.first().getByText("[tokens=1] question 1", { exact: true });
   await inView(first);
   // By its text, because by its role the driver would take ten seconds to find it among a thousand other buttons.
@@ -312,6 +368,9 @@ export async function tells_the_time({ person }) {
   await tab.readsToTheEnd();
   await tab.page.clock.fastForward(5 * 60_000);
   await told(tab.answer).getByText("5 min ago").waitFor();
+  // It stands at the edge of its message, whatever buttons are beside it.
+  const left = (element) => element.evaluate((element) => Math.round(element.getBoundingClientRect().left + parseFloat(getComputedStyle(element).paddingLeft)));
+  assert.equal(await left(told(tab.answer)), await left(tab.answer.getByRole("paragraph").first()));
 }
 
 /** An answer that the model cut off says so, and its reader can ask for the rest. */
@@ -327,6 +386,24 @@ export async function asks_for_the_rest({ person }) {
   await tab.answers.nth(1).waitFor();
   await tab.readsToTheEnd();
   assert.equal(await tab.button("Continue").count(), 0);
+}
+
+/** Beside an answer that a limit of the server has cut, the reader can repeat the question, or ask for the rest. */
+export async function goes_on_after_a_limit({ person }) {
+  const tab = await (await person()).open();
+  const cut = tab.text("The answer took longer or became longer than allowed.", tab.log);
+  await tab.say("[tokens=400] [delay=20] hello");
+  await cut.waitFor();
+  await tab.page.reload();
+  await cut.waitFor();
+  await tab.button("Try again").waitFor();
+  await tab.button("Continue").click();
+  await tab.questions.filter({ hasText: "Continue where your answer was cut off." }).waitFor();
+  await tab.answers.nth(1).waitFor();
+  await tab.readsToTheEnd();
+  assert.equal(await tab.button("Continue").count(), 0);
+  await tab.text("This answer broke off.", tab.answers.first()).waitFor();
+  return { conversation: await tab.conversation() };
 }
 
 const topOf = (tab) => tab.log.evaluate((log) => log.scrollTop);

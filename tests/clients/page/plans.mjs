@@ -76,6 +76,12 @@ export async function changes_a_draft({ person }) {
   await tab.say(message({ goal: "a report", execution_mode: "draft_only", steps }));
   const card = tab.page.getByRole("group", { name: "Approve the plan: a report" });
   await card.getByText("second").waitFor();
+  // The card alone shows the draft, also after a reload.
+  assert.equal(await tab.log.getByText("second", { exact: false }).filter({ visible: true }).count(), 2, "the reader's message, and the card");
+  assert.equal(await plan(tab, "a report").count(), 0);
+  await tab.page.reload();
+  await card.getByText("second").waitFor();
+  assert.equal(await plan(tab, "a report").count(), 0);
   await tab.button("Edit the steps", card).click();
   await card.getByRole("textbox", { name: "Step 1" }).fill("[tokens=3] better");
   await tab.button("Remove step 2", card).click();

@@ -120,6 +120,7 @@ export async function talks_about_a_briefing({ person }) {
   const dialog = tab.page.getByRole("dialog", { name: "Briefings" });
   const briefing = dialog.getByRole("article", { name: "High water" });
   await briefing.getByText("At six the quay will be flooded.").waitFor();
+  await briefing.locator("strong").getByText("quay").waitFor();
   const other = dialog.getByRole("article", { name: "Low water" });
   await tab.button("Delete", other).click();
   await other.waitFor({ state: "detached" });

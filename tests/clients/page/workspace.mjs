@@ -136,11 +136,32 @@ export async function talks_about_a_project({ person, base }) {
   await tab.say('[call=create_onto_task {"title": "Measure the tide"}] [tokens=5]');
   await tab.readsToTheEnd();
   await tab.answer.getByRole("link", { name: "Measure the tide" }).waitFor();
+  // The line of the call says what it has done, and the tool's name is one click below.
+  const line = tab.answer.getByRole("button", { name: /^Created the task .*Measure the tide/ });
+  await line.click();
+  await tab.text("create_onto_task", tab.answer).first().waitFor();
   await isAccessible(tab, "an answer that has changed something");
   await tab.button("Undo changes", tab.answer).click();
+  await tab.text("The changes are undone.", tab.answer).waitFor();
   await tab.button("Take the undo back").click();
   await tab.text("The changes are there again.").waitFor();
-  await tab.answer.getByRole("link", { name: "Measure the tide" }).click();
+  await tab.button("Undo changes", tab.answer).click();
+  const first = tab.answers.first();
+  await tab.text("The changes are undone.", first).waitFor();
+  // It stays undone after a further message, which only reads, and after a reload.
+  await tab.say("[call=list_onto_tasks {}] [tokens=5]");
+  await tab.answers.nth(1).waitFor();
+  await tab.readsToTheEnd();
+  assert.equal(await tab.answer.getByRole("link").count(), 0, "what was only read has no link");
+  await tab.page.reload();
+  await tab.text("The changes are undone.", first).waitFor();
+  assert.equal(await tab.button("Undo changes").count(), 0);
+  const project_changes = (await (await fetch(`${base}/v1/workspace/changes`)).json()).items;
+  const undo = project_changes.find(({ action }) => action === "delete");
+  await fetch(`${base}/v1/workspace/change_sets/${undo.change_set_id}/undo`, { method: "POST" });
+  await tab.page.reload();
+  await tab.button("Undo changes", first).waitFor();
+  await first.getByRole("link", { name: "Measure the tide" }).click();
   await panel(tab, "Measure the tide").waitFor();
   assert(new URL(tab.page.url()).pathname.startsWith(`/w/${project.id}/tasks/`));
 }

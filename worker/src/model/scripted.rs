@@ -5,8 +5,9 @@
 //! `[clienttool]` call tools, one a step, or all at once with `[parallel]`. `[fail=2]` fails half-way through the
 //! second step. `[delegate=NAME task]` gives a task, with directives of its own, to a subagent.
 //! `[cite]` quotes the first passage of a document that it has, and `[cite=2]` cites the second. A planner obeys `[plan={json}]` and
-//! `[questions=a|b]`, and a reviewer `[review=approve]` or `[review=changes]`. Other text in brackets is ignored, and
-//! the line with the date is as if it were not there. The model needs no retry policy.
+//! `[questions=a|b]`, and a reviewer `[review=approve]` or `[review=changes]`. A planner that is to
+//! create a project creates one that the user's words name. Other text in brackets is ignored, and the line with the date
+//! is as if it were not there. The model needs no retry policy.
 
 use futures::{FutureExt, Stream, StreamExt, future::BoxFuture, stream};
 use holdfast_shared::{time_zone::without_line, usage::Usage};
@@ -14,6 +15,7 @@ use tokio::{task::yield_now, time::sleep};
 
 use super::{AnswerDelta, AnswerForm, AnswerStream, Error, Model, Request, Turn, UserPart};
 
+mod project;
 mod script;
 mod step;
 mod tools;

@@ -91,6 +91,9 @@ holdfast_shared::statements! {
     ",
 }
 
+/// Most undoes of undoes that a read follows.
+const MOST_UNDOS: usize = 100;
+
 /// The changes to undo.
 #[derive(Debug, Clone, Copy)]
 pub enum Undone {
@@ -135,6 +138,18 @@ pub enum Undo {
 }
 
 impl Workspace {
+    /// Returns the newest undo of changes, unless it is undone itself. After very many undoes of undoes, it returns none.
+    pub async fn undo_of(&self, owner: &str, undone: Undone) -> Result<Option<Uuid>, Error> {
+        let (mut of, mut undo) = (undone.id(), None);
+        for _ in 0..MOST_UNDOS {
+            let undoers = self.database.fetch_all("look for an undo", UNDOERS, args![owner, of]).await?;
+            let Some(newest) = newest_of(undoers) else { return Ok(undo) };
+            undo = if undo.is_none() { Some(newest) } else { None };
+            of = newest;
+        }
+        Ok(None)
+    }
+
     /// Returns the bytes of the states that an undo stores, roughly.
     pub async fn bytes_of_undo(&self, owner: &str, undone: Undone) -> Result<u64, Error> {
         Ok(self.weight_of(owner, undone).await?.1.max(0) as u64)
@@ -246,10 +261,13 @@ async fn is_undone(tx: &mut Tx, owner: &str, set_id: Uuid) -> Result<bool, Error
     // Each undo in the newest chain reverses the one before it.
     let (mut of, mut is_undone, mut seen) = (set_id, false, BTreeSet::new());
     while seen.insert(of) {
-        let undoers = tx.fetch_all::<(Uuid,)>(UNDOERS, args![owner, of]).await?;
-        // UUIDv7: the newest one counts, because an earlier one was undone before it could be made.
-        let Some(newest) = undoers.into_iter().map(|row| row.0).max() else { break };
+        let Some(newest) = newest_of(tx.fetch_all(UNDOERS, args![owner, of]).await?) else { break };
         (of, is_undone) = (newest, !is_undone);
     }
     Ok(is_undone)
+}
+
+/// Returns the undo that counts: UUIDv7 sorts by time, and an earlier one was undone before the newest could be made.
+fn newest_of(undoers: Vec<(Uuid,)>) -> Option<Uuid> {
+    undoers.into_iter().map(|row| row.0).max()
 }

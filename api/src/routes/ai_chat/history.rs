@@ -5,9 +5,11 @@ use std::sync::Arc;
 use holdfast_shared::{
     file::{ContentPart, parts_of_message},
     message::{Content, Message, Role},
+    page::{Page, PageSize},
     plan::Plan,
-    storage::{HistoryMessage, StoredAnswer},
+    storage::{HistoryMessage, MessagePlace, StoredAnswer},
 };
+use serde::Deserialize;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -22,26 +24,51 @@ use crate::{
     wire::ai_sdk::UiMessage,
 };
 
-/// Returns the newest messages of a conversation, oldest first, up to the size of a history.
-pub async fn of(app: &Arc<App>, caller: &Caller, conversation_id: Uuid) -> Result<Vec<UiMessage>, Problem> {
-    let size = history_size(app);
+/// The query of a chat's messages; the route ignores unknown fields.
+#[derive(Deserialize, utoipa::IntoParams)]
+pub struct HistoryQuery {
+    /// Most messages; by default as many as a history may have.
+    limit: Option<usize>,
+    /// Only messages before this one, as the header `link` of the later ones names it.
+    before: Option<Uuid>,
+}
+
+/// Messages of a chat, oldest first.
+pub struct History {
+    /// The messages.
+    pub messages: Vec<UiMessage>,
+    /// The id of the first one, if there are messages before it.
+    pub first: Option<String>,
+}
+
+/// Returns the newest messages of a conversation that the query asks for.
+pub async fn of(
+    app: &Arc<App>,
+    caller: &Caller,
+    conversation_id: Uuid,
+    query: &HistoryQuery,
+) -> Result<History, Problem> {
+    let size = size_of(app, query.limit)?;
+    let before = place_of(app, caller, conversation_id, query.before).await?;
     let _assembled = app.unread_answers().assemble(caller, size.bytes)?;
     // A failed run without output has no message, but a client has seen its reasoning and its tool calls.
-    let (newest, unanswered, plans) = tokio::try_join!(
-        app.storage().history(&caller.owner, conversation_id, size),
-        app.storage().answers_without_message(&caller.owner, conversation_id, size),
+    let (Page { items: newest, next: mut first }, unanswered, plans) = tokio::try_join!(
+        app.storage().history_before(&caller.owner, conversation_id, size, before),
+        app.storage().answers_without_message_before(&caller.owner, conversation_id, size, before),
         app.storage().plans_of_conversation(conversation_id)
     )?;
     let ids = newest.iter().map(|entry| entry.message.id);
     let ids = ids.chain(unanswered.iter().map(|answer| answer.message_id)).collect();
     let versions = app.storage().versions(conversation_id, ids).await?;
-    let (mut messages, mut bytes) = (Vec::with_capacity(newest.len()), 0);
+    let (mut messages, mut bytes, mut oldest) = (Vec::with_capacity(newest.len()), 0, None);
     // A message of an older run may be longer than the query could know, so the newest come first until the page is full.
     for HistoryMessage { message, answer } in newest {
         if bytes >= size.bytes {
+            first = oldest;
             break;
         }
         let id = message.id;
+        oldest = Some(id.to_string());
         let mut of_turn = Vec::new();
         for answer in unanswered.iter().filter(|answer| answer.input_message_id == id) {
             let ui_message = answer_of(app, answer, "").await?;
@@ -59,7 +86,27 @@ pub async fn of(app: &Arc<App>, caller: &Caller, conversation_id: Uuid) -> Resul
     }
     messages.reverse();
     add_plans(&mut messages, plans);
-    Ok(messages)
+    Ok(History { messages, first })
+}
+
+fn size_of(app: &App, limit: Option<usize>) -> Result<PageSize, Problem> {
+    let whole = history_size(app);
+    match limit {
+        None => Ok(whole),
+        Some(items) if (1..=whole.items).contains(&items) => Ok(PageSize { items, ..whole }),
+        Some(_) => Err(Problem::invalid_query(format!("limit is a number from 1 to {}.", whole.items))),
+    }
+}
+
+async fn place_of(
+    app: &App,
+    caller: &Caller,
+    conversation_id: Uuid,
+    before: Option<Uuid>,
+) -> Result<MessagePlace, Problem> {
+    let Some(id) = before else { return Ok(MessagePlace::END) };
+    let place = app.storage().place_of_message(&caller.owner, conversation_id, id).await?;
+    place.ok_or_else(|| Problem::message_not_found(id, &conversation_id.to_string()))
 }
 
 /// Adds each plan behind the call that made it, as the stream has it.

@@ -1,7 +1,7 @@
 //! `/api/chat`: the routes for the AI SDK's clients (`useChat` with `DefaultChatTransport`, `WorkflowChatTransport`).
 //!
 //! `request` reads a body, `ask` posts a user's message, and `answer` answers a waiting run. `follow` resumes a stream,
-//! `history` returns a chat's messages, and `chat` finds the conversation of a client's id. Streams end where a run waits,
+//! `stop` ends an answer, `history` returns a chat's messages, and `chat` finds the conversation of a client's id. Streams end where a run waits,
 //! and clients count their chunks: `segment` names the part of a run between two waits, and `filter` leaves out
 //! superseded events.
 
@@ -13,6 +13,7 @@ mod follow;
 mod history;
 mod request;
 mod segment;
+pub mod stop;
 
 use std::sync::Arc;
 
@@ -20,19 +21,19 @@ use axum::{
     Json,
     body::Body as ResponseBody,
     extract::{Path, State},
-    http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode},
+    http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header::LINK},
     response::{IntoResponse, Response},
 };
 use bytes::Bytes;
 use futures::Stream;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use uuid::Uuid;
 
 use super::{
     WireQuery,
     disconnect::{DisconnectGuard, GuardedFrames},
     events::event_stream,
-    thread::{find_thread, truncated_id},
+    thread::find_thread,
 };
 use crate::{
     app::App,
@@ -43,6 +44,7 @@ use crate::{
     wire::ai_sdk::UiMessage,
 };
 use chat::ChatTarget;
+use history::{History, HistoryQuery};
 use request::{ChatAction, UiChatBody};
 use segment::Segment;
 
@@ -116,43 +118,31 @@ pub async fn stream(
     }
 }
 
-/// The result of a stop.
-#[derive(Serialize, utoipa::ToSchema)]
-#[schema(as = Stopped)]
-pub struct StopResult {
-    success: bool,
-}
-
-/// Cancel the unfinished runs of a chat, queued ones included. The server ignores the body.
-#[utoipa::path(post, path = "/api/chat/{id}/stop", tag = "ai-sdk", params(("id" = String, Path)), responses(
-    (status = 200, body = StopResult), (status = 404, body = Problem, description = "conversation_not_found")
-))]
-pub async fn stop(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    Path(id): Path<String>,
-) -> Result<Json<StopResult>, Problem> {
-    let found = find_thread(&app, &caller, &id).await?;
-    let conversation = found.ok_or_else(|| Problem::conversation_not_found(truncated_id(&id)))?;
-    for run_id in app.storage().unfinished_runs(&caller.owner, conversation.id).await? {
-        app.cancel(&caller.owner, run_id).await?;
-    }
-    Ok(Json(StopResult { success: true }))
-}
-
 /// Read a chat: its newest messages, oldest first, with all their parts. Unfinished answers are not among them.
-#[utoipa::path(get, path = "/api/chat/{id}/messages", tag = "ai-sdk", params(("id" = String, Path)), responses(
-    (status = 200, body = Vec<UiMessage>, description = "The messages; empty for a chat that has none.")
+///
+/// The header `link` with `rel="prev"` has the address of the messages before them, if there are any.
+#[utoipa::path(get, path = "/api/chat/{id}/messages", tag = "ai-sdk", params(("id" = String, Path), HistoryQuery), responses(
+    (status = 200, body = Vec<UiMessage>, description = "The messages; empty for a chat that has none."),
+    (status = 400, body = Problem, description = "invalid_query"),
+    (status = 404, body = Problem, description = "message_not_found: the chat has no message `before`")
 ))]
 pub async fn messages(
     State(app): State<Arc<App>>,
     caller: Caller,
     Path(id): Path<String>,
-) -> Result<Json<Vec<UiMessage>>, Problem> {
-    match find_thread(&app, &caller, &id).await? {
-        Some(conversation) => history::of(&app, &caller, conversation.id).await.map(Json),
-        None => Ok(Json(Vec::new())),
+    Query(query): Query<HistoryQuery>,
+) -> Result<Response, Problem> {
+    let Some(conversation) = find_thread(&app, &caller, &id).await? else {
+        return Ok(Json(Vec::<UiMessage>::new()).into_response());
+    };
+    let History { messages, first } = history::of(&app, &caller, conversation.id, &query).await?;
+    let mut response = Json(messages).into_response();
+    if let Some(first) = first {
+        let earlier = format!("</api/chat/{}/messages?before={first}>; rel=\"prev\"", conversation.id);
+        let earlier = HeaderValue::from_str(&earlier).expect("ids are a header value");
+        response.headers_mut().insert(LINK, earlier);
     }
+    Ok(response)
 }
 
 /// Returns the frames as the body of a stream. Its client may end the run by disconnecting, where the deployment says so.

@@ -259,6 +259,28 @@ pub async fn undo_run(
     app.undo_changes(&caller, Undone::Run(id), query.force).await.map(Json)
 }
 
+/// The undo of what a run has changed.
+#[derive(Serialize, utoipa::ToSchema)]
+pub struct UndoState {
+    /// The set of changes that has undone them; null if they are not undone, or the undo was taken back.
+    change_set_id: Option<Uuid>,
+}
+
+/// Read whether what a run has changed is undone.
+#[utoipa::path(get, path = "/v1/runs/{id}/undo", operation_id = "read_undo_of_run", tag = "workspace", params(("id" = Uuid, Path)), responses(
+    (status = 200, body = UndoState),
+    (status = 404, body = Problem, description = "run_not_found")
+))]
+pub async fn read_undo_of_run(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    RunId(id): RunId,
+) -> Result<Json<UndoState>, Problem> {
+    let run = app.storage().run_without_answer(&caller.owner, id).await?;
+    run.ok_or_else(|| Problem::run_not_found(id))?;
+    Ok(Json(UndoState { change_set_id: app.undo_of_run(&caller, id).await? }))
+}
+
 impl EntityQuery {
     /// Returns the filter of a list of a kind.
     /// Returns the order of the list; `None` for the newest first.

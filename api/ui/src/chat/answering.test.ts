@@ -9,7 +9,7 @@ const APPROVAL = `POST /v1/runs/${RUN}/approvals/p`;
 const RESULT = `POST /v1/runs/${RUN}/tool_results/c`;
 const STREAM = `GET /api/chat/${CHAT}/stream`;
 const MESSAGES = "GET /api/chat/conversation/messages";
-const STOP = `POST /api/chat/${CHAT}/stop`;
+const STOP = `POST /api/chat/${CHAT}/stop?runId=${RUN}`;
 const APPROVE = { decision: "approve" } as const;
 
 describe("an answer to a card", () => {

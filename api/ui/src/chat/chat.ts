@@ -95,6 +95,8 @@ export interface Chat {
   /** With a problem, it names what a retry repeats. */
   failed?: Failed;
   unsent?: Unsent;
+  /** Whether the page can read messages before the first one, and how far that is. */
+  earlier?: "more" | "loading" | "failed";
   /** The messages that no run has read, in the order of their posting. */
   waiting: WaitingMessage[];
   /** The messages that are in flight beside the answer, in the order of their posting. */
@@ -119,6 +121,8 @@ export interface Chat {
   send(text: string, files?: FileRef[]): boolean;
   /** Cancels the run; the text so far stays. */
   stop(): void;
+  /** Reads messages before the first one. */
+  readEarlier(limit: number): void;
   /** Tries now to reach the server. */
   tryNow(): void;
   /** Forgets the refused message, because its writer has changed it. */

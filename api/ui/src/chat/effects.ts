@@ -3,7 +3,8 @@
 import type { Chat as SdkChat } from "@ai-sdk/react";
 import { patiently } from "holdfast-client/patience";
 
-import { readConversation, readMessages, stopChat } from "../client/server";
+import { readConversation, readMessages, stopAnswer } from "../client/server";
+import { NEWEST } from "./earlier";
 import type { ChatMessage } from "./message";
 import { verdictsWith } from "./outcome";
 import { withoutQuestions } from "./questions";
@@ -58,6 +59,8 @@ export class Effects {
         return this.#read(effect);
       case "look":
         return this.#look(effect);
+      case "read-earlier":
+        return this.#readEarlier(effect);
       case "resume":
         return this.#resume(effect);
       case "say":
@@ -90,10 +93,10 @@ export class Effects {
     try {
       // Order matters: the history then includes a run that ends between the two requests.
       const conversation = id === undefined ? undefined : await this.#patiently(() => readConversation(id), operation);
-      const messages = await this.#patiently(() => readMessages<ChatMessage>(conversation?.id ?? this.stage.name), operation);
+      const read = await this.#patiently(() => readMessages<ChatMessage>(conversation?.id ?? this.stage.name, { limit: NEWEST }), operation);
       if (!this.#isNewest(operation)) return;
       await sdk.stop();
-      void this.stage.dispatch({ type: "history", operation, conversation, messages });
+      void this.stage.dispatch({ type: "history", operation, conversation, ...read });
     } catch (error) {
       void this.stage.dispatch({ type: "read-failed", operation, error });
     }
@@ -102,6 +105,15 @@ export class Effects {
   async #look({ operation, conversationId }: Of<"look">): Promise<void> {
     const conversation = await readConversation(conversationId).catch(() => undefined);
     if (conversation) await this.stage.dispatch({ type: "looked", operation, conversation });
+  }
+
+  async #readEarlier({ before, limit }: Of<"read-earlier">): Promise<void> {
+    const { stage } = this;
+    try {
+      await stage.dispatch({ type: "earlier", before, ...(await readMessages<ChatMessage>(stage.conversationId ?? stage.name, { limit, before })) });
+    } catch {
+      await stage.dispatch({ type: "earlier-failed" });
+    }
   }
 
   async #resume({ operation, runId }: Of<"resume">): Promise<void> {
@@ -125,14 +137,14 @@ export class Effects {
     void this.stage.dispatch({ type: "replied", operation, utterance, before });
   }
 
-  /** It means the current run: a new message drops it, so that a late cancellation cannot cancel the new run. */
-  async #cancel({ isQuiet }: Of<"cancel">): Promise<void> {
+  /** It means one answer: a new message drops the cancellation. */
+  async #cancel({ isQuiet, runId, messageId }: Of<"cancel">): Promise<void> {
     const { stage } = this;
     this.#wish.abort();
     const { signal } = (this.#wish = new AbortController());
     const onTrouble = (wait: number) => void (isQuiet || stage.dispatch({ type: "disconnected", wait }));
     try {
-      await patiently(() => stopChat(stage.name), { signal, onTrouble });
+      await patiently(() => stopAnswer(stage.name, { runId, messageId }), { signal, onTrouble });
       if (!signal.aborted) await stage.dispatch({ type: "cancelled" });
     } catch (error) {
       if (!signal.aborted && !isQuiet) await stage.dispatch({ type: "cancel-failed", error });

@@ -243,6 +243,9 @@ describe("a chat that the reader leaves", () => {
   });
 });
 
+/** A stop names the run that it ends. */
+const STOP = `POST /api/chat/${CHAT}/stop?runId=${RUN}`;
+
 describe("a stop", () => {
   it("that arrives late does not cancel a newer message's run", async () => {
     const { chat, view, stop, shown, requests } = chatWith();
@@ -256,14 +259,14 @@ describe("a stop", () => {
     chat.send("first");
     await until(() => expect(shown()).toEqual(["first", "Long"]));
     const stopping = stop();
-    await until(() => expect(requests(`POST /api/chat/${CHAT}/stop`)).toHaveLength(1));
+    await until(() => expect(requests(STOP)).toHaveLength(1));
     end();
     await stopping;
     expect(view.progress).toBe("idle");
     chat.send("second");
     await until(() => expect(shown()).toHaveLength(4));
     await new Promise((later) => setTimeout(later, 1_200));
-    expect(requests(`POST /api/chat/${CHAT}/stop`)).toHaveLength(1);
+    expect(requests(STOP)).toHaveLength(1);
     expect(view.now.isReconnecting).toBe(false);
     end();
   });
@@ -278,9 +281,9 @@ describe("a stop", () => {
     chat.send("first");
     await until(() => expect(server.requests).toHaveLength(1));
     await stop();
-    expect(requests(`POST /api/chat/${CHAT}/stop`)).toHaveLength(0);
+    expect(requests(STOP)).toHaveLength(0);
     accept();
-    await until(() => expect(requests(`POST /api/chat/${CHAT}/stop`)).toHaveLength(1));
+    await until(() => expect(requests(STOP)).toHaveLength(1));
     await until(() => expect(view.progress).toBe("idle"));
   });
 
@@ -309,7 +312,7 @@ describe("a stop", () => {
     await until(() => expect(view.now).toMatchObject({ failed: "sending", unsent: { text: "first", isUnderway: false } }));
     await until(() => expect(shown()).toEqual([]));
     expect(view.progress).toBe("idle");
-    const cancellation = `POST /api/chat/${CHAT}/stop`;
+    const cancellation = `POST /api/chat/${CHAT}/stop?messageId=${(chat.now.unsent as { id: string }).id}`;
     await until(() => expect(requests(cancellation).length).toBeGreaterThan(0));
 
     const { id } = chat.now.unsent as { id: string };

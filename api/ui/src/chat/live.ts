@@ -302,7 +302,7 @@ export class LiveChat implements Stage {
       body: () => ({ ...(this.now.agentId ? { agentId: this.now.agentId, clientTools } : {}), ...(this.context ? { context: this.context } : {}) }),
       name: () => this.name,
       ask: (question) => this.#ask(question as Question<ChatMessage>),
-      onAccepted: () => void this.dispatch({ type: "accepted" }),
+      onAccepted: (runId) => void this.dispatch({ type: "accepted", runId }),
       isEndless: true,
       onConnection: (connection, wait) => {
         if (connection === "reconnecting") return void this.dispatch({ type: "disconnected", wait });

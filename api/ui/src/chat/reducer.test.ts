@@ -72,6 +72,9 @@ describe("a history", () => {
     ["keeps the current answer on the screen", idle, history([question], RUN), { held: { messages: [question, half] } }, [set(question), resume], { messages: [question, half] }],
     ["of a chat without a name resumes an answer that has not ended", idle, { ...history([question]), conversation: undefined } as Event, { phase: "resuming" }, [set(question), { ...resume, runId: undefined } as Effect]],
     ["says why the newest answer failed", loading, history([{ ...answer, metadata: { status: "failed" } }]), { failure: { failed: "run" } }, [set({ ...answer, metadata: { status: "failed" } }), learn, paint]],
+    ["keeps the earlier messages that the page has read", { ...idle, earlier: "c1" }, { ...history([answer]), earlier: "c2" } as Event, { earlier: "c1" }, [set(question, answer), learn, paint], { messages: [question, answer] }],
+    ["that reaches the beginning has nothing before it", { ...idle, earlier: "c1" }, history([answer]), { earlier: undefined }, [set(answer), learn, paint], { messages: [question, answer] }],
+    ["with other messages replaces the earlier ones", { ...idle, earlier: "c1" }, { ...history([answer]), earlier: "c2" } as Event, { earlier: "c2" }, [set(answer), learn, paint], { messages: [question] }],
     ["keeps a refused message", refused, history([question, answer]), { failure: refused.failure, unsent: refused.unsent }, [set(question, answer), learn, paint]],
     ["drops a refused message that has arrived", refused, history([{ ...question, id: refused.unsent!.id!, parts: [{ type: "text", text: "more" }] }]), { failure: undefined, unsent: undefined }, [expect.anything(), learn, paint]],
     ["of an older operation changes nothing", { ...idle, operation: OPERATION + 1 }, history([]), { operation: OPERATION + 1 }, []],
@@ -99,8 +102,8 @@ describe("a message", () => {
     ["takes the agent that the reader has chosen", { ...initially(true), wantedAgentId: "new" }, said, { agentId: "new" }, [drop, { ...say, operation: 1 } as Effect], { messages: [] }],
     ["does not change the agent of a chat that has begun", { ...idle, agentId: "old", wantedAgentId: "new" }, said, { agentId: "old" }, [drop, say]],
     ["keeps the agent of a message that may have arrived", { ...initially(true), unsent: sending.unsent, failure: { failed: "sending", problem: away }, agentId: "old", wantedAgentId: "new" }, said, { agentId: "old" }, [drop, { ...say, operation: 1 } as Effect], { messages: [] }],
-    ["is the server's once accepted", sending, { type: "accepted" }, { phase: "streaming", unsent: undefined }, [tell]],
-    ["that was stopped before is cancelled once accepted", { ...sending, wantsStop: true }, { type: "accepted" }, { phase: "streaming", wantsStop: false }, [tell, cancel]],
+    ["is the server's once accepted", sending, { type: "accepted", runId: "run-2" }, { phase: "streaming", unsent: undefined, runId: "run-2" }, [tell]],
+    ["that was stopped before is cancelled once accepted", { ...sending, wantsStop: true }, { type: "accepted", runId: "run-2" }, { phase: "streaming", wantsStop: false }, [tell, { ...cancel, runId: "run-2" }]],
     ["that is refused stays with its writer", sending, { type: "failed", error: limited }, { phase: "idle", failure: refused.failure, unsent: sending.unsent }, []],
     ["whose run failed at once is read from the history", sending, { type: "failed", error: new Problem(500, "model_failed", "", undefined, { run: "run" }) }, { phase: "idle", isBehind: true }, []],
     ["that is refused leaves the messages as they were", refused, { ...replied, utterance: refused.unsent! } as Event, { unsent: refused.unsent }, [set(question)]],
@@ -113,6 +116,20 @@ describe("a message", () => {
     expect(state).toMatchObject({ ended: "run-0", isReading: true });
     expect(effects).toEqual([read]);
   });
+});
+
+describe("earlier messages", () => {
+  const more = { ...idle, earlier: "c1" };
+  const arrived: Event = { type: "earlier", before: "c1", messages: [question], earlier: "c0" };
+  table([
+    ["are read once", more, { type: "earlier-wanted", limit: 5 }, { earlierProgress: "loading" }, [{ do: "read-earlier", before: "c1", limit: 5 }]],
+    ["are not read twice at a time", { ...more, earlierProgress: "loading" }, { type: "earlier-wanted", limit: 5 }, {}, []],
+    ["are not read before the beginning", idle, { type: "earlier-wanted", limit: 5 }, {}, []],
+    ["stand before the first one", { ...more, earlierProgress: "loading" }, arrived, { earlier: "c0", earlierProgress: undefined }, [set(question, half)], { messages: [half] }],
+    ["stand before held messages as well", { ...resuming, earlier: "c1", held: { messages: [half] } }, arrived, { held: { messages: [question, half] } }, [set(question)], { messages: [] }],
+    ["of a former cursor are dropped", { ...more, earlier: "c2" }, arrived, { earlier: "c2" }, []],
+    ["that could not be read can be tried again", { ...more, earlierProgress: "loading" }, { type: "earlier-failed" }, { earlierProgress: "failed" }, []],
+  ]);
 });
 
 describe("a resumption", () => {
@@ -155,8 +172,8 @@ describe("a stop", () => {
   table([
     ["cancels the run", streaming, { type: "stopped" }, { phase: "streaming" }, [cancel]],
     ["waits for the acceptance of a message", sending, { type: "stopped" }, { phase: "sending", wantsStop: true }, []],
-    ["takes a message back that cannot arrive", { ...sending, isReconnecting: true }, { type: "stopped" }, { phase: "idle", failure: { failed: "sending" } }, [{ do: "hang-up" }, { ...cancel, isQuiet: true }]],
-    ["takes a message back whose network fails later", { ...sending, wantsStop: true }, { type: "disconnected" }, { phase: "idle", failure: { failed: "sending" } }, [{ do: "hang-up" }, { ...cancel, isQuiet: true }]],
+    ["takes a message back that cannot arrive", { ...sending, isReconnecting: true }, { type: "stopped" }, { phase: "idle", failure: { failed: "sending" } }, [{ do: "hang-up" }, { ...cancel, messageId: sending.unsent!.id, isQuiet: true }]],
+    ["takes a message back whose network fails later", { ...sending, wantsStop: true }, { type: "disconnected" }, { phase: "idle", failure: { failed: "sending" } }, [{ do: "hang-up" }, { ...cancel, messageId: sending.unsent!.id, isQuiet: true }]],
     ["leaves an open stream to its own end", streaming, { type: "cancelled" }, { phase: "streaming" }, []],
     ["reads a run that waited", idle, { type: "cancelled" }, { isReading: true }, [tell, read]],
     ["that failed says so", streaming, { type: "cancel-failed", error: away }, { phase: "streaming", failure: { failed: "reading" } }, []],

@@ -8,6 +8,7 @@ import type { ChatMessage } from "./message";
 import { failureOf } from "./outcome";
 import { isWaiting, type Verdict, type Verdicts, withOutcome, withVerdicts } from "./questions";
 import type { Posting, WaitingMessage } from "./chat";
+import { readEarlier, withEarlier, withKept } from "./earlier";
 import { type Folded, type State, conversationOf, isAsking, progressOf, reconnecting, retryingOf, shownOf, withAnswer } from "./state";
 import { type Utterance, isVersion, unsentAfter } from "./utterance";
 import { apart, withPosted, withPosting, withSteered, without } from "./waiting";
@@ -23,6 +24,8 @@ export type Event =
   | { type: "dismissed" }
   | { type: "stopped" }
   | { type: "read" }
+  /** The reader goes to messages before the first one. */
+  | { type: "earlier-wanted"; limit: number }
   /** The server has an answer to a question of the run. */
   | { type: "answered"; runId: string; answer: { approvalId: string; verdict: Verdict } | { callId: string; outcome: { output: unknown } | { error: string } } }
   /** The server has made another version of a message the current one, or has refused to. */
@@ -35,8 +38,8 @@ export type Event =
   // Events of the stream.
   | { type: "connected" }
   | { type: "disconnected"; wait?: number }
-  /** The server has taken the message. */
-  | { type: "accepted" }
+  /** The server has taken the message: this run answers it. */
+  | { type: "accepted"; runId: string }
   /** The server has made this conversation of the chat. */
   | { type: "named"; conversationId: string }
   /** A chunk of the answer itself has arrived. */
@@ -49,13 +52,15 @@ export type Event =
   | { type: "ended"; isError: boolean }
   | { type: "failed"; error: unknown }
   // Results of effects; those with an operation are ignored when a newer one has begun.
-  | { type: "history"; operation: number; conversation?: Conversation; messages: ChatMessage[] }
+  | { type: "history"; operation: number; conversation?: Conversation; messages: ChatMessage[]; earlier?: string }
   | { type: "read-failed"; operation: number; error: unknown }
   | { type: "looked"; operation: number; conversation: Conversation }
   | { type: "resumed"; operation: number; runId?: string; hasStream: boolean }
   /** The answer to the utterance has ended, or the server refused it. `before` are the messages before it. */
   | { type: "replied"; operation: number; utterance: Utterance; before: ChatMessage[] }
   | { type: "painted"; operation: number }
+  | { type: "earlier"; before: string; messages: ChatMessage[]; earlier?: string }
+  | { type: "earlier-failed" }
   | { type: "cancelled" }
   | { type: "cancel-failed"; error: unknown }
   | { type: "verdicts"; verdicts: Verdicts }
@@ -73,6 +78,8 @@ export type Effect =
   /** Reads the conversation and its messages, and ends an open stream. */
   | { do: "read"; operation: number; conversationId?: string }
   | { do: "look"; operation: number; conversationId: string }
+  /** Reads the messages before the first one. */
+  | { do: "read-earlier"; before: string; limit: number }
   /** Replays the newest answer. */
   | { do: "resume"; operation: number; runId?: string }
   | { do: "say"; operation: number; utterance: Utterance }
@@ -81,8 +88,8 @@ export type Effect =
   | { do: "await-paint"; operation: number }
   | { do: "learn-verdicts" }
   | { do: "hang-up" }
-  /** Cancels the live run; a quiet one reports only its success. */
-  | { do: "cancel"; isQuiet?: boolean }
+  /** Ends one answer and no later one: this run's, or the one to this message. A quiet cancel reports only its success. */
+  | { do: "cancel"; runId?: string; messageId?: string; isQuiet?: boolean }
   | { do: "drop-cancel" }
   /** Notifies the other tabs. */
   | { do: "tell" };
@@ -109,9 +116,15 @@ export function reduce(state: State, event: Event, folded: Folded): Step {
     case "dismissed":
       return [state.failure?.failed === "sending" ? { ...state, failure: undefined, unsent: undefined } : state, []];
     case "stopped":
-      return stop(state);
+      return stop(state, folded);
     case "read":
       return read(state, folded);
+    case "earlier-wanted":
+      return readEarlier(state, event.limit);
+    case "earlier":
+      return withEarlier(state, event, folded);
+    case "earlier-failed":
+      return [{ ...state, earlierProgress: "failed" }, []];
     case "answered":
       return answered(state, event, folded);
     case "restored":
@@ -124,11 +137,12 @@ export function reduce(state: State, event: Event, folded: Folded): Step {
       return [{ ...state, ...CONNECTED }, []];
     case "disconnected": {
       const next = { ...state, ...reconnecting(event.wait) };
-      return state.wantsStop ? stop(next) : [next, []];
+      return state.wantsStop ? stop(next, folded) : [next, []];
     }
     case "accepted": {
-      const next: State = { ...state, phase: "streaming", unsent: undefined, wantsStop: false };
-      return [next, [{ do: "tell" }, ...(state.wantsStop ? [{ do: "cancel" } as const] : [])]];
+      const { runId } = event;
+      const next: State = { ...state, phase: "streaming", runId, unsent: undefined, wantsStop: false };
+      return [next, [{ do: "tell" }, ...(state.wantsStop ? [{ do: "cancel", runId } as const] : [])]];
     }
     case "named":
       return [{ ...state, conversationId: event.conversationId }, []];
@@ -204,8 +218,9 @@ function posted(state: State, message: WaitingMessage, folded: Folded): Step {
   return also(catchUpWithOthers({ ...next, isBehind }, folded), [{ do: "tell" }, ...effects]);
 }
 
-function history(state: State, { conversation, messages: all }: Extract<Event, { type: "history" }>, folded: Folded): Step {
+function history(state: State, { conversation, messages: newest, earlier: before }: Extract<Event, { type: "history" }>, folded: Folded): Step {
   const runId = conversation?.live_run_id ?? undefined;
+  const { messages: all, earlier } = withKept(state, newest, before, folded);
   const { waiting, messages } = apart(state.waiting, all, runId);
   const unsent = unsentAfter(state.unsent, messages);
   const next: State = {
@@ -213,6 +228,8 @@ function history(state: State, { conversation, messages: all }: Extract<Event, {
     ...QUIET,
     isReading: false,
     isBehind: false,
+    earlier,
+    runId,
     waiting,
     unsent,
     failure: unsent && state.failure?.failed === "sending" ? state.failure : undefined,
@@ -344,12 +361,14 @@ function ended(state: State, isError: boolean, folded: Folded): Step {
   return [next, !isError && progressOf(next, folded) === "idle" ? [{ do: "drop-cancel" }] : []];
 }
 
-function stop(state: State): Step {
-  if (state.phase !== "sending") return [state, [{ do: "cancel" }]];
+function stop(state: State, folded: Folded): Step {
+  // Without the run's name, a late request could end the next answer.
+  if (state.phase !== "sending") return [state, [{ do: "cancel", runId: runOf(state, folded) }]];
   // Nearly always the run starts in a moment, and then the page cancels it.
   if (!state.isReconnecting) return [{ ...state, wantsStop: true }, []];
   // If the message has arrived, its run works on the server, and no reader wants it.
-  return [refuse(state, new Problem(0, UNREACHABLE, "It was not sent.")), [{ do: "hang-up" }, { do: "cancel", isQuiet: true }]];
+  const messageId = state.unsent?.id;
+  return [refuse(state, new Problem(0, UNREACHABLE, "It was not sent.")), [{ do: "hang-up" }, { do: "cancel", messageId, isQuiet: true }]];
 }
 
 /** Follows the run if no other question is open. A reader that answers wants the run to continue. */
@@ -388,6 +407,12 @@ function missVersions(state: State, folded: Folded): State {
   // A server may name an ended run as live for a while. The page therefore reads once for each run, and does not
   // repeat without end.
   return !status || runId === state.ended ? state : { ...state, ended: runId, isBehind: true };
+}
+
+/** Returns the run whose answer the page shows as being made. A chunk tells it later than the server's acceptance. */
+function runOf(state: State, folded: Folded): string | undefined {
+  const last = shownOf(state, folded).at(-1);
+  return (last?.role === "assistant" && !last.metadata?.status && last.metadata?.runId) || state.runId;
 }
 
 function settled(state: State): State {

@@ -38,6 +38,8 @@ export interface State {
   isReconnecting: boolean;
   /** The time of the next try, in ms since the epoch, if the pause is long enough to show. */
   nextTryAt?: number;
+  /** The run of the answer that is being made, as far as the page knows it. */
+  runId?: string;
   /** The agent's own word for its current activity. */
   doing?: string;
   retrying?: { attempt: number; of: number };
@@ -57,6 +59,9 @@ export interface State {
   waiting: WaitingMessage[];
   /** The messages in flight beside the answer. */
   posting: Posting[];
+  /** The cursor of the messages before the first one, if the page has not read them. */
+  earlier?: string;
+  earlierProgress?: "loading" | "failed";
   /** The ids of messages that have joined a run, also of those that the page has not learnt of yet. */
   joined: string[];
 }

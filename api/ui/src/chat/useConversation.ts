@@ -40,11 +40,12 @@ export function useConversation({ id, agentId, isNew }: Named): Chat {
   // A render must read only the state that it renders, or React can lose effects on it.
   const conversationId = conversationOf(state, folded);
   const { isReconnecting, nextTryAt, doing, retrying, failure, unsent, phase, waiting, posting } = state;
+  const earlier = state.earlier === undefined ? undefined : (state.earlierProgress ?? "more");
   const isOpen = takesMore(state, folded);
 
   return useMemo(
-    () => ({ id, conversationId, messages, progress, isReconnecting, nextTryAt, doing, retrying, ...failure, unsent: unsentOf({ unsent, phase }), waiting, posting, takesMore: isOpen, ...does }),
-    [id, conversationId, messages, progress, isReconnecting, nextTryAt, doing, retrying, failure, unsent, phase, waiting, posting, isOpen, does],
+    () => ({ id, conversationId, messages, progress, isReconnecting, nextTryAt, doing, retrying, ...failure, unsent: unsentOf({ unsent, phase }), waiting, posting, earlier, takesMore: isOpen, ...does }),
+    [id, conversationId, messages, progress, isReconnecting, nextTryAt, doing, retrying, failure, unsent, phase, waiting, posting, earlier, isOpen, does],
   );
 }
 
@@ -64,7 +65,7 @@ function useJudged(messages: ChatMessage[], verdicts: Verdicts): ChatMessage[] {
   }, [messages, verdicts]);
 }
 
-type Actions = Pick<Chat, "speakFrom" | "beginWith" | "send" | "post" | "takeBack" | "stop" | "tryNow" | "dismiss" | "retry" | "regenerate" | "edit" | "restore" | "settled" | "decide" | "answer" | "fork">;
+type Actions = Pick<Chat, "speakFrom" | "beginWith" | "readEarlier" | "send" | "post" | "takeBack" | "stop" | "tryNow" | "dismiss" | "retry" | "regenerate" | "edit" | "restore" | "settled" | "decide" | "answer" | "fork">;
 
 function actionsOf(live: LiveChat): Actions {
   return {
@@ -74,6 +75,7 @@ function actionsOf(live: LiveChat): Actions {
     post: (text, mode, files) => live.post(text, mode, files),
     takeBack: (message) => live.takeBack(message),
     stop: () => void live.dispatch({ type: "stopped" }),
+    readEarlier: (limit) => void live.dispatch({ type: "earlier-wanted", limit }),
     tryNow: wake,
     dismiss: () => void live.dispatch({ type: "dismissed" }),
     retry: () => live.retry(),

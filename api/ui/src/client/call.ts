@@ -17,18 +17,20 @@ export interface Calling {
   /** The idempotency key: a repeated call with it has no second effect. */
   key?: string;
   signal?: AbortSignal;
+  /** Receives the head of a successful response. */
+  onOpen?(response: Response): void;
 }
 
 /** The time-out leaves a busy server enough time, and is short enough for a waiting reader. */
 const CALL_TIMEOUT_MS = 30_000;
 
 /** Returns the JSON of the response. Rejects with a `Problem`. */
-export async function call<T>(path: string, { method = "GET", body, keepalive, asAnonymous, as, key, signal }: Calling = {}): Promise<T> {
+export async function call<T>(path: string, { method = "GET", body, keepalive, asAnonymous, as, key, signal, onOpen }: Calling = {}): Promise<T> {
   const headers: Record<string, string> = as ? { authorization: `Bearer ${as}` } : asAnonymous ? {} : authorization();
   if (body !== undefined) headers["content-type"] = "application/json";
   if (key !== undefined) Object.assign(headers, zoneOf({}), { "idempotency-key": key });
   const init: RequestInit = { method, headers, keepalive, body: body === undefined ? undefined : JSON.stringify(body) };
-  const answer = await follow(path, init, { timeout: CALL_TIMEOUT_MS, signal });
+  const answer = await follow(path, init, { timeout: CALL_TIMEOUT_MS, signal, onOpen });
   // The routes return what `docs/api.md` says, and a page trusts its own server.
   return (answer.kind === "json" ? answer.value : undefined) as T;
 }

@@ -149,14 +149,22 @@ export const anyCollection = async () => (await call<Page<unknown>>("/v1/collect
 export const deleteConversation = (id: string, { keepalive }: { keepalive?: boolean } = {}) =>
   call<void>(path`/v1/conversations/${id}`, { method: "DELETE", keepalive });
 
-/** Returns the messages of a chat, oldest first, in the AI SDK's form. For an unknown chat the list is empty. */
-export const readMessages = <M>(chatId: string) => call<M[]>(path`/api/chat/${chatId}/messages`);
+/**
+ * Returns the newest messages of a chat before a cursor, oldest first, in the AI SDK's form, and the cursor of those before
+ * them, if there are any. For an unknown chat the list is empty.
+ */
+export async function readMessages<M>(chatId: string, which: { limit: number; before?: string }): Promise<{ messages: M[]; earlier?: string }> {
+  let link: string | null = null;
+  const messages = await call<M[]>(`${path`/api/chat/${chatId}/messages`}${query(which)}`, { onOpen: ({ headers }) => (link = headers.get("link")) });
+  return { messages, earlier: /[?&]before=([0-9a-f-]+)>/.exec(link ?? "")?.[1] };
+}
 
 /** Takes a message back that no run has read; rejects with `run_begun` otherwise. */
 export const takeBack = (runId: string) => call<Run>(path`/v1/runs/${runId}/take_back`, { method: "POST" });
 
-/** Cancels the live run of a chat. */
-export const stopChat = (chatId: string) => call<{ success: boolean }>(path`/api/chat/${chatId}/stop`, { method: "POST" });
+/** Ends one answer of a chat: the named run, the answer to the named message, or else the one at work. */
+export const stopAnswer = (chatId: string, what: { runId?: string; messageId?: string }) =>
+  call<{ success: boolean }>(`${path`/api/chat/${chatId}/stop`}${query(what)}`, { method: "POST" });
 
 /** Makes a version of a message part of its conversation again, instead of the current version. */
 export const restoreMessage = (conversationId: string, messageId: string) =>

@@ -134,6 +134,9 @@ export const readChanges = (entity: { kind: EntityKind; id: string } | undefined
 export const undoChangeSet = (id: string, { force }: { force: boolean }) =>
   call<Undone>(`${path`/v1/workspace/change_sets/${id}/undo`}${force ? "?force=true" : ""}`, { method: "POST" });
 
+/** Returns the set that has undone the changes of a run, unless that was taken back. */
+export const readUndoOfRun = async (id: string) => (await call<{ change_set_id: string | null }>(path`/v1/runs/${id}/undo`)).change_set_id;
+
 export const undoRun = (id: string, { force }: { force: boolean }) => call<Undone>(`${path`/v1/runs/${id}/undo`}${force ? "?force=true" : ""}`, { method: "POST" });
 
 export const readEdges = (filter: { project_id?: string; entity_id?: string }, { cursor, limit, signal }: Listing = {}) =>

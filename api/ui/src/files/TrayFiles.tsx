@@ -39,7 +39,7 @@ function TrayFile({ tray, item, place }: { tray: Tray; item: Item; place: Place 
           {name}
         </span>
         <span className="file-note" dir="auto">
-          {state === "failed" ? `${words.files.failed} · ${reasonOf(words.files, item.problem)}` : state === "uploading" && received > 0 ? `${sizeOf(received)} / ${sizeOf(bytes)}` : sizeOf(bytes)}
+          {state === "failed" ? `${words.files.failed} · ${reasonOf(words.files, item)}` : state === "uploading" && received > 0 ? `${sizeOf(received)} / ${sizeOf(bytes)}` : sizeOf(bytes)}
         </span>
         {state === "uploading" && <progress className="file-progress" value={received} max={Math.max(1, bytes)} aria-label={words.files.progress(name)} />}
       </span>

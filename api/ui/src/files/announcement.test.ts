@@ -17,6 +17,14 @@ it("a screen reader hears the beginning and the end of an upload, and no progres
   expect(said([ready, item("b.txt", "ready")], [ready])).toBe("b.txt is removed.");
 });
 
+it("a refused kind of file is told in a person's words", () => {
+  const problem = new Problem(400, "file_type_refused", "The contents of the file are video/mp4, which HOLDFAST_FILE_TYPES does not allow.");
+  const refused = (name: string, mediaType: string) => said([], [{ ...item(name, "failed", problem), mediaType }]);
+  expect(refused("movie.mp4", "video/mp4")).toBe("movie.mp4 was not uploaded. Videos cannot be sent here.");
+  expect(refused("program.txt", "text/plain")).toBe("program.txt was not uploaded. A file of this kind cannot be sent here.");
+  expect(refused("unknown", "")).toBe("unknown was not uploaded. A file of this kind cannot be sent here.");
+});
+
 it("a failure is told with the server's reason, or with the page's if no server has answered", () => {
   const begun = item("a.txt", "uploading");
   expect(said([begun], [item("a.txt", "failed", new Problem(413, "file_too_large", "It is too large."))])).toBe("a.txt was not uploaded. It is too large.");

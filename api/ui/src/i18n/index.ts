@@ -18,7 +18,16 @@ export async function wordsFor(wanted: readonly string[]): Promise<{ language: T
   return { language: tag, words: await load() };
 }
 
-export const { language, words } = await wordsFor(globalThis.navigator?.languages ?? []);
+const wanted = globalThis.navigator?.languages ?? [];
+
+export const { language, words } = await wordsFor(wanted);
+
+/** Dates and numbers have the form of the reader's country, in the language of the page. */
+export const locale = localeOf(wanted, language);
+
+export function localeOf(wanted: readonly string[], language: string): string {
+  return wanted.find((tag) => tag.split("-")[0]!.toLowerCase() === language.split("-")[0]) ?? language;
+}
 
 /** Joins the sentences without the missing ones. Chinese needs no space between them. */
 export function inSentences(sentences: readonly (string | false | undefined)[]): string {

@@ -3,7 +3,7 @@ import { Problem } from "holdfast-client/problem";
 import { type FormEvent, useId, useState } from "react";
 
 import { changeMemory, type Memory, type MemoryVersion, readMemoryVersions } from "../client/memories";
-import { locale } from "../i18n/locale";
+import { locale } from "../i18n";
 import { texts } from "../i18n/memories";
 import { isComposing } from "../isComposing";
 import { linkOf } from "../shell/address";

@@ -4,6 +4,7 @@ import { useEffect, useRef, useState } from "react";
 
 import { words } from "../i18n";
 import { type Doing, isFailedCall, isUnderWay, nowDoing, stateLine, wasDone } from "./doing";
+import { deedOf } from "./deeds";
 import { Disclosure } from "./Disclosure";
 import { durationIn } from "./duration";
 import { Icon, Spinner } from "./icons";
@@ -46,7 +47,7 @@ export function Activity({ items, isActive, isLive, state, durations, runs }: Pr
     >
       {() =>
         only ? (
-          <CallDetail call={only} runId={runs.get(only.toolCallId)} />
+          <CallDetail call={only} runId={runs.get(only.toolCallId)} isNamed={deedOf(words.activity.deeds, only) !== undefined} />
         ) : (
           <ol className="activity-items">
             {items.map((item, index) => (

@@ -11,6 +11,7 @@ import { durationsOf } from "./call";
 import { Cited, type Citation } from "./cited";
 import { Markdown, Marking } from "./markdown/Markdown";
 import { Warning } from "./Notice";
+import { withoutQuestions } from "./reply";
 import { type Segment, segmentsOf } from "./segments";
 import type { Actions } from "./useActions";
 
@@ -22,6 +23,8 @@ const MessageFiles = later(async () => (await import("../files/MessageFiles")).M
 
 type Props = {
   message: ChatMessage;
+  /** The questions that fields below the answer show. */
+  questions?: readonly string[];
   /** Whether its run works or waits. */
   isLive: boolean;
   /** Whether the run is producing more content. */
@@ -31,7 +34,7 @@ type Props = {
   actions: Actions;
 };
 
-export function Answer({ message, isLive, isWorking, doing, actions }: Props) {
+export function Answer({ message, questions = [], isLive, isWorking, doing, actions }: Props) {
   const segments = segmentsOf(message.parts);
   const durations = durationsOf(message);
   const runs = childrenOf(message.parts);
@@ -44,7 +47,7 @@ export function Answer({ message, isLive, isWorking, doing, actions }: Props) {
   const show = (segment: Segment) => {
     switch (segment.kind) {
       case "text":
-        return <Markdown key={segment.key} text={segment.text} isStreaming={segment.isStreaming && isWorking} />;
+        return <Markdown key={segment.key} text={questions.length > 0 ? withoutQuestions(segment.text, questions) : segment.text} isStreaming={segment.isStreaming && isWorking} />;
       case "activity":
         return <Activity key={segment.key} items={segment.items} isActive={isWorking && segment === last} isLive={isLive} state={state} durations={durations} runs={runs} />;
       case "files":

@@ -4,7 +4,7 @@ import type { ReactNode } from "react";
 import type { Data } from "../chat/message";
 import { words } from "../i18n";
 import { Icon } from "./icons";
-import { LongText } from "./LongText";
+import { Markdown } from "./markdown/Markdown";
 import { Moment } from "./SentAt";
 
 /** `children` are its actions, where it stands in a list. */
@@ -20,7 +20,7 @@ export function Briefing({ briefing, children }: { briefing: Data["briefing"]; c
       <h3 className="briefing-title" dir="auto">
         {briefing.title}
       </h3>
-      <LongText text={briefing.summary} />
+      <Markdown text={briefing.summary} isStreaming={false} />
       {children}
     </div>
   );

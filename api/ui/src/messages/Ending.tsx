@@ -25,6 +25,7 @@ export function Ending({ chat }: { chat: Chat }) {
   const isAnswering = progress === "submitted" || progress === "streaming";
   // An unsent message has no answer: the newest answer belongs to another message.
   const isPartSaid = chat.failed !== "sending" && newest?.role === "assistant" && textOf(newest) !== "";
+  const isCut = chat.failed === "run" && problem?.code === "limit_exceeded" && newest?.role === "assistant";
   return (
     <>
       {/* This looks like an empty answer, so that the page does not jump when the answer arrives. */}
@@ -40,7 +41,7 @@ export function Ending({ chat }: { chat: Chat }) {
         </p>
       )}
       {chat.isReconnecting && <Connection chat={chat} />}
-      {problem && !isAnswering && <Trouble problem={problem} isUnsent={chat.failed === "sending"} isPartSaid={isPartSaid} onRetry={chat.retry} />}
+      {problem && !isAnswering && <Trouble problem={problem} isUnsent={chat.failed === "sending"} isPartSaid={isPartSaid} onRetry={chat.retry} onContinue={isCut ? () => chat.send(words.message.goOnText) : undefined} />}
     </>
   );
 }

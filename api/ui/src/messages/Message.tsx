@@ -22,6 +22,8 @@ const AskedQuestions = later(async () => (await import("./AskedQuestions")).Aske
 // Only answers with calls of the workspace's tools have it.
 const WorkspaceFoot = later(async () => (await import("./WorkspaceFoot")).WorkspaceFoot);
 
+const NONE: string[] = [];
+
 type Props = {
   message: ChatMessage;
   /** An unsent edit of this message. */
@@ -29,8 +31,6 @@ type Props = {
   isNewest: boolean;
   /** Whether a link or a search has led to it. */
   isFound: boolean;
-  /** Whether so many messages follow it that the browser may skip its rendering while it is out of sight. */
-  isOld: boolean;
   /** The chat's progress for its newest message; `idle` for the others. */
   progress: Progress;
   /** The agent's own word for its current activity. */
@@ -42,10 +42,10 @@ type Props = {
  * React renders it again only after a change: the SDK makes a new object of a message that it changes, and keeps the
  * others.
  */
-export const Message = memo(function Message({ message, unsent, isNewest, isFound, isOld, progress, doing, actions }: Props) {
+export const Message = memo(function Message({ message, unsent, isNewest, isFound, progress, doing, actions }: Props) {
   if (message.role === "user") {
     return (
-      <article className="message user-message" aria-label={words.message.you} data-id={message.id} data-newest={isNewest || undefined} data-found={isFound || undefined} data-old={isOld || undefined}>
+      <article className="message user-message" aria-label={words.message.you} data-id={message.id} data-newest={isNewest || undefined} data-found={isFound || undefined}>
         <h2 className="unseen">{words.message.you}</h2>
         <UserMessage message={message} unsent={unsent} onEdit={actions.edit} onRestore={actions.restore} />
       </article>
@@ -53,11 +53,13 @@ export const Message = memo(function Message({ message, unsent, isNewest, isFoun
   }
   const isLive = progress === "submitted" || progress === "streaming" || progress === "waiting";
   const isWorking = isLive && progress !== "waiting";
+  // The fields for a completed run's questions stand below it until the reader's next message.
+  const questions = isNewest && !isLive && message.metadata?.status === "completed" ? questionsOf(message) : NONE;
   return (
-    <article className="message answer" aria-label={words.message.assistant} data-id={message.id} data-newest={isNewest || undefined} data-found={isFound || undefined} data-old={isOld || undefined}>
+    <article className="message answer" aria-label={words.message.assistant} data-id={message.id} data-newest={isNewest || undefined} data-found={isFound || undefined}>
       <h2 className="unseen">{words.message.assistant}</h2>
-      <Answer message={message} isLive={isLive} isWorking={isWorking} doing={doing} actions={actions} />
-      {isNewest && !isLive && <Asked message={message} say={actions.say} />}
+      <Answer message={message} questions={questions} isLive={isLive} isWorking={isWorking} doing={doing} actions={actions} />
+      {questions.length > 0 && <AskedQuestions questions={questions} say={actions.say} />}
       <Ended message={message} isNewest={isNewest} isLive={isLive} goOn={() => actions.say(words.message.goOnText)} />
       {!isLive && (hasChanges(message) || entitiesOf(message).length > 0) && <WorkspaceFoot message={message} />}
       {!isLive && <MemoryFoot ids={memoriesOf(message)} />}
@@ -65,12 +67,6 @@ export const Message = memo(function Message({ message, unsent, isNewest, isFoun
     </article>
   );
 });
-
-/** The questions of a completed run, until the reader's next message. */
-function Asked({ message, say }: { message: ChatMessage; say: Actions["say"] }) {
-  const questions = message.metadata?.status === "completed" ? questionsOf(message) : [];
-  return questions.length > 0 && <AskedQuestions questions={questions} say={say} />;
-}
 
 /** The line below an answer. A live answer reserves its height from the start, so that its end moves nothing. */
 function Foot({ message, isLive, actions }: Pick<Props, "message" | "actions"> & { isLive: boolean }) {

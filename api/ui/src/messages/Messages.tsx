@@ -1,18 +1,21 @@
 // Lists the messages of a conversation, newest last, and at their end the run's activity. It scrolls by itself.
-import { Fragment, useEffect, useLayoutEffect, useRef } from "react";
+import { useLayoutEffect, useMemo, useRef } from "react";
 
 import type { Chat, Posting, WaitingMessage } from "../chat/chat";
 import { verbatimFrom } from "../chat/context";
 import { words } from "../i18n";
 import { useRefocus } from "../refocus";
 import { Announcer } from "./Announcer";
+import { type Block, blocksOf } from "./blocks";
+import { Earlier } from "./Earlier";
 import { Ending } from "./Ending";
 import { useFollow } from "./follow";
 import { Icon } from "./icons";
-import { Message } from "./Message";
+import { BlockRoom, MessageBlock } from "./MessageBlock";
 import { hasSent } from "./sent";
 import { useActions } from "./useActions";
-import { useGradually } from "./useGradually";
+import { useDrawn } from "./useDrawn";
+import { useEarlier } from "./useEarlier";
 import { Waiting } from "./Waiting";
 import "../shell/controls/controls.css";
 import "./messages.css";
@@ -41,16 +44,15 @@ export function Messages({ chat, place, onFork, onTakenBack }: Props) {
     before.current = chat;
   }, [chat, goToEnd]);
   const actions = useActions(chat, onFork);
-  const first = useGradually(chat.messages.length);
-  const newest = chat.messages.length - 1;
+  /** The first message of the first read. */
+  const from = useRef<string>(undefined);
+  if (!chat.messages.some(({ id }) => id === from.current)) from.current = chat.messages[0]?.id;
+  const blocks = useMemo(() => blocksOf(chat.messages, from.current), [chat.messages]);
+  const behind = useMemo(() => countBehind(blocks), [blocks]);
+  const { isDrawn, draw } = useDrawn(blocks, place?.messageId);
   const verbatim = verbatimFrom(chat.messages);
-  const visited = useRef<typeof place>(undefined);
-  // The effect runs after every render, because the history arrives later than the address, and a long one gradually.
-  useEffect(() => {
-    if (!place || visited.current === place) return;
-    const message = content.current?.querySelector(`[data-id="${CSS.escape(place.messageId)}"]`);
-    if (!message) return;
-    visited.current = place;
+  const unsent = chat.unsent?.isUnderway === false ? chat.unsent : undefined;
+  useEarlier(chat, scroller, place, (message) => {
     leave();
     message.scrollIntoView({ block: "center" });
   });
@@ -63,17 +65,25 @@ export function Messages({ chat, place, onFork, onTakenBack }: Props) {
           instead. */}
       <div className="messages-scroller" ref={scroller} role="log" aria-live="off" aria-label={words.message.list} aria-busy={isBusy} tabIndex={0}>
         <div className="messages-content" ref={content} data-busy={isBusy || undefined} data-idle={chat.progress === "idle" || undefined}>
-          {chat.messages.slice(first).map((message, index) => {
-            const behind = newest - first - index;
-            const isNewest = behind === 0;
-            const unsent = chat.unsent?.instead === message.id && !chat.unsent.isUnderway ? chat.unsent : undefined;
-            return (
-              <Fragment key={message.id}>
-                {message.id === verbatim && <p className="summarised">{words.message.summarised}</p>}
-                <Message message={message} unsent={unsent} isNewest={isNewest} isFound={place?.messageId === message.id} isOld={behind > RECENT} progress={isNewest ? chat.progress : "idle"} doing={isNewest ? chat.doing : undefined} actions={actions} />
-              </Fragment>
-            );
-          })}
+          {chat.earlier && <Earlier earlier={chat.earlier} readEarlier={chat.readEarlier} />}
+          {blocks.map((block, index) =>
+            isDrawn(block, index) ? (
+              <MessageBlock
+                key={block.key}
+                messages={block.messages}
+                isNewest={index === blocks.length - 1}
+                isOld={behind[index]! > RECENT}
+                found={among(block, place?.messageId)}
+                verbatim={among(block, verbatim)}
+                unsent={among(block, unsent?.instead) === undefined ? undefined : unsent}
+                progress={index === blocks.length - 1 ? chat.progress : "idle"}
+                doing={index === blocks.length - 1 ? chat.doing : undefined}
+                actions={actions}
+              />
+            ) : (
+              <BlockRoom key={block.key} count={block.messages.length} draw={() => draw(block.key)} />
+            ),
+          )}
           <Ending chat={chat} />
           {chat.waiting.map((message) => (
             <Waiting key={message.id} message={message} hint={words.message.waiting[message.mode]} takeBack={chat.takeBack} onTakenBack={onTakenBack} />
@@ -85,6 +95,18 @@ export function Messages({ chat, place, onFork, onTakenBack }: Props) {
       <Announcer chat={chat} />
     </div>
   );
+}
+
+/** Returns the message if the block has it. */
+function among({ messages }: Block, id: string | undefined): string | undefined {
+  return id !== undefined && messages.some((message) => message.id === id) ? id : undefined;
+}
+
+/** Returns for each block how many messages follow it. */
+function countBehind(blocks: Block[]): number[] {
+  let count = 0;
+  const behind = blocks.toReversed().map(({ messages }) => (count += messages.length) - messages.length);
+  return behind.reverse();
 }
 
 function Latest({ go, log }: { go: () => void; log: () => HTMLElement | null }) {

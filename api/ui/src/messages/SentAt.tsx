@@ -1,11 +1,8 @@
 // Shows the time of a message: its age to the eye, the exact time in the tooltip and to a screen reader.
 import type { ChatMessage } from "../chat/message";
-import { language, words } from "../i18n";
+import { locale, words } from "../i18n";
 import { agoTime, fullTime } from "./time";
 import { useNow } from "./useNow";
-
-/** The locale has the format of the reader's country, in the language of the page. */
-const locale = navigator.languages.find((tag) => tag.startsWith(language)) ?? language;
 
 export function SentAt({ message }: { message: ChatMessage }) {
   return <Moment at={message.metadata?.createdAt} />;

@@ -3,6 +3,7 @@ import { words } from "../i18n";
 import { later } from "../later";
 import { type Call, inBrief, nameOf, pretty, standingOf } from "./call";
 import { CopyButton } from "./CopyButton";
+import { deedOf } from "./deeds";
 import { Disclosure } from "./Disclosure";
 import { durationIn } from "./duration";
 import { entitiesIn } from "./entities";
@@ -17,21 +18,22 @@ const Subagent = later(async () => (await import("./Subagent")).Subagent);
 export function ToolCall({ call, isLive, duration, runId }: { call: Call; isLive: boolean; duration?: number; runId?: string }) {
   const { server, tool } = nameOf(call);
   const standing = standingOf(call, isLive);
+  const deed = standing === "completed" ? deedOf(words.activity.deeds, call) : undefined;
   return (
     <Disclosure
       line={
         <span className="call" data-standing={standing}>
           <CallMark standing={standing} />
-          <span className="call-name">{tool}</span>
+          <span className="call-name">{deed ?? tool}</span>
           {server && <span className="call-server">{server}</span>}
           <span className="call-input" dir="auto">
-            {inBrief(call.input)}
+            {!deed && inBrief(call.input)}
           </span>
           <span className="call-end">{standing === "completed" ? duration !== undefined && durationIn(words.duration, duration) : words.call.standing[standing]}</span>
         </span>
       }
     >
-      {() => <CallDetail call={call} runId={runId} />}
+      {() => <CallDetail call={call} runId={runId} isNamed={deed !== undefined} />}
     </Disclosure>
   );
 }
@@ -50,12 +52,13 @@ function CallMark({ standing }: { standing: keyof typeof words.call.standing }) 
   }
 }
 
-/** Shows the input and output of a call, and the work of the run that answers it. */
-export function CallDetail({ call, runId }: { call: Call; runId?: string }) {
+/** Shows the input and output of a call, and the work of the run that answers it; with the tool's name where no line has it. */
+export function CallDetail({ call, runId, isNamed }: { call: Call; runId?: string; isNamed?: boolean }) {
   const input = call.state === "input-streaming" ? (call.rawInput ?? call.input) : call.input;
   const entities = call.state === "output-available" ? entitiesIn(call.output) : [];
   return (
     <div className="call-detail">
+      {isNamed && <p className="call-tool">{nameOf(call).tool}</p>}
       <Content label={words.call.input} value={input} nothing={words.call.noInput} />
       {runId !== undefined && <Subagent runId={runId} />}
       {call.state === "output-available" && runId === undefined && <Content label={words.call.output} value={call.output} nothing={words.call.noOutput} />}

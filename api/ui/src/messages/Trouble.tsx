@@ -17,9 +17,11 @@ type Props = {
   /** Whether the answer has text from before the problem. */
   isPartSaid: boolean;
   onRetry: () => void;
+  /** Asks for the rest of an answer that a limit has cut. */
+  onContinue?: () => void;
 };
 
-export function Trouble({ problem, isUnsent, isPartSaid, onRetry }: Props) {
+export function Trouble({ problem, isUnsent, isPartSaid, onRetry, onContinue }: Props) {
   const at = useMemo(() => (problem.retryAfter === undefined ? undefined : Date.now() + problem.retryAfter * 1_000), [problem]);
   const left = useSecondsUntil(at);
   const detail = detailOf(words.trouble, problem);
@@ -41,6 +43,11 @@ export function Trouble({ problem, isUnsent, isPartSaid, onRetry }: Props) {
           </Disclosure>
         )}
       </div>
+      {onContinue && (
+        <button type="button" className="button" onClick={onContinue}>
+          {words.message.goOn}
+        </button>
+      )}
       {canHelp(problem) && (
         <button type="button" className="button" disabled={left > 0} onClick={onRetry}>
           {left > 0 ? words.trouble.retryIn(durationIn(words.duration, left * 1_000)) : words.trouble.retry}

@@ -3,6 +3,9 @@ import type { ChatMessage, Part } from "../chat/message";
 
 export type Call = Extract<Part, { toolCallId: string }>;
 
+/** A planner makes a plan by it. */
+export const PLAN_TOOL = "agent_create_plan";
+
 export function isCall(part: Part): part is Call {
   return "toolCallId" in part;
 }

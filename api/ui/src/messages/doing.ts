@@ -1,5 +1,7 @@
 // This file writes the one line that describes an activity.
 import { nameOf, standingOf } from "./call";
+import { type DeedWords, deedOf } from "./deeds";
+import { CHANGING } from "./entities";
 import type { Item } from "./segments";
 
 export type ActivityWords = {
@@ -15,6 +17,8 @@ export type ActivityWords = {
   calls(n: number): string;
   callFailed(tool: string): string;
   failed(n: number): string;
+  more(n: number): string;
+  deeds: DeedWords;
 };
 
 /** The state of a run: the agent's own word for its current activity, or the step of its plan that is under way. */
@@ -46,6 +50,10 @@ export function wasDone(words: ActivityWords, items: readonly Item[], thinking: 
   const thoughts = calls.length < items.length ? [thinking ? words.thoughtFor(thinking) : words.thought] : [];
   const [first] = calls;
   if (!first) return thoughts.join();
+  const change = calls.find((item) => CHANGING.test(nameOf(item.call).tool) && !hasFailed(item));
+  const told = change ?? (calls.length === 1 ? first : undefined);
+  const deed = told && deedOf(words.deeds, told.call);
+  if (deed !== undefined && failed === 0) return [...thoughts, deed, ...(calls.length > 1 ? [words.more(calls.length - 1)] : [])].join(" · ");
   if (calls.length > 1) return [...thoughts, words.calls(calls.length), ...(failed > 0 ? [words.failed(failed)] : [])].join(" · ");
   const { tool } = nameOf(first.call);
   return [...thoughts, failed > 0 ? words.callFailed(tool) : words.called(tool)].join(" · ");

@@ -1,5 +1,5 @@
 // The steps of a plan that waits for an approval, and their changes.
-import { type Call, nameOf } from "./call";
+import { type Call, nameOf, PLAN_TOOL } from "./call";
 
 export type DraftStep = {
   /** Its number in the plan as the agent made it. */
@@ -10,11 +10,9 @@ export type DraftStep = {
   dependsOn: readonly number[];
 };
 
-const TOOL = "agent_create_plan";
-
 /** Returns the steps and the reviewer's notes, if the call waits for the approval of a plan. */
 export function draftOf(call: Call): { goal: string; steps: DraftStep[]; notes?: string } | undefined {
-  if (nameOf(call).tool !== TOOL || !isObject(call.input) || !Array.isArray(call.input.steps)) return undefined;
+  if (nameOf(call).tool !== PLAN_TOOL || !isObject(call.input) || !Array.isArray(call.input.steps)) return undefined;
   const { input } = call;
   const steps = (input.steps as unknown[]).filter(isObject).map((step, index) => ({
     number: numberOf(step.step_number ?? step.stepNumber) ?? index + 1,

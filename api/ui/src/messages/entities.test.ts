@@ -22,8 +22,16 @@ test.each([
   expect(entitiesIn(output)).toEqual(entities);
 });
 
-test("an answer has the entities of all of its calls", () => {
-  const message = answer(call("list_onto_tasks", `- task ${id}: A`), { type: "data-call", data: { toolCallId: "c", durationMs: 1, entities: [{ kind: "goal", id: other, name: "B" }] } });
+test("an answer has the entities that it has changed, not those that it has read", () => {
+  const data = (toolCallId: string, name: string) => ({ type: "data-call", data: { toolCallId, durationMs: 1, entities: [{ kind: "goal", id: name, name }] } });
+  const message = answer(
+    call("list_onto_tasks", `- task ${other}: Read`),
+    data("list_onto_tasks", "Listed"),
+    call("create_onto_task", `Created:\n- task ${id}: A`),
+    call("update_onto_goal", "Updated"),
+    data("update_onto_goal", "B"),
+    call("update_onto_task", `- task ${other}: Failed`, "output-error"),
+  );
   expect(entitiesOf(message).map(({ name }) => name)).toEqual(["A", "B"]);
 });
 

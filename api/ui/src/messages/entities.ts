@@ -1,7 +1,7 @@
 // Results of the workspace's tools name entities: this file finds them, and the calls that change something.
 import type { ChatMessage, Part } from "../chat/message";
 import type { Kind } from "../workspace/address";
-import { isCall, nameOf } from "./call";
+import { type Call, isCall, nameOf } from "./call";
 
 export interface NamedEntity {
   kind: Kind;
@@ -27,12 +27,15 @@ export function entitiesIn(output: unknown): NamedEntity[] {
   return once([...listedIn(output), ...lines]).slice(0, MOST);
 }
 
-/** Returns the entities of all calls of an answer. */
+/** Returns the entities that an answer has changed: those that it has only read would hide them. */
 export function entitiesOf({ parts }: ChatMessage): NamedEntity[] {
-  return once(parts.flatMap((part) => [...(isCall(part) && part.state === "output-available" ? entitiesIn(part.output) : []), ...(part.type === "data-call" ? listedIn(part.data) : [])])).slice(0, MOST);
+  const changes = parts.filter((part) => isCall(part) && part.state === "output-available" && CHANGING.test(nameOf(part).tool)) as Call[];
+  const ids = new Set(changes.map(({ toolCallId }) => toolCallId));
+  const listed = parts.flatMap((part) => (part.type === "data-call" && ids.has(part.data.toolCallId) ? listedIn(part.data) : []));
+  return once([...changes.flatMap((call) => ("output" in call ? entitiesIn(call.output) : [])), ...listed]).slice(0, MOST);
 }
 
-const CHANGING = /^(?:(?:create|update|delete)_onto_|create_task_document$)/;
+export const CHANGING = /^(?:(?:create|update|delete)_onto_|create_task_document$)/;
 
 /** Whether a call of this tool changes the workspace. */
 export function hasChanged(tool: string): boolean {

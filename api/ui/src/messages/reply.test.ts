@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { replyTo } from "./reply";
+import { replyTo, withoutQuestions } from "./reply";
 
 test.each([
   { name: "one answer stands alone", questions: ["Which ship?"], answers: [" the old one "], reply: "the old one" },
@@ -9,4 +9,14 @@ test.each([
   { name: "no answer is no message", questions: ["Which ship?"], answers: ["  "], reply: "" },
 ])("$name", ({ questions, answers, reply }) => {
   expect(replyTo(questions, answers)).toBe(reply);
+});
+
+test.each([
+  ["a question at the end", "First:\n\nWhich ship?", ["Which ship?"], "First:"],
+  ["numbered questions", "First:\n\n1. Which ship?\n2. When?", ["Which ship?", "When?"], "First:"],
+  ["nothing else", "Which ship?", ["Which ship?"], ""],
+  ["a question in the middle", "Which ship?\nThat is it.", ["Which ship?"], "Which ship?\nThat is it."],
+  ["other questions", "Why not?", ["Which ship?"], "Why not?"],
+])("a text without the questions that fields repeat: %s", (_, text, questions, left) => {
+  expect(withoutQuestions(text, questions)).toBe(left);
 });

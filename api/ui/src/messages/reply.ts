@@ -1,4 +1,4 @@
-// The message that answers the questions of a run.
+// The questions of a run, and the message that answers the questions of a run.
 
 /** Returns the answers, each after its question where there are several; an empty text if there is no answer. */
 export function replyTo(questions: readonly string[], answers: readonly string[]): string {
@@ -8,4 +8,12 @@ export function replyTo(questions: readonly string[], answers: readonly string[]
     return [questions.length === 1 ? answer : `${question}\n${answer}`];
   });
   return given.join("\n\n");
+}
+
+/** Returns the text without the questions at its end, which fields below it repeat. */
+export function withoutQuestions(text: string, questions: readonly string[]): string {
+  const lines = text.trimEnd().split("\n");
+  const asked = new Set(questions);
+  while (lines.length > 0 && (lines.at(-1)!.trim() === "" || asked.has(lines.at(-1)!.trim().replace(/^\d+\. /, "")))) lines.pop();
+  return lines.join("\n");
 }

@@ -4,7 +4,7 @@ import { fileOf } from "../chat/files";
 import type { Data, Part } from "../chat/message";
 import { withSteps } from "../chat/plans";
 import type { FileRef } from "../client/files";
-import { type Call, isCall, isQuestion } from "./call";
+import { type Call, isCall, isQuestion, nameOf, PLAN_TOOL } from "./call";
 
 export type Item = { kind: "reasoning"; text: string; isStreaming: boolean; durationMs?: number } | { kind: "call"; call: Call };
 
@@ -58,6 +58,10 @@ function durationOf({ providerMetadata }: { providerMetadata?: Record<string, Re
   return typeof durationMs === "number" ? { durationMs } : {};
 }
 
+function isApprovalOfPlan(part: Part): boolean {
+  return isCall(part) && part.approval !== undefined && nameOf(part).tool === PLAN_TOOL;
+}
+
 function segmentOf(part: Part, key: string, parts: readonly Part[]): Segment | undefined {
   if (isCall(part)) return { key, kind: part.approval ? "approval" : "question", call: part };
   const file = fileOf(part);
@@ -67,6 +71,8 @@ function segmentOf(part: Part, key: string, parts: readonly Part[]): Segment | u
       // The server puts two newlines between the texts of two steps; they show nothing and end no activity.
       return part.text.trim() === "" ? undefined : { key, kind: "text", text: part.text, isStreaming: part.state === "streaming" };
     case "data-plan":
+      // A card shows the steps of a draft that waits for its approval.
+      if (part.data.status === "draft" && parts.some(isApprovalOfPlan)) return undefined;
       return { key, kind: "plan", plan: withSteps(part.data, parts) };
     case "data-briefing":
       return { key, kind: "briefing", briefing: part.data };

@@ -53,7 +53,7 @@ async function transport(handlers: Handler[], options: TransportOptions = {}) {
   });
   const send = (headers?: Record<string, string>) =>
     made.sendMessages({ chatId: "chat", trigger: "submit-message", messageId: undefined, messages: [question], abortSignal: undefined, headers });
-  return { made, send, resume: (headers?: Record<string, string>) => made.reconnectToStream({ chatId: "chat", headers }), cancel: () => made.cancel("chat"), connections };
+  return { made, send, resume: (headers?: Record<string, string>) => made.reconnectToStream({ chatId: "chat", headers }), cancel: (runId?: string) => made.cancel("chat", runId), connections };
 }
 
 /** The result does not show the number of a text's pieces. */
@@ -343,9 +343,9 @@ it("a reader that cancels ends the connection", async () => {
 
 it("cancel posts to the chat, and rejects with the server's refusal", async () => {
   const { cancel } = await transport([(_, response) => void response.end("{}"), (_, response) => refuse(response, 404, "not_found")]);
-  await cancel();
+  await cancel("run-1");
   await expect(cancel()).rejects.toMatchObject({ status: 404, code: "not_found" });
-  expect(server.requests.map(({ method, path }) => `${method} ${path}`)).toEqual(Array(2).fill("POST /api/chat/chat/stop"));
+  expect(server.requests.map(({ method, path }) => `${method} ${path}`)).toEqual(["POST /api/chat/chat/stop?runId=run-1", "POST /api/chat/chat/stop"]);
 });
 
 it("resuming returns null if the server has no stream", async () => {

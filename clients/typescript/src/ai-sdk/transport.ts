@@ -65,9 +65,12 @@ export class HoldfastTransport<M extends UIMessage> implements ChatTransport<M> 
     return new Line(source, this.options, abortSignal).open();
   }
 
-  /** Cancels the runs of a chat, and repeats that while the server is away; `stop()` of the SDK only hangs up. */
-  async cancel(chatId: string): Promise<void> {
-    const url = this.#url(path`/api/chat/${this.#nameOf(chatId)}/stop`);
+  /**
+   * Ends the answer of a chat that is at work, or that of `runId`; messages that wait are answered after it. The request
+   * is repeated while the server is away. `stop()` of the SDK only hangs up.
+   */
+  async cancel(chatId: string, runId?: string): Promise<void> {
+    const url = this.#url(path`/api/chat/${this.#nameOf(chatId)}/stop` + (runId === undefined ? "" : path`?runId=${runId}`));
     const { fetch, patience, headers } = this.options;
     await patiently(() => follow(url, { method: "POST", headers: headers?.() }, { timeout: SILENCE_MS, fetch }), { patience });
   }

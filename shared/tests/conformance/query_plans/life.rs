@@ -152,7 +152,8 @@ async fn read(api: &Storage, run: Uuid, conversation: Uuid) {
     api.history(OWNER, conversation, size).await.unwrap();
     api.messages(OWNER, conversation, MessageFilter::Current, size, None).await.unwrap().unwrap();
     api.runs(OWNER, RunFilter::default(), 20, None).await.unwrap().unwrap();
-    api.unfinished_runs(OWNER, conversation).await.unwrap();
+    let newest = api.history(OWNER, conversation, size).await.unwrap();
+    api.place_of_message(OWNER, conversation, newest[0].message.id).await.unwrap().unwrap();
 }
 
 /// Looks for runs without a worker.

@@ -52,6 +52,8 @@ const DELIVERABLES: &[&str] = &[
 ];
 const GOALS: &[&str] =
     &["want to", "need to", "goal is", "trying to", "would like to", "aim to", "hope to", "想", "需要", "目标"];
+/// After a kind of project, these say what it is for.
+const PURPOSES: &[&str] = &[" for ", " about ", " to help ", " that ", " which ", "用于", "关于", "用来"];
 const TIMELINES: &[&str] = &[
     "by next",
     "this month",
@@ -91,7 +93,7 @@ impl Indicators {
         let weights = [
             (has_project_type, HIGH),
             (has_deliverable, MEDIUM),
-            (has(GOALS), MEDIUM),
+            (has(GOALS) || (has_project_type && has(PURPOSES)), MEDIUM),
             (has(TIMELINES), LOW),
             (has(SCALES), LOW),
         ];
@@ -129,7 +131,9 @@ mod tests {
         for (text, sufficient, questions) in [
             ("I want to start a new project", false, 2),
             ("I want to start a new project\nIt's a mobile app for fitness tracking", true, 1),
-            ("It's a mobile app for fitness tracking", false, 1),
+            ("It's a mobile app for fitness tracking", true, 1),
+            ("a fitness app", false, 1),
+            ("something for my garden", false, 2),
             ("Build an app by next month", true, 1),
             ("build something", false, 1),
             ("我想开发一个应用", true, 1),

@@ -27,6 +27,7 @@ export const files = {
     removed: (name: string) => `${apart(name)} is removed.`,
     wait: "Waiting for the upload",
     mend: "Try the failed upload again, or remove its file",
+    refused: { video: "Videos cannot be sent here.", audio: "Sound cannot be sent here.", other: "A file of this kind cannot be sent here." } as Record<string, string>,
     reason: {
       unreachable: "The server cannot be reached.",
       silent: "The server has stopped answering.",

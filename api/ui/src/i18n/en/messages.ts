@@ -1,4 +1,6 @@
 // The words of the messages.
+import { apart } from "../apart";
+
 export const messages = {
   message: {
     list: "Messages",
@@ -56,6 +58,8 @@ export const messages = {
     summarised: "Older messages are summarised",
   },
   list: {
+    earlier: "Loading earlier messages",
+    earlierFailed: "Earlier messages could not be loaded.",
     loading: "Loading the conversation",
     latest: "Jump to latest",
     answering: "The assistant is answering.",
@@ -88,6 +92,19 @@ export const messages = {
     calls: (n: number) => `${n} calls`,
     callFailed: (tool: string) => `${tool} failed`,
     failed: (n: number) => `${n} failed`,
+    more: (n: number) => (n === 1 ? "1 more call" : `${n} more calls`),
+    deeds: {
+      done: {
+        create: (what: string) => `Created ${what}`,
+        update: (what: string) => `Changed ${what}`,
+        delete: (what: string) => `Deleted ${what}`,
+        list: (what: string) => `Looked through ${what}`,
+        search: (what: string) => `Searched ${what}`,
+        get: (what: string) => `Read ${what}`,
+      },
+      one: (kind: string, name: string | undefined) => (name === undefined ? `the ${kind}` : `the ${kind} ${apart(name)}`),
+      all: (kind: string) => `the ${kind}s`,
+    },
   },
   call: {
     from: (server: string) => `from ${server}`,

@@ -174,6 +174,7 @@ export const workspace = {
     characters: (n: string) => `${n} characters`,
   },
   undo: {
+    undone: "The changes are undone.",
     changes: "Undo changes",
     action: "Undo",
     done: (n: number) => (n === 1 ? "1 change was undone." : `${n} changes were undone.`),

@@ -27,6 +27,7 @@ export const files: typeof import("../en/files").files = {
     removed: (name) => `“${apart(name)}”已移除。`,
     wait: "正在等待文件上传",
     mend: "请重新上传失败的文件，或将它移除",
+    refused: { video: "这里不能发送视频。", audio: "这里不能发送音频。", other: "这里不能发送这种文件。" } as Record<string, string>,
     reason: {
       unreachable: "无法连接服务器。",
       silent: "服务器没有继续响应。",

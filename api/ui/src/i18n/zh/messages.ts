@@ -1,4 +1,8 @@
 // 消息部分的文字。
+import { apart } from "../apart";
+
+const KINDS: Record<string, string> = { project: "项目", task: "任务", goal: "目标", plan: "计划", document: "文档", output: "成果" };
+
 export const messages: typeof import("../en/messages").messages = {
   message: {
     list: "消息",
@@ -56,6 +60,8 @@ export const messages: typeof import("../en/messages").messages = {
     summarised: "更早的消息已被概括",
   },
   list: {
+    earlier: "正在加载更早的消息",
+    earlierFailed: "无法加载更早的消息。",
     loading: "正在加载对话",
     latest: "回到最新",
     answering: "助手正在回答。",
@@ -88,6 +94,19 @@ export const messages: typeof import("../en/messages").messages = {
     calls: (n) => `${n} 次调用`,
     callFailed: (tool) => `${tool} 调用失败`,
     failed: (n) => `${n} 次失败`,
+    more: (n: number) => `另有 ${n} 次调用`,
+    deeds: {
+      done: {
+        create: (what: string) => `已创建${what}`,
+        update: (what: string) => `已修改${what}`,
+        delete: (what: string) => `已删除${what}`,
+        list: (what: string) => `已浏览${what}`,
+        search: (what: string) => `已搜索${what}`,
+        get: (what: string) => `已读取${what}`,
+      },
+      one: (kind: string, name: string | undefined) => `${KINDS[kind] ?? kind}${name === undefined ? "" : `“${apart(name)}”`}`,
+      all: (kind: string) => `${KINDS[kind] ?? kind}列表`,
+    },
   },
   call: {
     from: (server) => `来自 ${server}`,

@@ -173,6 +173,7 @@ export const workspace: typeof import("../en/workspace").workspace = {
     characters: (n) => `${n} 个字符`,
   },
   undo: {
+    undone: "更改已撤销。",
     changes: "撤销改动",
     action: "撤销",
     done: (n) => `已撤销 ${n} 处改动。`,

@@ -29,7 +29,7 @@ export function AdditionList({ additions, items }: { additions: Additions; items
 
 function AdditionItem({ additions, item: { key, name, bytes, state, received, problem } }: { additions: Additions; item: Addition }) {
   const isUploading = state === "uploading";
-  const note = state === "failed" ? `${texts.addition.failed} · ${reasonOf(words.files, problem)}` : state === "held" ? texts.document.state.queued : texts.addition[state];
+  const note = state === "failed" ? `${texts.addition.failed} · ${reasonOf(words.files, { problem })}` : state === "held" ? texts.document.state.queued : texts.addition[state];
   const removeLabel = state === "failed" ? words.files.remove(name) : words.files.cancel(name);
   return (
     <li className="document" data-state={state}>

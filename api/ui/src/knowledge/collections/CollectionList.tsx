@@ -3,7 +3,7 @@ import { problemFrom } from "holdfast-client/problem";
 import { type FormEvent, useRef, useState } from "react";
 
 import { type Collection, createCollection, deleteCollection, readCollections } from "../../client/knowledge";
-import { locale } from "../../i18n/locale";
+import { locale } from "../../i18n";
 import { texts } from "../../i18n/knowledge";
 import { refocus } from "../../refocus";
 import { Icon, Mark } from "../../shell/controls/icons";

@@ -2,7 +2,7 @@
 import { readCollection, readDocument, type KnowledgeDocument } from "../../client/knowledge";
 import { previewKind, PROSE } from "../../files/preview/kind";
 import { sizeOf } from "../../files/size";
-import { locale } from "../../i18n/locale";
+import { locale } from "../../i18n";
 import { texts } from "../../i18n/knowledge";
 import { useTitle } from "../../workspace/frame";
 import { collectionPath, type Passage } from "../paths";

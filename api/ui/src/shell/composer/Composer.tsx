@@ -63,6 +63,7 @@ export function Composer({ chat, draft, field, suggestion, isLockable, children 
   useEffect(() => happen({ is: "reported", unsent: chat.unsent }), [chat.unsent]);
   useKept(draft, draftIn(composing, chat));
   useLeft(draft, composing, chat);
+  useShown(field, text);
   useHeight(field, text);
   const isTall = useTall(field, text) || Boolean(children) || items.length > 0;
 
@@ -132,7 +133,6 @@ export function Composer({ chat, draft, field, suggestion, isLockable, children 
           rows={1}
           dir="auto"
           enterKeyHint="send"
-          value={text}
           disabled={isLocked}
           placeholder={words.shell.composer.placeholder}
           aria-label={words.shell.composer.name}
@@ -210,6 +210,16 @@ function fits(text: string, limit: number | undefined, refused: string): boolean
 function hintWhile({ progress }: Chat, text: string): string {
   if (progress !== "waiting") return "";
   return text.trim() === "" ? words.shell.composer.waiting : words.shell.composer.withdraws;
+}
+
+/**
+ * Shows the text in the field. React would write the value of a controlled field into the document, too, and with each key
+ * the browser would check every `:has()` of the page again.
+ */
+function useShown(field: RefObject<HTMLTextAreaElement | null>, text: string) {
+  useLayoutEffect(() => {
+    if (field.current && field.current.value !== text) field.current.value = text;
+  }, [field, text]);
 }
 
 /** Returns the focus to the field that had it before the page locked the field. */

@@ -7,6 +7,8 @@ import { words } from "../../i18n";
 import { isComposing } from "../../isComposing";
 import { linkOf } from "../address";
 import { Menu } from "../controls/Menu";
+import { placeOf } from "./listed";
+import { Marked } from "./Marked";
 
 type Props = {
   conversation: Conversation;
@@ -18,6 +20,8 @@ type Props = {
   isRenaming: boolean;
   /** The title that the reader has typed and the server does not have. */
   unsaved?: string;
+  /** The text of the search that has found it. */
+  query: string;
   onOpen(id: string, messageId?: string): void;
   onBeginRename(): void;
   /** Without an argument, the title stays unchanged. */
@@ -25,9 +29,9 @@ type Props = {
   onDelete(id: string, title: string): void;
 };
 
-export function ConversationItem({ conversation, isCurrent, isWaiting, session, isRenaming, unsaved, onOpen, onBeginRename, onRename, onDelete }: Props) {
+export function ConversationItem({ conversation, isCurrent, isWaiting, session, isRenaming, unsaved, query, onOpen, onBeginRename, onRename, onDelete }: Props) {
   const { id, live_run_id, found } = conversation;
-  const place = found ? (found.client_id ?? found.message_id) : undefined;
+  const place = placeOf(conversation);
   const live = isWaiting ? words.shell.list.needsYou : words.shell.list.live;
   const title = conversation.title ?? session ?? words.shell.untitled;
   const isLive = live_run_id !== null || isWaiting;
@@ -62,11 +66,11 @@ export function ConversationItem({ conversation, isCurrent, isWaiting, session, 
       <a href={linkOf(id, place)} aria-current={isCurrent ? "page" : undefined} title={title} onClick={open} onDoubleClick={onBeginRename}>
         <span className="item-text">
           <span className="item-title" dir="auto">
-            {title}
+            <Marked text={title} query={query} />
           </span>
           {found && (
             <span className="item-found" dir="auto">
-              {found.excerpt}
+              <Marked text={found.excerpt} query={query} />
             </span>
           )}
         </span>

@@ -2,7 +2,9 @@
 // drawer on a small page.
 import { useEffect, useRef, useState, type ReactNode } from "react";
 
-import { language, words } from "../../i18n";
+import type { Conversation } from "../../client/server";
+import { locale, words } from "../../i18n";
+import { isComposing } from "../../isComposing";
 import { MEMORIES_PATH } from "../../memories/address";
 import { follow } from "../../visit";
 import { COLLECTIONS_PATH } from "../../knowledge/address";
@@ -11,7 +13,8 @@ import { ConversationItem } from "./ConversationItem";
 import { grouped, nameOf, type Group } from "./days";
 import { Icon, Mark } from "../controls/icons";
 import type { Open } from "../useOpen";
-import { activityOf } from "./listed";
+import { moveFocus } from "./keys";
+import { activityOf, placeOf } from "./listed";
 import type { Conversations } from "./useConversations";
 import { useConversationsOf } from "./useWaiting";
 import "./ConversationList.css";
@@ -44,8 +47,13 @@ export function ConversationList({ conversations, deleted, current, waiting, ses
   const shown = conversations.items.filter((item) => !deleted.has(item.id) && !first.includes(item));
   const groups = grouped(shown, (item) => new Date(activityOf(item)), new Date()).map(({ group, items }) => ({ key: nameOf(group), name: headingOf(group), items }));
   const all = first.length > 0 ? [{ key: "waiting", name: words.shell.list.needYou, items: first }, ...groups] : groups;
+  const scroller = useRef<HTMLDivElement>(null);
+  // The effect runs after that of the open conversation, which brings itself into sight.
+  useEffect(() => {
+    if (scroller.current) scroller.current.scrollTop = 0;
+  }, [conversations.found]);
   return (
-    <nav className="list" aria-label={words.shell.list.name}>
+    <nav className="list" aria-label={words.shell.list.name} onKeyDown={moveFocus}>
       <div className="list-head">
         <span className="brand">
           <Mark />
@@ -59,7 +67,7 @@ export function ConversationList({ conversations, deleted, current, waiting, ses
         <Icon name="add" />
         {words.shell.newChat}
       </button>
-      <Search conversations={conversations} />
+      <Search conversations={conversations} first={all[0]?.items[0]} onOpen={onOpen} />
       <PartLink to={PROJECTS_PATH} icon="project" isOpen={at === "workspace"} name={words.shell.list.projects} />
       <PartLink to={COLLECTIONS_PATH} icon="knowledge" isOpen={at === "knowledge"} name={words.shell.list.knowledge} />
       <PartLink to={MEMORIES_PATH} icon="memory" isOpen={at === "memories"} name={words.shell.list.memories} />
@@ -75,7 +83,7 @@ export function ConversationList({ conversations, deleted, current, waiting, ses
           {words.shell.list.waiting(waiting.size)}
         </button>
       )}
-      <div className="list-scroll" tabIndex={-1}>
+      <div className="list-scroll" tabIndex={-1} ref={scroller}>
         {all.map(({ key, name, items }) => (
           <section key={key} aria-labelledby={`group-${key}`}>
             <h2 id={`group-${key}`}>{name}</h2>
@@ -89,6 +97,7 @@ export function ConversationList({ conversations, deleted, current, waiting, ses
                   session={sessions.get(item.id)}
                   isRenaming={item.id === renaming}
                   unsaved={conversations.unsaved.get(item.id)}
+                  query={conversations.found}
                   onOpen={onOpen}
                   onRename={(title) => {
                     setRenaming(undefined);
@@ -118,8 +127,16 @@ function PartLink({ to, icon, isOpen, name }: { to: string; icon: "project" | "k
   );
 }
 
-function Search({ conversations: { query, found, search, items, progress } }: { conversations: Conversations }) {
+type SearchProps = { conversations: Conversations; first: Conversation | undefined; onOpen: Props["onOpen"] };
+
+function Search({ conversations: { query, found, search, items, progress }, first, onOpen }: SearchProps) {
   const isDone = found !== "" && found === query.trim() && progress === "idle";
+  /** The text with which the reader has pressed Enter before its result was there. */
+  const [entered, setEntered] = useState<string>();
+  useEffect(() => {
+    if (entered === undefined || (isDone && entered === found)) setEntered(undefined);
+    if (isDone && entered === found && first) onOpen(first.id, placeOf(first));
+  }, [entered, isDone, found, first, onOpen]);
   return (
     <div className="list-search" role="search">
       <Icon name="search" />
@@ -132,8 +149,12 @@ function Search({ conversations: { query, found, search, items, progress } }: { 
         placeholder={words.shell.list.search}
         aria-label={words.shell.list.search}
         value={query}
-        onChange={(event) => search(event.target.value)}
+        onChange={(event) => {
+          setEntered(undefined);
+          search(event.target.value);
+        }}
         onKeyDown={(event) => {
+          if (event.key === "Enter" && !isComposing(event) && query.trim() !== "") setEntered(query.trim());
           if (event.key !== "Escape") return;
           // The first Esc empties the field; only the next one leaves it, or closes the drawer.
           if (query === "") return event.currentTarget.blur();
@@ -218,5 +239,5 @@ function headingOf(group: Group): string {
   if (group.key !== "older") return words.shell.list[group.key];
   const isThisYear = group.year === new Date().getFullYear();
   const month = new Date(group.year, group.month);
-  return month.toLocaleDateString(language, { month: "long", year: isThisYear ? undefined : "numeric" });
+  return month.toLocaleDateString(locale, { month: "long", year: isThisYear ? undefined : "numeric" });
 }

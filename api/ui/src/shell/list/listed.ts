@@ -9,6 +9,11 @@ export function activityOf(conversation: Conversation): string {
   return conversation.last_message_at ?? conversation.created_at;
 }
 
+/** Returns the message to which a search leads. */
+export function placeOf({ found }: Conversation): string | undefined {
+  return found ? (found.client_id ?? found.message_id) : undefined;
+}
+
 /** Puts the newly read first page before the later pages. */
 export function withFirstPage(listed: Listed, first: Listed): Listed {
   const last = first.items.at(-1);

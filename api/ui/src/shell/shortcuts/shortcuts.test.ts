@@ -38,3 +38,10 @@ test("Esc stops the answer without letters, and never while the reader writes", 
   expect(commandOf(press("Escape"), false, false)).toBe("stop");
   expect(commandOf(press("Escape"), true, false)).toBeUndefined();
 });
+
+test("Ctrl+K and ⌘K search, also while the reader writes and without letters", () => {
+  expect(commandOf(press("k", { ctrlKey: true }), true, false)).toBe("search");
+  expect(commandOf(press("K", { metaKey: true }), false, true)).toBe("search");
+  expect(commandOf(press("k", { ctrlKey: true, altKey: true }), false, true)).toBeUndefined();
+  expect(commandOf(press("k", { ctrlKey: true, metaKey: true }), false, true)).toBeUndefined();
+});

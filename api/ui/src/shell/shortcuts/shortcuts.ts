@@ -19,11 +19,17 @@ export const shortcuts: { command: Command; key: string }[] = [
 export type Press = Pick<KeyboardEvent, "key" | "ctrlKey" | "metaKey" | "altKey" | "isComposing">;
 
 export function commandOf(press: Press, isWriting: boolean, withLetters: boolean): Command | undefined {
+  if (isSearch(press)) return "search";
   if (press.ctrlKey || press.metaKey || press.altKey || press.isComposing) return undefined;
   const found = shortcuts.find(({ key }) => key === press.key || key === press.key.toLowerCase());
   if (!found) return undefined;
   if (isWriting) return undefined;
   return found.key === "Escape" || withLetters ? found.command : undefined;
+}
+
+/** Ctrl+K, or ⌘K, also while the reader writes. */
+function isSearch({ key, ctrlKey, metaKey, altKey, isComposing }: Press): boolean {
+  return key.toLowerCase() === "k" && ctrlKey !== metaKey && !altKey && !isComposing;
 }
 
 /** Whether a key pressed on the target is text, or chooses something. */

@@ -12,12 +12,14 @@ export function useShortcuts(commands: Partial<Record<Command, () => void>>): vo
   });
   useEffect(() => {
     const onKeyDown = (event: KeyboardEvent) => {
-      // An open dialog or menu has the keys.
-      if (event.defaultPrevented || document.querySelector("dialog[open], :popover-open")) return;
       const isWriting = isWritingIn(event.target);
-      // Esc in a field leaves that field, and stops no answer.
-      if (isWriting && event.key === "Escape" && !event.isComposing) (event.target as HTMLElement).blur();
+      const isLeaving = isWriting && event.key === "Escape" && !event.isComposing;
       const command = commandOf(event, isWriting, areLettersOn());
+      if ((!command && !isLeaving) || event.defaultPrevented) return;
+      // An open dialog or menu has the keys. The search for one visits all messages, so it must not run for each letter.
+      if (document.querySelector("dialog[open], :popover-open")) return;
+      // Esc in a field leaves that field, and stops no answer.
+      if (isLeaving) (event.target as HTMLElement).blur();
       if (!command) return;
       const run = current.current[command];
       if (!run) return;
