@@ -2,7 +2,7 @@
 // field is expensive, and a list has one for each row.
 import { useRef, useState } from "react";
 
-import { locale } from "../../i18n/locale";
+import { locale } from "../../i18n";
 import { texts } from "../../i18n/workspace";
 import { isComposing } from "../../isComposing";
 import { Icon } from "../../shell/controls/icons";

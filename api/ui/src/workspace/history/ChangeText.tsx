@@ -1,5 +1,5 @@
 // One change in words.
-import { locale } from "../../i18n/locale";
+import { locale } from "../../i18n";
 import type { Change } from "../../client/workspace";
 import { texts } from "../../i18n/workspace";
 import { INNER_KINDS, type Kind } from "../address";

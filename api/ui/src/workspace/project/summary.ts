@@ -1,6 +1,6 @@
 // A project in one line.
 import type { Entity } from "../../client/workspace";
-import { locale } from "../../i18n/locale";
+import { locale } from "../../i18n";
 import { texts } from "../../i18n/workspace";
 import { dayText } from "../dates";
 

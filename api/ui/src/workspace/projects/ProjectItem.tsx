@@ -2,7 +2,7 @@
 import { memo } from "react";
 
 import type { Entity } from "../../client/workspace";
-import { locale } from "../../i18n/locale";
+import { locale } from "../../i18n";
 import { texts } from "../../i18n/workspace";
 import { projectPath } from "../address";
 import { StateChoice } from "../controls/StateChoice";

@@ -1,1 +1,0 @@
-export{t as Messages}from"./messages-C25ShEBJ.js";

@@ -1,0 +1,1 @@
+export{t as Messages}from"./messages-Bv83lp3B.js";

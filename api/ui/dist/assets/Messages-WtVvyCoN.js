@@ -1,1 +1,0 @@
-export{t as Messages}from"./messages-d3k3y0vf.js";

@@ -1,1 +1,0 @@
-export{t as WorkspaceLinks}from"./WorkspaceLinks-vg79n8A1.js";

@@ -1,1 +1,0 @@
-import{$ as e}from"./parts-CFKERQ58.js";var t=new e;function n(e,{id:t,fields:n}){return e.id===t?{...e,...n}:e}export{n,t};

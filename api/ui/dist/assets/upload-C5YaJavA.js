@@ -1,0 +1,1 @@
+export{t as uploadFile}from"./upload-C7wAh0a9.js";

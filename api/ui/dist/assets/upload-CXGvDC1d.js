@@ -1,1 +1,0 @@
-export{t as uploadFile}from"./upload-DN_rOQ9I.js";

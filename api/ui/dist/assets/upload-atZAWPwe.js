@@ -1,1 +1,0 @@
-export{t as uploadFile}from"./upload-CpM8o2h7.js";

@@ -1,2 +1,0 @@
-const __vite__mapDeps=(i,m=__vite__mapDeps,d=(m.f||(m.f=["assets/workspace-CRKlba2k.js","assets/apart-CV-Y3VRw.js","assets/workspace-CYBKq7SS.js"])))=>i.map(i=>d[i]);
-import{xn as e,yn as t}from"./shared-Dm2zH28F.js";var n=await{en:async()=>(await e(async()=>{let{workspace:e}=await import(`./workspace-CRKlba2k.js`);return{workspace:e}},__vite__mapDeps([0,1]))).workspace,"zh-Hans":async()=>(await e(async()=>{let{workspace:e}=await import(`./workspace-CYBKq7SS.js`);return{workspace:e}},__vite__mapDeps([2,1]))).workspace}[t]();export{n as t};

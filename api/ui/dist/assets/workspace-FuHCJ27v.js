@@ -1,2 +1,0 @@
-const __vite__mapDeps=(i,m=__vite__mapDeps,d=(m.f||(m.f=["assets/workspace-XriCaKEg.js","assets/apart-CV-Y3VRw.js","assets/workspace-CWAgM5_4.js"])))=>i.map(i=>d[i]);
-import{Sn as e,yn as t}from"./shared-_ehgRZct.js";var n=await{en:async()=>(await e(async()=>{let{workspace:e}=await import(`./workspace-XriCaKEg.js`);return{workspace:e}},__vite__mapDeps([0,1]))).workspace,"zh-Hans":async()=>(await e(async()=>{let{workspace:e}=await import(`./workspace-CWAgM5_4.js`);return{workspace:e}},__vite__mapDeps([2,1]))).workspace}[t]();export{n as t};

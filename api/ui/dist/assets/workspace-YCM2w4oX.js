@@ -1,2 +1,0 @@
-const __vite__mapDeps=(i,m=__vite__mapDeps,d=(m.f||(m.f=["assets/workspace-six5G0Ba.js","assets/apart-CV-Y3VRw.js","assets/workspace-CpGfiFCL.js"])))=>i.map(i=>d[i]);
-import{xn as e,yn as t}from"./shared-B556IC61.js";var n=await{en:async()=>(await e(async()=>{let{workspace:e}=await import(`./workspace-six5G0Ba.js`);return{workspace:e}},__vite__mapDeps([0,1]))).workspace,"zh-Hans":async()=>(await e(async()=>{let{workspace:e}=await import(`./workspace-CpGfiFCL.js`);return{workspace:e}},__vite__mapDeps([2,1]))).workspace}[t]();export{n as t};
