@@ -48,7 +48,7 @@ async fn a_run_ends_when_the_client_of_its_completion_hangs_up() {
         let request = completion(&client, &body(json!({"stream": streams})));
         let run_id = if streams {
             let mut stream = BlockStream::open(request).await;
-            while !stream.next().await.unwrap().data.contains("One.") {}
+            while !stream.next().await.unwrap().unwrap().data.contains("One.") {}
             drop(stream);
             newest_run(&client).await
         } else {
@@ -90,7 +90,7 @@ async fn with_the_setting_every_run_continues() {
 async fn continues(client: &Client, provider: &RuledProvider, request: reqwest::RequestBuilder) {
     hold(provider);
     let mut stream = BlockStream::open(request).await;
-    while !stream.next().await.unwrap().data.contains("One.") {}
+    while !stream.next().await.unwrap().unwrap().data.contains("One.") {}
     drop(stream);
     let run_id = newest_run(client).await;
     // A sleep, because nothing happens when a run is not cancelled 2 s after the end of its connection.

@@ -212,7 +212,7 @@ export async function reaches_the_beginning({ person, given }) {
   await other.page.keyboard.type("qoukka");
   await other.page.keyboard.press("Enter");
   await other.page.waitForURL(/#/);
-  const found = other.log.getByText("message 11, quokka");
+  const found = other.log.getByText("message 11, **quokka**");
   await inView(found);
   await other.page.locator("article[data-found]").waitFor();
   await other.answers.first().waitFor();
