@@ -5,8 +5,7 @@ use uuid::Uuid;
 
 use super::{
     Claim, Error, Storage,
-    add_messages::USE_FILES,
-    run::held,
+    run::{USE_FILES, held},
     sql::{Commit, RollBack, Tx, args, statements},
 };
 use crate::{

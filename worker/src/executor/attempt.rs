@@ -146,10 +146,7 @@ impl<'a> Attempt<'a> {
             planner.as_mut().and_then(|planner| planner.newest_plan.take_if(|plan| plan.run_id == claim.run_id));
         recorder.note_for_next_flush(Progress { model: Some(model), ..Progress::default() });
         let client_tools = std::mem::take(&mut start.client_tools);
-        let silence = claim.max_silence.or(planner.as_ref().map(|_| worker.planner.planner_silence));
-        // An agent with a time of its own may be silent for that time.
-        let silence = silence.filter(|_| definition.limits.max_duration_ms.is_none());
-        let limits = RunLimits::of(definition.limits.or(worker.tools.limits()), silence);
+        let limits = limits_of(shared, claim, &definition, planner.is_some());
         let signs_of_life = SignsOfLife::default();
         let deadline = Deadline::new(limits, claim.worked, signs_of_life.clone());
         let parts = LinkedParts::new(&mut start.history.input, &mut overrides, &client_tools, &chosen_model);
@@ -351,6 +348,14 @@ impl<'a> Attempt<'a> {
         let messages = self.memory.trace.clone();
         self.checkpoint(Node::Input, Progress { messages, ..Progress::default() });
     }
+}
+
+fn limits_of(shared: &WorkerState, claim: &Claim, definition: &AgentDefinition, is_planner: bool) -> RunLimits {
+    let worker = &shared.worker;
+    let silence = claim.max_silence.or(is_planner.then_some(worker.planner.planner_silence));
+    // An agent with a time of its own may be silent for that time.
+    let silence = silence.filter(|_| definition.limits.max_duration_ms.is_none());
+    RunLimits::of(definition.limits.or(worker.tools.limits()), silence)
 }
 
 /// Warns of a database that may lose data, once per run: the checkpoint after the input also covers this warning.

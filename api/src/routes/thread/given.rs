@@ -147,7 +147,7 @@ fn with_known_file(part: UiPart) -> UiPart {
 /// Returns about how many bytes a stored part has.
 pub fn bytes_of_part(part: &UiPart) -> usize {
     match part {
-        UiPart::Text { text } => json_bytes(text),
+        UiPart::Text { text } | UiPart::Speaker(text) => json_bytes(text),
         // The contents are a file of the caller.
         UiPart::File { .. } => FILE_BYTES,
     }

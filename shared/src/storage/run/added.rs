@@ -97,7 +97,7 @@ async fn insert(
     position: i64,
     message: &AddedMessage,
 ) -> Result<(), Error> {
-    let UserContent { text, attachments } = &message.content;
+    let UserContent { text, attachments, .. } = &message.content;
     let args = args![
         message.id,
         conversation_id,

@@ -105,6 +105,7 @@ pub use self::{
 };
 
 pub(in crate::storage) use self::{
+    added::USE_FILES,
     attempt::{held, status},
     summary::newest_summary,
 };

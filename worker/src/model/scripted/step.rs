@@ -6,7 +6,7 @@ use holdfast_shared::{finish_reason::FinishReason, tool_choice::ToolMode};
 use serde_json::{Map, Value, json};
 
 use super::{
-    THOUGHTS,
+    THOUGHTS, project,
     script::{FailPoint, Script, ScriptTool, ScriptedCall},
     text_of,
 };
@@ -34,7 +34,10 @@ pub(super) struct ScriptedStep {
 impl ScriptedStep {
     /// Returns the step after these turns, which follow the script's turn.
     pub fn next(request: &Request, text: &str, since: &[Turn]) -> Self {
-        let (script, offered) = (Script::read(text), offered_tools(request));
+        let (mut script, offered) = (Script::read(text), offered_tools(request));
+        if script.calls.is_empty() {
+            script.calls.extend(project::creation(request.system.as_deref(), &request.turns, offered));
+        }
         let outcomes: Vec<&Turn> = since.iter().filter(|turn| matches!(turn, Turn::Tool { .. })).collect();
         let (steps, calls) = match (script.parallel, outcomes.len()) {
             (true, 0) => (0, script.calls.as_slice()),

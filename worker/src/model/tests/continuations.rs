@@ -55,7 +55,7 @@ async fn an_overload_in_mid_answer_says_so() {
 }
 
 #[tokio::test]
-async fn claude_goes_on_after_an_overload_where_it_continues_a_text() {
+async fn claude_continues_a_text_after_an_overload_where_it_can() {
     let overloaded =
         "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"busy\"}}\n\n";
     let text_alone = |model| {
