@@ -36,6 +36,7 @@ const HOMES: &[(&str, &[&str])] = &[
     (
         "reqwest",
         &[
+            "worker/src/egress",
             "worker/src/model",
             "worker/src/tools/mcp",
             "workspace/src/tools/web_search.rs",
@@ -214,6 +215,7 @@ const STORAGE: &[&str] = &[
     "conversation_removal",
     "run",
     "fork_summary",
+    "conversations",
 ];
 
 /// The files of the run's protocol, each after all files that it imports.

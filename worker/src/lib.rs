@@ -105,7 +105,7 @@ pub struct Worker {
     pub memory_limits: MemoryLimits,
     /// The provider of web searches.
     pub web_search: WebSearchConfig,
-    /// What is fetched for users.
+    /// Fetches for users.
     pub egress: EgressConfig,
     /// An anonymous user who is absent for longer is removed; `None` keeps all of them.
     pub forgotten_after: Option<Duration>,

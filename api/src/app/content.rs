@@ -40,7 +40,7 @@ pub enum PartInput {
 
 /// A part of a message, as any wire has it.
 #[derive(Debug)]
-pub enum ContentPiece {
+pub enum InputPiece {
     Text(String),
     Picture(Uuid),
     File(Uuid),
@@ -52,7 +52,7 @@ pub enum ContentPiece {
     Speaker(String),
 }
 
-impl ContentPiece {
+impl InputPiece {
     const fn file_id(&self) -> Option<Uuid> {
         match self {
             Self::Text(_) | Self::Link { .. } | Self::Speaker(_) => None,
@@ -61,7 +61,7 @@ impl ContentPiece {
     }
 }
 
-impl From<PartInput> for ContentPiece {
+impl From<PartInput> for InputPiece {
     fn from(part: PartInput) -> Self {
         match part {
             PartInput::Text { text } => Self::Text(text),
@@ -78,13 +78,13 @@ impl App {
             ContentInput::Text(text) => return Ok(text.into()),
             ContentInput::Parts(parts) => parts,
         };
-        self.content_of(caller, parts.into_iter().map(ContentPiece::from).collect()).await
+        self.content_of(caller, parts.into_iter().map(InputPiece::from).collect()).await
     }
 
     /// Returns the content of these pieces. Fails if the caller has no such files, or too many.
-    pub async fn content_of(&self, caller: &Caller, pieces: Vec<ContentPiece>) -> Result<UserContent, Problem> {
-        let ids: Vec<Uuid> = pieces.iter().filter_map(ContentPiece::file_id).collect();
-        let links = pieces.iter().filter(|piece| matches!(piece, ContentPiece::Link { .. })).count();
+    pub async fn content_of(&self, caller: &Caller, pieces: Vec<InputPiece>) -> Result<UserContent, Problem> {
+        let ids: Vec<Uuid> = pieces.iter().filter_map(InputPiece::file_id).collect();
+        let links = pieces.iter().filter(|piece| matches!(piece, InputPiece::Link { .. })).count();
         if ids.len() + links > self.files.max_attachments {
             return Err(Problem::too_many_attachments(self.files.max_attachments));
         }
@@ -92,11 +92,11 @@ impl App {
         let mut content = UserContent::default();
         for piece in pieces {
             match piece {
-                ContentPiece::Text(text) => content.push_text(&text),
-                ContentPiece::Picture(file_id) => content.push_file(picture(ready(&files, file_id)?)?),
-                ContentPiece::File(file_id) => content.push_file(ready(&files, file_id)?),
-                ContentPiece::Link { url } => content.push_link(url),
-                ContentPiece::Speaker(name) => content.speaker = Some(name),
+                InputPiece::Text(text) => content.push_text(&text),
+                InputPiece::Picture(file_id) => content.push_file(picture(ready(&files, file_id)?)?),
+                InputPiece::File(file_id) => content.push_file(ready(&files, file_id)?),
+                InputPiece::Link { url } => content.push_link(url),
+                InputPiece::Speaker(name) => content.speaker = Some(name),
             }
         }
         Ok(content)

@@ -45,7 +45,7 @@ use crate::{
     streams::Streams, unread_answers::UnreadAnswers,
 };
 
-pub use content::{ContentInput, ContentPiece, fingerprint};
+pub use content::{ContentInput, InputPiece, fingerprint};
 pub use knowledge::SubmittedDocument;
 pub use plans::EditedPlan;
 pub use posting::Posting;

@@ -1,9 +1,10 @@
 //! Errors as clients receive them: problem+json (RFC 9457) with a stable lower-case `code`. Each has a constructor.
-//! Those for agents, messages, answers, quotas and limits are in the files beside this one, those for identities in
+//! Those for agents, messages, events, answers, quotas and limits are in the files beside this one, those for identities in
 //! `auth/refusal.rs`.
 
 mod agents;
 mod answers;
+mod events;
 mod files;
 pub mod form;
 mod in_flight;
@@ -24,7 +25,7 @@ use axum::{
     http::{HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
-use holdfast_shared::{agent::InvalidDefinition, approval::Approval, event_id, run::RunError, storage};
+use holdfast_shared::{agent::InvalidDefinition, approval::Approval, run::RunError, storage};
 use serde::Serialize;
 use uuid::Uuid;
 
@@ -295,23 +296,6 @@ impl Problem {
     pub fn missing_offset() -> Self {
         let detail = "With live, the query must have an offset; -1 is the start.";
         Self::new(StatusCode::BAD_REQUEST, "invalid_offset", detail)
-    }
-
-    pub fn malformed_event_id(error: &event_id::MalformedEventId) -> Self {
-        Self::new(StatusCode::BAD_REQUEST, "invalid_event_id", format!("{error}."))
-    }
-
-    pub fn foreign_event_id(id: impl std::fmt::Display, run_id: Uuid) -> Self {
-        Self::new(StatusCode::BAD_REQUEST, "invalid_event_id", format!("Run {run_id} has no event {id}.")).about(run_id)
-    }
-
-    pub fn events_gone(run_id: Uuid) -> Self {
-        Self::new(
-            StatusCode::GONE,
-            "events_gone",
-            format!("The events of run {run_id} have expired; its result is at /v1/runs/{run_id}."),
-        )
-        .about(run_id)
     }
 
     /// For a run that failed before its first output, so that the answer is no stream.

@@ -18,9 +18,9 @@ use crate::{app::App, relay::TruncatedStream};
 const GRACE: Duration = Duration::from_secs(2);
 
 /// Cancels a run when it is dropped, unless the response has ended.
-pub struct DisconnectGuard(Option<FollowedRun>);
+pub struct DisconnectGuard(Option<GuardedRun>);
 
-struct FollowedRun {
+struct GuardedRun {
     app: Arc<App>,
     owner: String,
     run_id: Uuid,
@@ -30,7 +30,7 @@ struct FollowedRun {
 
 impl DisconnectGuard {
     pub fn new(app: &Arc<App>, owner: &str, run_id: Uuid, grace: Duration) -> Self {
-        Self(Some(FollowedRun { app: Arc::clone(app), owner: owner.to_owned(), run_id, grace }))
+        Self(Some(GuardedRun { app: Arc::clone(app), owner: owner.to_owned(), run_id, grace }))
     }
 
     /// Returns the guard of a wire whose setting says so.
@@ -47,8 +47,7 @@ impl DisconnectGuard {
 impl Drop for DisconnectGuard {
     fn drop(&mut self) {
         // A server that shuts down closes the connections itself.
-        let Some(FollowedRun { app, owner, run_id, grace }) =
-            self.0.take().filter(|run| !run.app.relay().is_draining())
+        let Some(GuardedRun { app, owner, run_id, grace }) = self.0.take().filter(|run| !run.app.relay().is_draining())
         else {
             return;
         };

@@ -1,4 +1,4 @@
-//! What the client of a run has brought beside its message: tools and overrides.
+//! The tools and overrides that the client of a run has brought beside its message.
 
 use serde_json::json;
 use sqlx::types::Json;

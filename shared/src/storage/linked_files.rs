@@ -33,7 +33,7 @@ statements! {
     ",
 }
 
-/// What a worker has made of the addresses that the client of a run has brought.
+/// The files that a worker has made of the addresses that the client of a run has brought.
 #[derive(Debug)]
 pub struct LinkedFiles<'a> {
     /// The files of the run's message.

@@ -1,6 +1,6 @@
 //! The files that a request names by addresses of the web: each is fetched once, and is a file of the run's owner from then on.
 //!
-//! The text of the message has a line in the place of each. What cannot be had costs a warning, and the model reads why.
+//! The text of the message has a line in the place of each. A file that cannot be had costs a warning, and the model reads why.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -138,7 +138,10 @@ mod tests {
                 json!({"title": "t"}),
                 "title: tasks are not filtered by it; there are state, priority, due_before, plan_id, goal_id, project_id",
             ),
-            (json!({"state": "todo,open"}), "state: one of todo, in_progress, blocked, done, cancelled"),
+            (
+                json!({"state": "todo,open"}),
+                "state: one of todo, in_progress, blocked, done, cancelled, such as \"todo\"",
+            ),
             (json!({"priority": 9}), "priority: a whole number from 1 to 5, such as 1"),
             (json!({"due_before": "soon"}), "due_before: a time or a day, such as \"2026-12-01T09:00:00Z\""),
             (json!({"project_id": 1}), "project_id: an id, such as \"01a20131-6243-7797-8616-20e98be7ff86\""),

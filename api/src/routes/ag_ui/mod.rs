@@ -30,7 +30,7 @@ use super::{
     checked_options,
     events::{detail_of, event_stream, run_header, unsent},
     thread::{
-        GivenHistoryOfThread, MessagePlace, Outline, PartAnswer, UiPart, answer_questions, content_of, current_run,
+        GivenHistoryOfThread, NamedPlace, Outline, PartAnswer, UiPart, answer_questions, content_of, current_run,
         find_thread, key_in_thread, last_frame, named_key, replaced_at, takes_history, truncated_id,
     },
 };
@@ -307,7 +307,7 @@ async fn posting(
     }
     // A client runs its last message again after a failure, under another name of the run.
     let before = body.id_before_newest();
-    let place = MessagePlace { own: message_id.as_deref(), before: before.as_deref() };
+    let place = NamedPlace { own: message_id.as_deref(), before: before.as_deref() };
     let input = match replaced_at(app, caller, conversation.as_ref(), place).await? {
         Some(replace_from) => MessageInput::Edit { content, replace_from },
         None => MessageInput::New(content),

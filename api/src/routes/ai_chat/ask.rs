@@ -28,7 +28,7 @@ use crate::{
     routes::{
         checked_options,
         events::view_of,
-        thread::{MessagePlace, content_of, replaced_at},
+        thread::{NamedPlace, content_of, replaced_at},
     },
     wire::Wire,
 };
@@ -155,7 +155,7 @@ async fn replaced_by(
         return Ok(Some(existing.id));
     }
     let before = body.id_before_newest();
-    let place = MessagePlace { own: None, before: before.as_deref() };
+    let place = NamedPlace { own: None, before: before.as_deref() };
     replaced_at(app, caller, chat.conversation.as_ref(), place).await
 }
 

@@ -34,7 +34,7 @@ pub struct HistoryQuery {
 }
 
 /// Messages of a chat, oldest first.
-pub struct History {
+pub struct ChatHistory {
     /// The messages.
     pub messages: Vec<UiMessage>,
     /// The id of the first one, if there are messages before it.
@@ -47,7 +47,7 @@ pub async fn of(
     caller: &Caller,
     conversation_id: Uuid,
     query: &HistoryQuery,
-) -> Result<History, Problem> {
+) -> Result<ChatHistory, Problem> {
     let size = size_of(app, query.limit)?;
     let before = place_of(app, caller, conversation_id, query.before).await?;
     let _assembled = app.unread_answers().assemble(caller, size.bytes)?;
@@ -86,7 +86,7 @@ pub async fn of(
     }
     messages.reverse();
     add_plans(&mut messages, plans);
-    Ok(History { messages, first })
+    Ok(ChatHistory { messages, first })
 }
 
 fn size_of(app: &App, limit: Option<usize>) -> Result<PageSize, Problem> {

@@ -44,7 +44,7 @@ use crate::{
     wire::ai_sdk::UiMessage,
 };
 use chat::ChatTarget;
-use history::{History, HistoryQuery};
+use history::{ChatHistory, HistoryQuery};
 use request::{ChatAction, UiChatBody};
 use segment::Segment;
 
@@ -135,7 +135,7 @@ pub async fn messages(
     let Some(conversation) = find_thread(&app, &caller, &id).await? else {
         return Ok(Json(Vec::<UiMessage>::new()).into_response());
     };
-    let History { messages, first } = history::of(&app, &caller, conversation.id, &query).await?;
+    let ChatHistory { messages, first } = history::of(&app, &caller, conversation.id, &query).await?;
     let mut response = Json(messages).into_response();
     if let Some(first) = first {
         let earlier = format!("</api/chat/{}/messages?before={first}>; rel=\"prev\"", conversation.id);

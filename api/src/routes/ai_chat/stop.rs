@@ -31,7 +31,7 @@ pub struct StopResult {
     success: bool,
 }
 
-/// End the answer at work: the chat's first unfinished run. The runs of later messages go on. The server ignores the
+/// End the answer at work: the chat's first unfinished run. The runs of later messages continue. The server ignores the
 /// body.
 #[utoipa::path(post, path = "/api/chat/{id}/stop", tag = "ai-sdk", params(("id" = String, Path), StopQuery), responses(
     (status = 200, body = StopResult, description = "The run ends, or no such run was unfinished."),

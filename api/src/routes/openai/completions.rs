@@ -49,7 +49,7 @@ struct StartedCompletion {
 }
 
 /// The request of a completion.
-struct CompletionRequest<'a> {
+struct PostedCompletion<'a> {
     app: &'a Arc<App>,
     caller: &'a Caller,
     headers: &'a HeaderMap,
@@ -86,7 +86,7 @@ pub async fn create(
     let named = body.model.clone();
     let is_lost = body.is_lost_with_its_connection() && !headers.contains_key("idempotency-key");
     let cancels = is_lost && app.config().completions_on_disconnect == OnDisconnect::Cancel;
-    let request = CompletionRequest { app: &app, caller: &caller, headers: &headers, cancels };
+    let request = PostedCompletion { app: &app, caller: &caller, headers: &headers, cancels };
     let started = match OpenAiAction::of(body.turns()?)? {
         OpenAiAction::Ask(question) => request.ask(body, question).await?,
         OpenAiAction::Answer { run_id, answers } => {
@@ -116,7 +116,7 @@ pub async fn create(
     whole(&app, &run, &head, &part).await
 }
 
-impl CompletionRequest<'_> {
+impl PostedCompletion<'_> {
     /// Posts the message of the request.
     async fn ask(&self, body: CompletionBody, question: Question) -> Result<StartedCompletion, Problem> {
         let Self { app, caller, headers, .. } = self;

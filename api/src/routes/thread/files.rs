@@ -11,7 +11,7 @@ use serde::Deserialize;
 use tokio::task::spawn_blocking;
 
 use crate::{
-    app::{App, ContentPiece, UploadRange},
+    app::{App, InputPiece, UploadRange},
     auth::Caller,
     extract,
     problem::Problem,
@@ -50,15 +50,15 @@ pub async fn content_of(app: &Arc<App>, caller: &Caller, parts: Vec<UiPart>) -> 
     let mut input = Vec::with_capacity(parts.len());
     for part in parts {
         input.push(match part {
-            UiPart::Text { text } => ContentPiece::Text(text),
+            UiPart::Text { text } => InputPiece::Text(text),
             UiPart::File { filename, url } => file_of(app, caller, filename, url).await?,
-            UiPart::Speaker(name) => ContentPiece::Speaker(name),
+            UiPart::Speaker(name) => InputPiece::Speaker(name),
         });
     }
     app.content_of(caller, input).await
 }
 
-async fn file_of(app: &Arc<App>, caller: &Caller, name: Option<String>, url: String) -> Result<ContentPiece, Problem> {
+async fn file_of(app: &Arc<App>, caller: &Caller, name: Option<String>, url: String) -> Result<InputPiece, Problem> {
     if !url.starts_with("data:") {
         return addressed(url);
     }
@@ -71,17 +71,17 @@ async fn file_of(app: &Arc<App>, caller: &Caller, name: Option<String>, url: Str
     let total = contents.len() as u64;
     let new = NewFile { name, bytes: total, key: Some(key) };
     let body = stream::iter([Ok(Bytes::from(contents))]);
-    Ok(ContentPiece::File(app.upload(caller, new, UploadRange::whole(Some(total)), body).await?.id))
+    Ok(InputPiece::File(app.upload(caller, new, UploadRange::whole(Some(total)), body).await?.id))
 }
 
 /// Returns the file at an address: one of this server, or one that the worker fetches.
-fn addressed(url: String) -> Result<ContentPiece, Problem> {
+fn addressed(url: String) -> Result<InputPiece, Problem> {
     let own = url.rsplit_once(FILES).map(|(_, id)| extract::id(id).map_err(Problem::file_not_found));
     let is_web = |scheme: &str| ["https", "http"].iter().any(|known| scheme.eq_ignore_ascii_case(known));
     let is_of_web = url.split_once("://").is_some_and(|(scheme, _)| is_web(scheme));
     match own {
-        Some(Ok(id)) => Ok(ContentPiece::File(id)),
-        _ if is_of_web && url.len() <= MAX_ADDRESS && !url.contains('\0') => Ok(ContentPiece::Link { url }),
+        Some(Ok(id)) => Ok(InputPiece::File(id)),
+        _ if is_of_web && url.len() <= MAX_ADDRESS && !url.contains('\0') => Ok(InputPiece::Link { url }),
         Some(Err(unknown)) => Err(unknown),
         None => Err(Problem::unsupported_part("file whose address is neither of this server nor of the web")),
     }

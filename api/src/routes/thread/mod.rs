@@ -30,7 +30,7 @@ pub use given::{
 };
 pub use outline::{LogFilter, Outline};
 pub use parts::parts_of_answer;
-pub use place::{MessagePlace, replaced_at};
+pub use place::{NamedPlace, replaced_at};
 pub use scoped_key::{key_in_thread, named_key};
 
 /// Returns the caller's conversation with this id, or with this name of a client, if any.

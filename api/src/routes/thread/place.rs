@@ -9,7 +9,7 @@ use crate::{app::App, auth::Caller, problem::Problem};
 
 /// The ids by which a client names its newest message and the one before it.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct MessagePlace<'a> {
+pub struct NamedPlace<'a> {
     /// The name of the newest message.
     pub own: Option<&'a str>,
     /// The name of the message before it, if the request has that.
@@ -24,7 +24,7 @@ pub async fn replaced_at(
     app: &Arc<App>,
     caller: &Caller,
     thread: Option<&Conversation>,
-    place: MessagePlace<'_>,
+    place: NamedPlace<'_>,
 ) -> Result<Option<Uuid>, Problem> {
     let Some(thread) = thread else { return Ok(None) };
     if let Some(own) = place.own

@@ -91,7 +91,9 @@ export function chatWith(messages: ChatMessage[] = []) {
   /** The page follows the run, because the reader has answered its question. */
   const follow = () => chat.dispatch({ type: "answered", runId: RUN, answer: { approvalId: "p", verdict: { approved: true } } });
   const shown = () => view.messages.map(({ parts }) => parts.map((part) => (part.type === "text" ? part.text : "")).join(""));
-  const requests = (route: string) => server.requests.filter(({ method, path }) => `${method} ${path}` === route);
+  // A route without a query has the requests with any query.
+  const requests = (route: string) =>
+    server.requests.filter(({ method, path }) => [path, path.split("?")[0]].some((asked) => `${method} ${asked}` === route));
   return { chat, view, sdk, read, stop, follow, shown, requests };
 }
 

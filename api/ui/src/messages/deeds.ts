@@ -7,7 +7,7 @@ type Verb = "create" | "update" | "delete" | "list" | "search" | "get";
 export type DeedWords = {
   /** The line of a call that has ended. */
   done: Record<Verb, (what: string) => string>;
-  /** What a call is about: one entity, or entities of a kind. */
+  /** The subject of a call: one entity, or entities of a kind. */
   one(kind: string, name: string | undefined): string;
   all(kind: string): string;
 };

@@ -91,7 +91,10 @@ async fn a_model_that_must_call_a_tool_does_not_think_first() {
     let options = ModelOptions { reasoning_effort: Some(ReasoningEffort::Low), ..ModelOptions::default() };
     for mode in [ToolMode::Auto, ToolMode::Required] {
         let must_call = mode == ToolMode::Required;
-        let body = sent(&wire, &Request { options: options.clone(), ..request(mode, None) }).await;
+        let mut request = Request { options: options.clone(), ..request(mode, None) };
+        // The provider refuses the other tool's name.
+        request.tools.truncate(1);
+        let body = sent(&wire, &request).await;
         assert_eq!((body["thinking"].is_null(), claude_rules::check(&body)), (must_call, Ok(())), "{body}");
     }
 }

@@ -244,6 +244,7 @@ export const messages = {
       model_region_refused: "The model's provider does not serve this server's region.",
       model_context_exceeded: "The message is too long for the model. Shorten it, or send fewer files.",
       model_not_found: "The model that is configured does not exist.",
+      tool_not_available: "The request demands a tool that is not available.",
       model_not_configured: "The model is not set up on this server.",
       model_refused: "The model did not accept the request.",
       model_broken_stream: "The answer broke off.",
