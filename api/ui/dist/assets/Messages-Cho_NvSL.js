@@ -1,1 +1,0 @@
-export{t as Messages}from"./messages-Bv83lp3B.js";

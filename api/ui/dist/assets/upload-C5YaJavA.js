@@ -1,1 +1,0 @@
-export{t as uploadFile}from"./upload-C7wAh0a9.js";
