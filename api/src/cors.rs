@@ -36,12 +36,13 @@ const SENT: [HeaderName; 17] = [
 ];
 
 /// Headers of answers that a page may read.
-const EXPOSED: [HeaderName; 17] = [
+const EXPOSED: [HeaderName; 18] = [
     header::ACCEPT_RANGES,
     header::CONTENT_DISPOSITION,
     header::CONTENT_LOCATION,
     header::CONTENT_RANGE,
     header::ETAG,
+    header::LINK,
     header::LOCATION,
     header::RETRY_AFTER,
     header::WWW_AUTHENTICATE,

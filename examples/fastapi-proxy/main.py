@@ -48,7 +48,8 @@ async def forward(request: Request) -> Response:
         request.method,
         request.url.path,
         params=request.query_params,
-        headers={**headers, **credentials_of(request)},
+        # The bytes of the answer pass through as they are, so Holdfast must not compress them.
+        headers={**headers, **credentials_of(request), "accept-encoding": "identity"},
         # The body passes through while it arrives, and Holdfast refuses one that is too large.
         content=request.stream() if request.method == "POST" else None,
     )
