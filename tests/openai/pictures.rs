@@ -96,7 +96,8 @@ async fn a_picture_by_address_is_fetched_once_and_is_a_file_then() {
     assert_eq!((&files["items"][0]["name"], &files["items"][0]["media_type"]), (&json!("a.png"), &json!("image/png")));
     let conversation = first["metadata"]["conversation_id"].as_str().unwrap();
     let messages = client.get(&format!("/v1/conversations/{conversation}/messages")).await.unwrap();
-    let message = messages["items"].as_array().unwrap().last().unwrap();
+    let asked = |message: &&Value| message["role"] == "user" && message["attachments"].is_array();
+    let message = messages["items"].as_array().unwrap().iter().find(asked).unwrap();
     assert_eq!(message["attachments"][0]["file_id"], files["items"][0]["id"], "{message}");
     let sent = provider.taken()[0].messages().to_string();
     assert!(sent.contains(&format!("[The file at {}]", pictures.url())), "{sent}");

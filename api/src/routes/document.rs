@@ -90,12 +90,15 @@ pub fn complete(document: &openapi::OpenApi, config: &ApiConfig) -> Value {
         "developer": {"type": "apiKey", "in": "header", "name": "X-User", "description": "A user's name, in development mode only."},
     });
     let paths = document["paths"].as_object_mut().expect("a document has paths");
-    for (method, operation) in paths.values_mut().filter_map(Value::as_object_mut).flatten() {
+    let operations = paths.iter_mut().flat_map(|(path, methods)| {
+        methods.as_object_mut().into_iter().flatten().map(move |(method, operation)| (path, method, operation))
+    });
+    for (path, method, operation) in operations {
         complete_operation(operation);
         if method == "head" {
             each(operation.get_mut("responses"), |response| drop(remove(response, "content")));
         }
-        each(operation.get_mut("parameters"), |parameter| complete_parameter(parameter, config));
+        each(operation.get_mut("parameters"), |parameter| complete_parameter(parameter, path, config));
     }
     // The handler writes the page of events by hand, so no type describes it.
     let events = &mut document["paths"]["/v1/runs/{id}/events"]["get"]["responses"]["200"]["content"];
@@ -204,7 +207,7 @@ fn describe(response: &mut Value) {
     }
 }
 
-fn complete_parameter(parameter: &mut Value, config: &ApiConfig) {
+fn complete_parameter(parameter: &mut Value, path: &str, config: &ApiConfig) {
     let schema = &mut parameter["schema"];
     // A parameter is absent or a text; only a body can have null.
     for (list, is_null) in [("oneOf", json!({"type": "null"})), ("type", json!("null"))] {
@@ -215,7 +218,9 @@ fn complete_parameter(parameter: &mut Value, config: &ApiConfig) {
             if list == "type" { schema["type"] = only } else { *schema = only }
         }
     }
-    if let Some(bounds) = bounds_of_parameter(parameter, config) {
+    // Parameters of OpenAI have names of ours and other values.
+    let bounds = if path.starts_with("/openai/") { None } else { bounds_of_parameter(parameter, config) };
+    if let Some(bounds) = bounds {
         merge(&mut parameter["schema"], bounds);
     }
 }

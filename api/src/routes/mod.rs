@@ -101,10 +101,6 @@ pub fn router(app: Arc<App>) -> Router {
         .merge(page())
         .fallback(page::not_found)
         .method_not_allowed_fallback(|method: Method, OriginalUri(uri): OriginalUri| async move {
-            // OpenAI's clients know 404 alone for what a server does not have.
-            if uri.path().starts_with("/openai/") {
-                return Problem::route_not_found(uri.path());
-            }
             Problem::method_not_allowed(method.as_str(), uri.path())
         })
         .with_state(Arc::clone(&app))

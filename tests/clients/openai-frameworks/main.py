@@ -49,7 +49,8 @@ def an_agent_of_smolagents_calls_its_tools():
         return "rain"
 
     model = OpenAIServerModel("default", api_base=BASE, api_key="none")
-    agent = ToolCallingAgent(tools=[weather], model=model, max_steps=3)
+    # Standard output has the results of the steps alone.
+    agent = ToolCallingAgent(tools=[weather], model=model, max_steps=3, verbosity_level=-1)
     # Each request demands a call. Without a directive, the scripted model calls the first tool with an example of its arguments.
     answer = agent.run('[call=weather {"city": "Rome"}]')
     assert (asked, answer) == (["Rome"], "scripted"), (asked, answer)

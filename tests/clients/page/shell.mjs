@@ -250,8 +250,11 @@ export async function renames_without_a_connection({ person }) {
   await choose(tab, "[tokens=5] harbour", "Rename");
   assert.equal(await title.inputValue(), "Ships at sea");
   await me.context.setOffline(false);
+  // A page that is loaded again aborts the requests that have no answer.
+  const saved = tab.page.waitForResponse((response) => response.request().method() === "PATCH");
   await title.press("Enter");
   await entry(tab, "Ships at sea").waitFor();
+  await saved;
   await tab.page.reload();
   await entry(tab, "Ships at sea").waitFor();
   await choose(tab, "Ships at sea", "Rename");

@@ -157,7 +157,7 @@ export async function talks_about_a_project({ person, base }) {
   await tab.text("The changes are undone.", first).waitFor();
   assert.equal(await tab.button("Undo changes").count(), 0);
   const project_changes = (await (await fetch(`${base}/v1/workspace/changes`)).json()).items;
-  const undo = project_changes.find(({ action }) => action === "delete");
+  const undo = project_changes.find(({ action }) => action === "remove");
   await fetch(`${base}/v1/workspace/change_sets/${undo.change_set_id}/undo`, { method: "POST" });
   await tab.page.reload();
   await tab.button("Undo changes", first).waitFor();
