@@ -52,6 +52,7 @@ const HOMES: &[(&str, &[&str])] = &[
         &[
             "api/src/auth",
             "api/src/routes/thread/files.rs",
+            "api/src/wire/openai/ids.rs",
             "worker/src/executor/attachments.rs",
             "worker/src/model/anthropic/pictures.rs",
             "worker/src/tools/base64_text.rs",

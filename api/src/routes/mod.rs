@@ -92,6 +92,7 @@ pub fn router(app: Arc<App>) -> Router {
         // Clients append the path of the resource.
         .route("/.well-known/oauth-protected-resource/mcp", get(mcp::metadata::protected_resource))
         .merge(langgraph::absent_routes())
+        .merge(openai::absent_routes())
         .route("/openapi.json", get(openapi_document).layer(Extension(MadeDocument::default())))
         .layer(middleware::from_fn_with_state(Arc::clone(&app), read_limit::admit))
         // Order matters: an answer counts as it is kept for its client.

@@ -44,7 +44,7 @@ use crate::{
         ag_ui::{AgUiEvent, AgUiOutcome, AgUiVersion, AgUiView, write_frames},
     },
 };
-use request::{AgUiAction, RunAgentInput};
+use request::{AgUiAction, RunAgentInput, key_of};
 use stream::AgUiStream;
 
 /// The query of these routes, which ignore unknown fields.
@@ -394,9 +394,4 @@ async fn view(
     let detail = detail_of(app, run, query.stream_mode, false).await?;
     let version = AgUiVersion::declared(body.protocol_version.as_deref().or(query.protocol_version.as_deref()));
     Ok(AgUiView { detail, thread_id: body.thread_id.clone(), run_id: body.run_id.clone(), after, version })
-}
-
-/// Returns the idempotency key of a run by the client's name for it.
-fn key_of(run_id: &str) -> String {
-    format!("ag-ui:{run_id}")
 }

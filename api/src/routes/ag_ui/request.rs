@@ -341,3 +341,8 @@ impl PartSource {
         }
     }
 }
+
+/// Returns the idempotency key of a run by the client's name for it.
+pub fn key_of(run_id: &str) -> String {
+    format!("ag-ui:{run_id}")
+}

@@ -39,8 +39,7 @@ pub struct CommandRequest {
     /// `run.start`, `input.respond`, `input.inject` or `state.get`.
     method: String,
     #[serde(default)]
-    #[schema(value_type = Object)]
-    params: Value,
+    params: Map<String, Value>,
 }
 
 /// Send a command to a thread: start a run, or answer the interrupts of the one that waits. A refusal is a response too, so that
@@ -59,16 +58,17 @@ pub async fn command(
     Path(thread_id): Path<String>,
     JsonBody(command): JsonBody<CommandRequest>,
 ) -> Result<Json<Value>, Problem> {
-    let id = command.id;
-    let result = match command.method.as_str() {
-        "run.start" => match repeated(&app, &caller, &thread_id, &command.params).await? {
+    let CommandRequest { id, method, params } = command;
+    let params = Value::Object(params);
+    let result = match method.as_str() {
+        "run.start" => match repeated(&app, &caller, &thread_id, &params).await? {
             Some(run_id) => Ok(json!({"run_id": run_id})),
-            None => start(&app, &caller, &thread_id, Ok(run_of(&command.params))).await,
+            None => start(&app, &caller, &thread_id, Ok(run_of(&params))).await,
         },
-        "input.respond" => start(&app, &caller, &thread_id, resume_of(&command.params)).await,
-        "input.inject" => start(&app, &caller, &thread_id, injection_of(&command.params)).await,
+        "input.respond" => start(&app, &caller, &thread_id, resume_of(&params)).await,
+        "input.inject" => start(&app, &caller, &thread_id, injection_of(&params)).await,
         "state.get" => state(&app, &caller, &thread_id).await,
-        _ => Err(Problem::unknown_command(&command.method)),
+        _ => Err(Problem::unknown_command(&method)),
     };
     match result {
         Ok(result) => Ok(Json(json!({"type": "success", "id": id, "result": result}))),

@@ -18,7 +18,12 @@ pub mod responses;
 mod tool_choice;
 mod turns;
 
+use std::sync::Arc;
+
+use axum::{Router, extract::OriginalUri, routing::post};
+
 use super::described::{DescribedRoutes, routes};
+use crate::{app::App, problem::Problem};
 
 /// Returns the routes whose bodies are small.
 pub fn routes() -> DescribedRoutes {
@@ -35,4 +40,13 @@ pub fn routes() -> DescribedRoutes {
         .routes(routes!(files::content))
         .routes(routes!(catalog::list))
         .routes(routes!(catalog::read))
+}
+
+/// Returns routes of OpenAI that this server does not have. Their addresses are those of responses, whose other methods get 405, and
+/// clients know 404 alone for what a server lacks.
+pub fn absent_routes() -> Router<Arc<App>> {
+    let absent = async |OriginalUri(uri): OriginalUri| Problem::route_not_found(uri.path());
+    Router::new()
+        .route("/openai/v1/responses/input_tokens", post(absent))
+        .route("/openai/v1/responses/compact", post(absent))
 }
