@@ -18,11 +18,7 @@ use holdfast_text::{TextEncoding, composed};
 use tokio::task::spawn_blocking;
 use uuid::Uuid;
 
-use super::{
-    Stop,
-    attempt::{Attempt, retry_query},
-    extracted, results,
-};
+use super::{Stop, attempt::Attempt, extracted, results, retry_query::retry_query};
 use crate::{
     file_memory::FileMemoryGuard,
     model::{ModelFile, UserPart},

@@ -1,6 +1,6 @@
 //! State that the nodes of the graph share, and the start of an attempt.
 
-use std::{error::Error, future::Future, sync::Arc, time::Duration};
+use std::{error::Error, future::Future, sync::Arc};
 
 use holdfast_shared::{
     agent::{AgentDefinition, Profiles},
@@ -8,7 +8,7 @@ use holdfast_shared::{
     event::{EventBody, WarningRaised},
     run::RunError,
     storable::storable,
-    storage::{self, Answer, BeginResult, Claim, NewCheckpoint, Progress, Start, Window},
+    storage::{Answer, BeginResult, Claim, NewCheckpoint, Progress, Start, Window},
     telemetry::Span,
     tool::ClientTool,
     trace::{Node, TraceRole},
@@ -27,6 +27,7 @@ use super::{
     overridden::overridden,
     planning::Planner,
     results,
+    retry_query::retry_query,
     workspace::add_workspace_tools,
 };
 use crate::{
@@ -38,12 +39,6 @@ use crate::{
     spans::Spans,
     tools::{MemoryOfRun, Toolbox},
 };
-
-/// Pause after a query that failed.
-const RETRY_PAUSE: Duration = Duration::from_millis(250);
-
-/// Most failures of a query while the database can be reached.
-const REFUSALS: usize = 20;
 
 /// One attempt at a run.
 pub struct Attempt<'a> {
@@ -378,35 +373,5 @@ async fn read_start(
     match retry_query(lease, recorder, || shared.worker.storage.begin(claim, window)).await? {
         BeginResult::Executing(start) => Ok(*start),
         BeginResult::Fenced => Err(Stop::Fenced),
-    }
-}
-
-/// Repeats a query until it succeeds, while events are written. Fails the run after `REFUSALS` failures of a database
-/// that can be reached, because a run that no worker can continue must not be held for ever.
-pub(super) async fn retry_query<T, F: Future<Output = Result<T, storage::Error>>>(
-    lease: &mut Lease,
-    recorder: &mut Recorder,
-    mut ask: impl FnMut() -> F,
-) -> Result<T, Stop> {
-    let mut refusals = 0;
-    loop {
-        let answer = tokio::select! {
-            answer = recorder.alongside(ask()) => answer?,
-            signal = lease.stop_signal() => return Err(signal.into()),
-        };
-        let error = match answer {
-            Ok(answer) => return Ok(answer),
-            Err(error) => error,
-        };
-        tracing::warn!(error = &error as &dyn Error, "failed to read the run's state; trying again");
-        refusals += usize::from(!error.is_away());
-        if refusals >= REFUSALS {
-            let message = "the run's state cannot be read; the worker's log says why";
-            return Err(Stop::Failed(RunError::new("state_unreadable", message)));
-        }
-        tokio::select! {
-            pause = recorder.alongside(tokio::time::sleep(RETRY_PAUSE)) => pause?,
-            signal = lease.stop_signal() => return Err(signal.into()),
-        }
     }
 }

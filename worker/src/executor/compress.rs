@@ -16,8 +16,9 @@ use holdfast_shared::{
 
 use super::{
     Stop,
-    attempt::{Attempt, retry_query},
+    attempt::Attempt,
     context::{RESULTS, line_of_result, text_of_summary},
+    retry_query::retry_query,
     steering::has_joined,
     summariser::{Extended, OlderMessages, Summariser, model_of_role},
     verbatim::{ContextRoom, SizedMessage, due_turn, kept_from, total},

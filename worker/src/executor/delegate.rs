@@ -15,8 +15,9 @@ use serde_json::Value;
 
 use super::{
     Stop,
-    attempt::{Attempt, retry_query},
+    attempt::Attempt,
     outcome::{complete, intent},
+    retry_query::retry_query,
     tree::{no_room_in_tree, room_in_tree, too_often_in_chain},
 };
 

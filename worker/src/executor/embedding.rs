@@ -8,8 +8,8 @@ use holdfast_shared::event::{EventBody, IngestionStage, WarningRaised};
 
 use super::{
     Stop,
-    attempt::retry_query,
     ingestion::{DocumentRun, deleted, expect_stored},
+    retry_query::retry_query,
 };
 use crate::{
     missing_vectors::is_model_of_deployment,

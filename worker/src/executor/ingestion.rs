@@ -14,7 +14,7 @@ use holdfast_shared::{
 };
 use tokio::task::spawn_blocking;
 
-use super::{Stop, attempt::retry_query};
+use super::{Stop, retry_query::retry_query};
 use crate::{
     WorkerState,
     document_reader::contents_of,

@@ -18,7 +18,7 @@ use holdfast_shared::{
 };
 use tokio::time::{Instant, timeout_at};
 
-use super::{Stop, attempt::retry_query};
+use super::{Stop, retry_query::retry_query};
 use crate::{
     WorkerState,
     lease::Lease,

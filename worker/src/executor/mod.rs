@@ -27,6 +27,7 @@ mod planning;
 mod process;
 mod recovery;
 mod results;
+mod retry_query;
 mod side_call;
 mod steering;
 mod step_answer;

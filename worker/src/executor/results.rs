@@ -19,8 +19,9 @@ use uuid::Uuid;
 
 use super::{
     Stop,
-    attempt::{Attempt, retry_query},
+    attempt::Attempt,
     knowledge::{self, PassagesResult, without_marks},
+    retry_query::retry_query,
 };
 use crate::tools::{KeptResultsOfRun, RecallResult, ResultRoom, Tool};
 

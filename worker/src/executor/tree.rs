@@ -7,10 +7,7 @@ use holdfast_shared::{
     usage::Usage,
 };
 
-use super::{
-    Stop,
-    attempt::{Attempt, retry_query},
-};
+use super::{Stop, attempt::Attempt, retry_query::retry_query};
 
 /// Fails the run if its tree has used all of its tokens. Order matters: this precedes each step, so that a tree exceeds its
 /// tokens by the steps under way at most.

@@ -24,10 +24,7 @@ use self::{
     marks::TextPiece,
     told::{NumberedPassage, retrieved},
 };
-use super::{
-    Stop,
-    attempt::{Attempt, retry_query},
-};
+use super::{Stop, attempt::Attempt, retry_query::retry_query};
 use crate::{
     WorkerState,
     tools::{KnowledgeOfRun, question_vectors},

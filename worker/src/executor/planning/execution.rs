@@ -24,8 +24,9 @@ use super::{
 use crate::{
     executor::{
         NextNode, Stop,
-        attempt::{Attempt, retry_query},
+        attempt::Attempt,
         delegate::{no_room, too_many_children},
+        retry_query::retry_query,
         tree::{no_room_in_tree, room_in_tree},
     },
     lease::Signal,

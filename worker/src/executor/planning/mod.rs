@@ -25,10 +25,7 @@ use holdfast_shared::{
 };
 use uuid::Uuid;
 
-use super::{
-    Stop,
-    attempt::{Attempt, retry_query},
-};
+use super::{Stop, attempt::Attempt, retry_query::retry_query};
 use crate::{
     WorkerState,
     lease::Lease,

@@ -10,11 +10,7 @@ use holdfast_shared::{
 };
 use serde_json::Value;
 
-use crate::executor::{
-    Stop,
-    attempt::{Attempt, retry_query},
-    knowledge::without_marks,
-};
+use crate::executor::{Stop, attempt::Attempt, knowledge::without_marks, retry_query::retry_query};
 
 /// Most questions of one run, and the longest one, in characters.
 const MAX_QUESTIONS: usize = 2;
