@@ -7,7 +7,7 @@ use holdfast_shared::{
 };
 use serde_json::Value;
 
-use super::memory::StepCall;
+use super::step_call::StepCall;
 
 /// The next action for one call.
 #[derive(Debug, Clone, PartialEq)]

@@ -4,7 +4,6 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use holdfast_knowledge::FoundPassage;
 use holdfast_shared::{
-    approval::{Approval, ApprovalKind},
     file::ToolFile,
     finish_reason::FinishReason,
     message::{Content, Message},
@@ -27,6 +26,7 @@ use super::{
     linked_files,
     recovery::ShortenedResults,
     results::ReferredTexts,
+    step_call::{StepCall, state_of},
 };
 use crate::tools::{Toolbox, names_file};
 
@@ -94,26 +94,6 @@ pub struct Memory {
     pub left_out: usize,
     /// That metadata before a fresh run; `None` for the first run of a conversation.
     pub inherited: Option<Value>,
-}
-
-/// A call of the newest step.
-pub struct StepCall {
-    pub state: CallState,
-    /// The newest question about the call.
-    pub approval: Option<Approval>,
-}
-
-impl StepCall {
-    /// Returns whether no event has announced the call, except to the human who must approve it.
-    pub fn never_started(&self) -> bool {
-        match self.state.status {
-            ToolCallStatus::Requested => true,
-            ToolCallStatus::Waiting => {
-                self.approval.as_ref().is_some_and(|approval| approval.kind != ApprovalKind::UnknownOutcome)
-            }
-            _ => false,
-        }
-    }
 }
 
 /// Returns messages that the client has given, as if they were earlier ones of the run's conversation. Their turns are before all
@@ -369,40 +349,4 @@ fn new_trace_message(message: TraceMessage) -> NewTraceMessage {
     let TraceMessage { position, step, role, content, tool_calls, call_id, is_error, usage, model, plan_step, .. } =
         message;
     NewTraceMessage { position, step, role, content, tool_calls, call_id, is_error, usage, model, plan_step }
-}
-
-fn state_of(call: ToolCall, position: usize) -> CallState {
-    let ToolCall {
-        call_id,
-        step,
-        name,
-        by,
-        input,
-        effect,
-        status,
-        child_run_id,
-        output,
-        error,
-        files,
-        duration_ms,
-        expires_at,
-        ..
-    } = call;
-    CallState {
-        call_id,
-        step,
-        position,
-        name,
-        by,
-        input,
-        effect,
-        status,
-        schema: None,
-        expires_at,
-        child_run_id,
-        output,
-        error,
-        files,
-        duration_ms,
-    }
 }

@@ -31,6 +31,7 @@ mod retry_query;
 mod side_call;
 mod steering;
 mod step_answer;
+mod step_call;
 mod step_request;
 mod summariser;
 mod tool_choice;

@@ -17,7 +17,7 @@ use holdfast_shared::{
 use holdfast_workspace::{EntityReference, Kind, Notice, ProjectContents, ToolScope, Workspace};
 use uuid::Uuid;
 
-use super::{Stop, attempt::Attempt, memory::StepCall, retry_query::retry_query};
+use super::{Stop, attempt::Attempt, retry_query::retry_query, step_call::StepCall};
 use crate::tools::WorkspaceOfRun;
 
 /// The context of a turn about a project.
