@@ -8,14 +8,16 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use bytes::{Bytes, BytesMut};
 use futures::StreamExt;
-use holdfast_shared::config::{AllowedHost, EgressConfig};
+use holdfast_shared::{
+    config::{AllowedHost, EgressConfig},
+    turns::{TurnPermit, Turns},
+};
 use reqwest::{
     Client, Response, StatusCode, Url,
     dns::{Addrs, Name, Resolve, Resolving},
     header::LOCATION,
     redirect,
 };
-use tokio::sync::Semaphore;
 
 mod addresses;
 
@@ -24,8 +26,11 @@ use addresses::{is_public, literal_of};
 /// Most redirects of one fetch.
 const MAX_REDIRECTS: usize = 5;
 
-/// Fetches of a worker at the same time.
-const AT_ONCE: usize = 16;
+/// Runs for which a worker fetches at the same time, at most one of a caller.
+const RUNS_AT_ONCE: usize = 8;
+
+/// Addresses of a run that are fetched at the same time.
+pub const ADDRESSES_AT_ONCE: usize = 2;
 
 /// Most time for a connection.
 const CONNECT: Duration = Duration::from_secs(5);
@@ -38,7 +43,7 @@ pub struct Egress {
     allowed: Client,
     exceptions: Vec<AllowedHost>,
     max_bytes: usize,
-    places: Semaphore,
+    turns: Turns,
 }
 
 /// Why nothing was fetched, in words for the reader, without an address of ours.
@@ -60,6 +65,8 @@ pub enum EgressError {
     TooLarge(usize),
     #[error("its server cannot be reached")]
     Unreachable,
+    #[error("too much else is fetched at the moment")]
+    Busy,
 }
 
 impl Egress {
@@ -78,13 +85,17 @@ impl Egress {
             allowed: client().build()?,
             exceptions: config.egress_allow.clone(),
             max_bytes: config.egress_max_bytes,
-            places: Semaphore::new(AT_ONCE),
+            turns: Turns::new(RUNS_AT_ONCE),
         })
     }
 
-    /// Returns the contents at an address. The caller bounds the time.
-    pub async fn fetch(&self, address: &str) -> Result<Bytes, EgressError> {
-        let _place = self.places.acquire().await.expect("the semaphore is never closed");
+    /// Waits for the turn of a run of this caller, who has one at a time.
+    pub async fn turn(&self, caller: &str, patience: Duration) -> Result<TurnPermit, EgressError> {
+        self.turns.take(caller, patience).await.map_err(|_| EgressError::Busy)
+    }
+
+    /// Returns the contents at an address, within a turn. The caller bounds the time.
+    pub async fn fetch(&self, _turn: &TurnPermit, address: &str) -> Result<Bytes, EgressError> {
         let mut url = Url::parse(address).map_err(|_| EgressError::Invalid)?;
         for _ in 0..=MAX_REDIRECTS {
             let response = self.get(&url).await?;

@@ -8,6 +8,10 @@ use tokio::{
 
 use super::*;
 
+/// Longer than any test.
+const LONG: Duration = Duration::from_secs(60);
+const SHORT: Duration = Duration::from_millis(1);
+
 #[derive(clap::Parser)]
 struct EgressArgs {
     #[command(flatten)]
@@ -46,8 +50,9 @@ fn moved(to: &str) -> String {
 async fn only_public_addresses_are_reached_without_an_exception() {
     let port = serve(found("x")).await;
     let strict = egress(&[]);
+    let turn = strict.turn("ann", LONG).await.unwrap();
     let check = async |address: String, expected: EgressError| {
-        assert_eq!(strict.fetch(&address).await, Err(expected), "{address}");
+        assert_eq!(strict.fetch(&turn, &address).await, Err(expected), "{address}");
     };
     check(format!("http://127.0.0.1:{port}/"), EgressError::NotHttps).await;
     check(format!("https://127.0.0.1:{port}/"), EgressError::NotPublic).await;
@@ -69,7 +74,8 @@ async fn an_exception_is_for_its_port_alone_and_not_for_redirects() {
     let home = serve(moved(&format!("http://127.0.0.1:{port}/a.png"))).await;
     let allow = format!("--egress-allow=127.0.0.1:{port},127.0.0.1:{away},127.0.0.1:{metadata},127.0.0.1:{home}");
     let egress = egress(&[allow]);
-    let fetch = async |port: u16| egress.fetch(&format!("http://127.0.0.1:{port}/")).await;
+    let turn = egress.turn("ann", LONG).await.unwrap();
+    let fetch = async |port: u16| egress.fetch(&turn, &format!("http://127.0.0.1:{port}/")).await;
     assert_eq!(fetch(port).await.as_deref(), Ok(&b"contents"[..]));
     assert_eq!(fetch(home).await.as_deref(), Ok(&b"contents"[..]));
     assert_eq!(fetch(other).await, Err(EgressError::NotHttps));
@@ -85,7 +91,8 @@ async fn answers_are_bounded_and_redirects_end() {
     let announced = serve(found("123456")).await;
     let missing = serve("HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\nconnection: close\r\n\r\n".to_owned()).await;
     let egress = egress(&["--egress-allow=127.0.0.1".to_owned(), "--egress-max-bytes=5".to_owned()]);
-    let fetch = async |port: u16| egress.fetch(&format!("http://127.0.0.1:{port}/")).await;
+    let turn = egress.turn("ann", LONG).await.unwrap();
+    let fetch = async |port: u16| egress.fetch(&turn, &format!("http://127.0.0.1:{port}/")).await;
     assert!(fetch(exact).await.is_ok());
     assert_eq!(fetch(unannounced).await, Err(EgressError::TooLarge(5)));
     assert_eq!(fetch(announced).await, Err(EgressError::TooLarge(5)));
@@ -101,4 +108,18 @@ async fn answers_are_bounded_and_redirects_end() {
         }
     });
     assert_eq!(fetch(port).await, Err(EgressError::Redirects));
+}
+
+#[tokio::test]
+async fn a_caller_has_one_turn_and_all_callers_have_a_few() {
+    let egress = egress(&[]);
+    let held = egress.turn("ann", LONG).await.unwrap();
+    assert_eq!(egress.turn("ann", SHORT).await.err(), Some(EgressError::Busy));
+    let mut others = Vec::new();
+    for other in 1..RUNS_AT_ONCE {
+        others.push(egress.turn(&format!("bob-{other}"), LONG).await.expect("ann's fetches hold up nobody else"));
+    }
+    assert_eq!(egress.turn("carl", SHORT).await.err(), Some(EgressError::Busy));
+    drop(held);
+    assert!(egress.turn("carl", LONG).await.is_ok());
 }

@@ -15,20 +15,19 @@ use holdfast_shared::{
     storable::storable,
     storage::{Claim, LinkedFiles},
     tool::ClientTool,
+    turns::TurnPermit,
 };
 use tokio::time::{Instant, timeout_at};
 
 use super::{Stop, retry_query::retry_query};
 use crate::{
     WorkerState,
+    egress::ADDRESSES_AT_ONCE,
     lease::Lease,
     model::ChosenModel,
     recorder::Recorder,
     tools::{FileKeeper, ReturnedData, ReturnedFile},
 };
-
-/// Addresses of one run that are fetched at the same time.
-const AT_ONCE: usize = 4;
 
 /// Files by their addresses, or why there are none.
 type FetchedFiles = BTreeMap<String, Result<ToolFile, String>>;
@@ -114,19 +113,31 @@ fn settle(links: Vec<FileLink>, found: &FetchedFiles, attachments: &mut Vec<Atta
 }
 
 async fn fetch_all(shared: &WorkerState, claim: &Claim, wanted: BTreeSet<String>, model: &ChosenModel) -> FetchedFiles {
-    let until = Instant::now() + shared.worker.egress.egress;
+    let (egress, limit) = (&shared.egress, shared.worker.egress.egress);
+    let turn = match egress.turn(claim.counted_as(), limit).await {
+        Ok(turn) => turn,
+        Err(error) => return wanted.into_iter().map(|url| (url, Err(error.to_string()))).collect(),
+    };
+    // The wait for others is not a time of these servers.
+    let (turn, until) = (&turn, Instant::now() + limit);
     let fetched = stream::iter(wanted).map(|url| async move {
-        let file = match timeout_at(until, fetch_one(shared, claim, &url, model)).await {
+        let file = match timeout_at(until, fetch_one(shared, claim, turn, &url, model)).await {
             Ok(file) => file,
             Err(_) => Err("it does not arrive in time".to_owned()),
         };
         (url, file)
     });
-    fetched.buffer_unordered(AT_ONCE).collect().await
+    fetched.buffer_unordered(ADDRESSES_AT_ONCE).collect().await
 }
 
-async fn fetch_one(shared: &WorkerState, claim: &Claim, url: &str, model: &ChosenModel) -> Result<ToolFile, String> {
-    let contents = shared.egress.fetch(url).await.map_err(|error| error.to_string())?;
+async fn fetch_one(
+    shared: &WorkerState,
+    claim: &Claim,
+    turn: &TurnPermit,
+    url: &str,
+    model: &ChosenModel,
+) -> Result<ToolFile, String> {
+    let contents = shared.egress.fetch(turn, url).await.map_err(|error| error.to_string())?;
     let beginning = &contents[..contents.len().min(PART_BYTES as usize)];
     let media_type = media_type::of(beginning, beginning.len() == contents.len(), "");
     if !(is_text(&media_type) || has_extract(&media_type) || model.takes(&media_type)) {

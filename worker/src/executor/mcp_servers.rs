@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use futures::future::join_all;
-use holdfast_shared::{agent::McpServer, config::counted_owner, storage::CallState, tool::ToolCallStatus};
+use holdfast_shared::{agent::McpServer, storage::CallState, tool::ToolCallStatus};
 
 use super::{Stop, attempt::Attempt};
 use crate::tools::{RunServers, ServerState, ServerUser};
@@ -109,12 +109,10 @@ fn warn_of_missing_tools(attempt: &mut Attempt<'_>) {
 
 fn user_of(attempt: &Attempt<'_>) -> ServerUser {
     let claim = attempt.claim;
-    // Anonymous users of one address are one owner, as they are in the queue.
-    let counted_as = claim.caller_group.as_deref().unwrap_or_else(|| counted_owner(&claim.owner_id));
     ServerUser {
         owner: claim.owner_id.as_str().into(),
         conversation_id: claim.conversation_id,
-        counted_as: counted_as.into(),
+        counted_as: claim.counted_as().into(),
         signs_of_life: attempt.signs_of_life.clone(),
     }
 }

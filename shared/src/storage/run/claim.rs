@@ -11,6 +11,7 @@ use uuid::Uuid;
 
 use super::{clock::DatabaseClock, holder::Holder};
 use crate::{
+    config::counted_owner,
     event::{AttemptReason, Event},
     event_id::EventId,
     ingestion_places::IngestionPlace,
@@ -90,6 +91,11 @@ impl Claim {
     /// Returns whether no earlier attempt left a state to resume from.
     pub fn is_fresh(&self) -> bool {
         self.checkpoint.attempt == 0
+    }
+
+    /// Returns the name under which limits count the owner: anonymous users of one address are one.
+    pub fn counted_as(&self) -> &str {
+        self.caller_group.as_deref().unwrap_or_else(|| counted_owner(&self.owner_id))
     }
 }
 
