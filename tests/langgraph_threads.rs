@@ -240,6 +240,12 @@ async fn refused_commands_are_answers_in_words(mut deployment: Deployment) {
     assert_eq!(code, "unknown_command");
     let state = command(&client, "t", "state.get", json!({"namespace": []})).await;
     assert_eq!(state["result"]["values"]["messages"].as_array().unwrap().len(), 2);
+    let tools = json!([{"name": "ask", "description": "Asks.", "parameters": {"type": "object"}}]);
+    let asking = json!({"messages": [{"type": "human", "content": "[clienttool=Which?] x"}], "tools": tools});
+    command(&client, "t", "run.start", json!({"assistant_id": "agent", "input": asking})).await;
+    up_to_terminal(&mut follow(&client, "t", json!({"channels": ALL})).await, 1).await;
+    let (code, _) = refused("t", "input.respond", json!({"interrupt_id": "of another run", "response": 1})).await;
+    assert_eq!(code, "no_such_interrupt", "the only question of the thread is another one");
     let nowhere = post(&client, "/threads/nowhere/stream/events", &json!({"channels": ALL})).send().await.unwrap();
     assert_eq!(nowhere.status(), 404);
     let many = vec!["custom"; 65];
@@ -284,4 +290,11 @@ async fn a_repeated_command_is_the_same_run_while_it_is_live(mut deployment: Dep
     assert_eq!(client.wait_for_run(&first).await["status"], "cancelled");
     client.wait_for_run(&other).await;
     assert_ne!(start("[tokens=2] y").await, other, "an ended run is answered again");
+    let blocks = async || {
+        let content = json!([{"type": "text", "text": "[approval] z"}]);
+        let input = json!({"messages": [{"type": "human", "content": content, "id": "blocks"}]});
+        let started = command(&client, "b", "run.start", json!({"assistant_id": "agent", "input": input})).await;
+        started["result"]["run_id"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(blocks().await, blocks().await, "a text in blocks is the same text");
 }

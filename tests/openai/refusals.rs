@@ -3,7 +3,7 @@
 use reqwest::RequestBuilder;
 use serde_json::{Value, json};
 
-use super::{completion, create};
+use super::{call, completion, create};
 use crate::support::{
     Embedded,
     providers::{OPENAI, Part, ProviderRefusal, RuledProvider, ScriptedReply},
@@ -104,6 +104,50 @@ async fn a_failure_after_the_first_words_ends_the_stream_with_an_error() {
     let body = json!({"messages": [{"role": "user", "content": "x"}], "stream": true});
     let text = completion(&client, &body).send().await.unwrap().text().await.unwrap();
     assert!(text.contains("One.") && text.contains(r#""code":"run_failed""#), "{text}");
+}
+
+#[tokio::test]
+async fn a_refusal_after_the_result_of_a_call_has_its_status_and_is_not_repeated() {
+    let provider = RuledProvider::start(OPENAI, []).await;
+    let mut embedded = Embedded::new().with("HOLDFAST_MODEL_RETRIES", 0);
+    embedded.settings.extend(provider.settings());
+    let mut holdfast = embedded.start();
+    let client = holdfast.client();
+    let parameters = json!({"type": "object", "properties": {}});
+    let of_completions = json!([{"type": "function", "function": {"name": "ask", "parameters": parameters}}]);
+    let of_responses = json!([{"type": "function", "name": "ask", "parameters": parameters}]);
+    let slow = || {
+        let code = json!("rate_limit_exceeded");
+        ScriptedReply::Refuse(ProviderRefusal::of_openai(429, "Please slow down.", Value::Null, code))
+    };
+    let expected = (429, Some("false".to_owned()), json!("rate_limit_exceeded"));
+    for stream in [false, true] {
+        provider.reply_with([ScriptedReply::call("ask", json!({})), slow()]);
+        let mut messages = vec![json!({"role": "user", "content": "x"})];
+        let body =
+            |messages: &[Value], stream: bool| json!({"messages": messages, "tools": of_completions, "stream": stream});
+        let (_, asked) = call(completion(&client, &body(&messages, false))).await;
+        let message = asked["choices"][0]["message"].clone();
+        let id = message["tool_calls"][0]["id"].clone();
+        messages.extend([message, json!({"role": "tool", "tool_call_id": id, "content": "teal"})]);
+        let (status, header, _, error) = refusal(completion(&client, &body(&messages, stream))).await;
+        assert_eq!((status, header, error["code"].clone()), expected, "{error}");
+
+        provider.reply_with([ScriptedReply::call("ask", json!({})), slow()]);
+        let (_, asked) = call(create(&client, &json!({"input": "x", "tools": of_responses}))).await;
+        let id = asked["output"].as_array().unwrap().last().unwrap()["call_id"].clone();
+        let answered = |model: Value, choice: Value| {
+            let result = json!({"type": "function_call_output", "call_id": id, "output": "teal"});
+            json!({"input": [result], "tools": of_responses, "stream": stream, "model": model, "tool_choice": choice})
+        };
+        let (status, _, _, error) = refusal(create(&client, &answered(json!("nobody"), json!("auto")))).await;
+        assert_eq!((status, &error["code"]), (404, &json!("model_not_found")), "an answer names a model, too: {error}");
+        let choice = json!({"type": "function", "name": "ask", "namespace": "\u{0}"});
+        let (status, _, _, error) = refusal(create(&client, &answered(Value::Null, choice))).await;
+        assert_eq!((status, &error["code"]), (400, &json!("invalid_body")), "{error}");
+        let (status, header, _, error) = refusal(create(&client, &answered(Value::Null, json!("auto")))).await;
+        assert_eq!((status, header, error["code"].clone()), expected, "{error}");
+    }
 }
 
 #[tokio::test]

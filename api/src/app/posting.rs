@@ -116,7 +116,7 @@ impl App {
     /// Waits for the run's first output, up to `head_wait`. Fails with `run_failed` if the run fails before that.
     pub async fn await_output(&self, run: &Run, subscriber: Option<&mut Subscriber>) -> Result<(), Problem> {
         if let Some(subscriber) = subscriber
-            && let Some(error) = subscriber.failure_before_output(self.config.head_wait).await
+            && let Some(error) = subscriber.failure_before_output(EventId::ORIGIN, self.config.head_wait).await
         {
             return Err(Problem::run_failed(run.id, &error));
         }

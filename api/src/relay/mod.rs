@@ -45,7 +45,7 @@ use crate::{
     wire::{Block, EarlierPlan, LogPosition, UiPlan},
 };
 pub use arrivals::{ThreadArrival, ThreadArrivals};
-pub use batch::Slice;
+pub use batch::{SLICE_BYTES, Slice};
 pub use fold_stream::{FoldStream, SeenFrames};
 pub use frame_stream::{Encode, StreamGauge, TruncatedStream};
 use log_reader::LogReader;

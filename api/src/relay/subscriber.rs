@@ -3,7 +3,7 @@
 use std::{collections::VecDeque, pin::Pin, sync::Arc, time::Duration};
 
 use holdfast_shared::{
-    event::{Event, EventBody, EventKind},
+    event::{Event, EventBody, EventKind, ExecutedBy},
     event_id::EventId,
     run::RunError,
 };
@@ -183,12 +183,14 @@ impl Subscriber {
     }
 
     /// Waits up to `max_wait` for the first output or the end, and returns the error if the run failed without output.
-    /// Returns `None` at once for a reconnecting client, because its first request has received an answer.
-    pub async fn failure_before_output(&mut self, max_wait: Duration) -> Option<RunError> {
+    /// Returns `None` at once for a reconnecting client, because its first request has received an answer. `after` is the last event
+    /// that earlier responses to the client have.
+    pub async fn failure_before_output(&mut self, after: EventId, max_wait: Duration) -> Option<RunError> {
         if self.position.id != EventId::ORIGIN {
             return None;
         }
-        let first = self.find_event(max_wait, |event| is_output(event.kind()) || event.is_terminal());
+        let is_first = |event: &Event| event.is_terminal() || is_output(event.kind()) && !is_of_client(event);
+        let first = self.find_event(max_wait, |event| event.id > after && is_first(event));
         match first.await?.body() {
             EventBody::RunFailed(end) => Some(end.error),
             _ => None,
@@ -228,6 +230,11 @@ impl Subscriber {
 }
 
 /// Returns whether a reader can see an event of this kind.
+/// Returns whether an event repeats what a client has sent: the result of a call.
+fn is_of_client(event: &Event) -> bool {
+    matches!(event.body(), EventBody::ToolCallCompleted(call) if call.by == Some(ExecutedBy::Client))
+}
+
 const fn is_output(kind: EventKind) -> bool {
     match kind {
         EventKind::MessageDelta

@@ -8,11 +8,13 @@ use axum::{
     extract::{Path, State},
     http::HeaderMap,
 };
+use holdfast_shared::file::UserContent;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
 use super::{
+    content::parts_of,
     history::state_of,
     request::{RunRequest, content_of_message, messages_of},
     start::RunStart,
@@ -24,7 +26,7 @@ use crate::{
     auth::Caller,
     extract::JsonBody,
     problem::{Problem, form::langgraph_detail},
-    routes::thread::find_thread,
+    routes::thread::{UiPart, find_thread},
 };
 
 /// Most interrupts that one command answers.
@@ -89,10 +91,21 @@ async fn repeated(app: &App, caller: &Caller, thread_id: &str, params: &Value) -
     };
     let Some(thread) = find_thread(app, caller, thread_id).await? else { return Ok(None) };
     let Some(stored) = app.storage().message_called(&caller.owner, thread.id, id).await? else { return Ok(None) };
-    let is_equal = content_of_message(message) == stored.content.into_stored();
+    let is_equal = text_of(message).is_some_and(|text| text == stored.content.into_stored());
     let Some(run_id) = stored.run_id.filter(|_| is_equal) else { return Ok(None) };
     let run = app.storage().run_without_answer(&caller.owner, run_id).await?;
     Ok(run.filter(|run| !run.status.is_terminal()).map(|run| run.id))
+}
+
+/// Returns the text of a message as it is stored. Its content is a text, or a list of blocks.
+fn text_of(message: &Value) -> Option<String> {
+    let mut stored = UserContent::default();
+    for part in parts_of(content_of_message(message)).ok()? {
+        if let UiPart::Text { text } = part {
+            stored.push_text(&text);
+        }
+    }
+    Some(stored.text)
 }
 
 async fn start(
@@ -144,7 +157,7 @@ fn resume_of(params: &Value) -> Result<Value, Problem> {
     let answers = answers.ok_or_else(|| Problem::invalid_body("interrupt_id is the id of an interrupt that waits."))?;
     Ok(json!({
         "assistant_id": "agent",
-        "command": {"resume": answers, "update": params["update"], "goto": params["goto"]},
+        "command": {"responses": answers, "update": params["update"], "goto": params["goto"]},
     }))
 }
 
@@ -179,8 +192,8 @@ mod tests {
     fn answers_to_one_and_to_several_interrupts_are_read() {
         let one = json!({"namespace": [], "interrupt_id": "a", "response": {"approved": true}});
         let several = json!({"responses": [one, {"namespace": [], "interrupt_id": "b", "response": [1]}]});
-        assert_eq!(resume_of(&one).unwrap()["command"]["resume"], json!({"a": {"approved": true}}));
-        assert_eq!(resume_of(&several).unwrap()["command"]["resume"], json!({"a": {"approved": true}, "b": [1]}));
+        assert_eq!(resume_of(&one).unwrap()["command"]["responses"], json!({"a": {"approved": true}}));
+        assert_eq!(resume_of(&several).unwrap()["command"]["responses"], json!({"a": {"approved": true}, "b": [1]}));
         for nothing in [json!({}), json!(null), json!({"responses": []}), json!({"responses": [{}]})] {
             assert!(resume_of(&nothing).is_err(), "{nothing}");
         }

@@ -81,6 +81,10 @@ struct RunCommand {
     #[serde(default)]
     #[schema(value_type = Value)]
     resume: Option<Value>,
+    /// Answers by the ids of interrupts of the thread's current run.
+    #[serde(default)]
+    #[schema(ignore)]
+    responses: Option<Map<String, Value>>,
     #[serde(default)]
     #[schema(value_type = Option<Object>)]
     update: Option<Value>,
@@ -99,6 +103,8 @@ pub enum RunAction {
     Results(Vec<PartAnswer>),
     /// Answer the open interrupts.
     Resume(Value),
+    /// Answer these interrupts, by their ids.
+    Respond(Map<String, Value>),
     /// End the run that waits, without an answer to its interrupts.
     End,
 }
@@ -145,6 +151,12 @@ impl RunRequest {
     /// Returns the action that the request asks for. Fails if the body is invalid.
     pub fn action(&self) -> Result<RunAction, Problem> {
         self.check()?;
+        if let Some(answers) = self.command.as_ref().and_then(|command| command.responses.clone()) {
+            if answers.values().any(has_nul) {
+                return Err(Problem::invalid_content());
+            }
+            return Ok(RunAction::Respond(answers));
+        }
         if let Some(resume) = self.command.as_ref().and_then(|command| command.resume.clone()) {
             if has_nul(&resume) {
                 return Err(Problem::invalid_content());

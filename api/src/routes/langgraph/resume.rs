@@ -7,7 +7,7 @@ use holdfast_shared::{
     run::{Run, RunStatus},
     tool::ToolCallStatus,
 };
-use serde_json::Value;
+use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use super::request::result_of;
@@ -33,6 +33,15 @@ pub async fn answers_of(app: &App, run: &Run, value: &Value) -> Result<Vec<PartA
             "Several interrupts are open; resume has a field for each, whose name is the id of the interrupt.",
         )),
     }
+}
+
+/// Returns answers by the ids of their questions. Fails if one is no question of the run: a repeated answer must not reach another.
+pub async fn answers_by_id(app: &App, run: &Run, answers: &Map<String, Value>) -> Result<Vec<PartAnswer>, Problem> {
+    let questions = open_questions(app, run).await?;
+    if !answers.keys().all(|id| questions.all.contains(id.as_str())) {
+        return Err(Problem::run_not_waiting(run.id));
+    }
+    answers.iter().map(|(id, value)| answer_to(id, value)).collect()
 }
 
 /// Returns a list of answers as Agent Inbox and agent-chat-ui write it: `[{type: "accept" | "edit" | "response" | "ignore", args}]`.

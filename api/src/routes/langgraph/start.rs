@@ -10,14 +10,14 @@ use holdfast_shared::{
     run::{Run, RunStatus},
     storage::{MessageInput, Target},
 };
-use serde_json::Value;
+use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use super::{
     assistants::find_assistant,
     history::{self, ThreadEntry, ThreadState},
     request::{RunAction, RunRequest},
-    resume::answers_of,
+    resume::{answers_by_id, answers_of},
     segment::RunSegment,
     thread_named,
 };
@@ -60,6 +60,7 @@ impl RunStart<'_> {
     pub async fn follow(&self) -> Result<StartedRun, Problem> {
         match self.action()? {
             RunAction::Resume(value) => self.resume(value, true).await,
+            RunAction::Respond(answers) => self.respond(answers, true).await,
             RunAction::Results(answers) => self.answer(answers, true).await,
             RunAction::End => self.end(true).await,
             action => {
@@ -77,6 +78,7 @@ impl RunStart<'_> {
     pub async fn post(&self) -> Result<StartedRun, Problem> {
         match self.action()? {
             RunAction::Resume(value) => self.resume(value, false).await,
+            RunAction::Respond(answers) => self.respond(answers, false).await,
             RunAction::Results(answers) => self.answer(answers, false).await,
             RunAction::End => self.end(false).await,
             action => {
@@ -257,6 +259,11 @@ impl RunStart<'_> {
         let (_, run) = self.waiting().await?;
         let answers = answers_of(self.app, &run, &value).await?;
         self.answer(answers, follows).await
+    }
+
+    async fn respond(&self, answers: Map<String, Value>, follows: bool) -> Result<StartedRun, Problem> {
+        let (_, run) = self.waiting().await?;
+        self.answer(answers_by_id(self.app, &run, &answers).await?, follows).await
     }
 
     /// Returns the thread of the request, and its current run.

@@ -49,7 +49,8 @@ impl EventFilter {
         (status = 200, content_type = "text/event-stream", description = "The events, from those after `since`, else from the start of the run that has not ended, else of the newest one."),
         (status = 400, body = Problem, description = "invalid_body"),
         (status = 404, body = Problem, description = "conversation_not_found"),
-        (status = 429, body = Problem, description = "too_many_streams")
+        (status = 429, body = Problem, description = "too_many_streams, too_many_answers"),
+        (status = 503, body = Problem, description = "reads_busy, answers_busy")
     )
 )]
 pub async fn follow(

@@ -1,10 +1,10 @@
 //! The stream of a thread: the events of its runs, one run after the other. It stays open while no run is live.
 
-use std::sync::Arc;
+use std::{collections::VecDeque, sync::Arc};
 
 use bytes::Bytes;
 use futures::{Stream, stream};
-use holdfast_shared::{conversation::Conversation, event_id::EventId, run::Run};
+use holdfast_shared::{conversation::Conversation, event::Event, event_id::EventId, run::Run};
 use tokio::{
     sync::watch,
     time::{Instant, sleep_until},
@@ -16,7 +16,7 @@ use crate::{
     auth::Caller,
     in_flight::InFlightGuard,
     problem::Problem,
-    relay::{Next, ReadError, StreamGauge, Subscriber, ThreadArrival, TruncatedStream, WakeReason},
+    relay::{Next, ReadError, SLICE_BYTES, StreamGauge, Subscriber, ThreadArrival, TruncatedStream, WakeReason},
     routes::thread::current_run,
     streams::OpenStream,
     wire::{
@@ -43,6 +43,8 @@ pub struct ThreadStream {
     /// The position of the run that the stream has last reached.
     position: i64,
     arrivals: watch::Receiver<i64>,
+    /// Whether the thread may have a next run that no arrival announces again.
+    may_have_next: bool,
     _arrival: Arc<ThreadArrival>,
     /// When the server truncates the stream, if ever.
     ends_at: Option<Instant>,
@@ -65,6 +67,8 @@ struct FollowedRun {
     run: Arc<Run>,
     subscriber: Subscriber,
     fold: ThreadFold,
+    /// Events of the last slice that the fold has not got yet.
+    unfolded: VecDeque<Event>,
     /// The event at which the client has seen the run wait.
     paused_at: Option<EventId>,
     has_ended: bool,
@@ -85,7 +89,7 @@ impl ThreadStream {
         // Order matters: a run that comes after this line wakes the stream.
         let arrivals = arrival.watch();
         let position = first_position(app, &caller, &thread, since).await? - 1;
-        Ok(Self {
+        let mut stream = Self {
             app: Arc::clone(app),
             ends_at: permit.ends_at(true),
             heartbeat_at: Instant::now() + app.relay().heartbeat(),
@@ -97,8 +101,12 @@ impl ThreadStream {
             position,
             arrivals,
             _arrival: arrival,
+            may_have_next: true,
             _gauge: StreamGauge::new(),
-        })
+        };
+        // A refusal of the first run is the status of the response, because clients come back at once after a cut.
+        stream.may_have_next = stream.begin_next_run().await?;
+        Ok(stream)
     }
 
     /// Returns the bytes of the stream.
@@ -126,7 +134,7 @@ impl ThreadStream {
                 Err(TruncatedStream) => return Some(self.truncate().await),
             }
             match self.wait().await {
-                WakeReason::Changed => {}
+                WakeReason::Changed => self.may_have_next = true,
                 WakeReason::TimedOut if Instant::now() < self.heartbeat_at => {}
                 WakeReason::TimedOut => {
                     self.heartbeat_at = Instant::now() + self.app.relay().heartbeat();
@@ -151,9 +159,18 @@ impl ThreadStream {
             StreamPlace::Run(followed) => StreamPlace::Idle(followed.into_permit()),
             place => place,
         };
+        if !self.may_have_next {
+            return Ok(Advance::Nothing);
+        }
         match self.begin_next_run().await {
-            Ok(true) => Ok(Advance::Events(Vec::new())),
-            Ok(false) => Ok(Advance::Nothing),
+            Ok(found) => {
+                self.may_have_next = found;
+                Ok(if found { Advance::Events(Vec::new()) } else { Advance::Nothing })
+            }
+            // The database is away. The next heartbeat tries again.
+            Err(problem) if problem.is_temporary() && matches!(self.place, StreamPlace::Idle(_)) => {
+                Ok(Advance::Nothing)
+            }
             Err(problem) => {
                 tracing::debug!(problem.code, problem.detail, "failed to follow the next run of a thread");
                 Err(TruncatedStream)
@@ -169,8 +186,9 @@ impl ThreadStream {
         let Some((id, position)) = storage.next_run(owner, self.thread.id, self.position).await? else {
             return Ok(false);
         };
+        let run = storage.run_without_answer(owner, id).await?.map(Arc::new);
         self.position = position;
-        let Some(run) = storage.run_without_answer(owner, id).await?.map(Arc::new) else { return Ok(true) };
+        let Some(run) = run else { return Ok(true) };
         let StreamPlace::Idle(permit) = std::mem::replace(&mut self.place, StreamPlace::Over) else { return Ok(true) };
         let subscriber = match self.app.relay().open(owner, &run, EventId::ORIGIN, permit).await {
             Ok(Some(subscriber)) => subscriber,
@@ -195,10 +213,14 @@ impl ThreadStream {
             let _turn = self.app.read_limit().begin(&self.caller).await?;
             let _assembled = self.app.unread_answers().assemble(&self.caller, self.app.config().max_page_bytes)?;
             (view.history, view.checkpoints) = states_before_answer(&self.app, owner, &run).await?;
-            memory = Some(self.app.unread_answers().hold(&self.caller, view.history.bytes())?);
+            // The history, one encoding of it, and the frames before that.
+            let bytes = 2 * view.history.bytes() + SLICE_BYTES;
+            memory = Some(self.app.unread_answers().hold(&self.caller, bytes)?);
         }
         let fold = ThreadFold::new(view);
-        let followed = FollowedRun { run, subscriber, fold, paused_at: None, has_ended: false, _memory: memory };
+        let unfolded = VecDeque::new();
+        let followed =
+            FollowedRun { run, subscriber, fold, unfolded, paused_at: None, has_ended: false, _memory: memory };
         self.place = StreamPlace::Run(Box::new(followed));
         Ok(true)
     }
@@ -251,22 +273,39 @@ impl FollowedRun {
     }
 
     async fn advance(&mut self, app: &App) -> Result<Advance, TruncatedStream> {
+        if !self.unfolded.is_empty() {
+            return Ok(Advance::Events(self.fold_some()));
+        }
         match self.subscriber.next().await {
             Ok(Next::Events(slice)) => {
-                slice.events().for_each(|event| self.fold.push(event));
-                self.subscriber.note_sent(slice.events().count());
-                self.has_ended = slice.last().is_terminal();
-                Ok(Advance::Events(self.fold.take()))
+                self.unfolded.extend(slice.events().cloned());
+                self.subscriber.note_sent(self.unfolded.len());
+                Ok(Advance::Events(self.fold_some()))
             }
             Ok(Next::CaughtUp) => Ok(self.pause(app).await.map_or(Advance::Nothing, Advance::Events)),
             Ok(Next::Ended) => {
                 self.has_ended = true;
                 Ok(Advance::Events(Vec::new()))
             }
-            Err(ReadError::Storage(_)) => Ok(Advance::Nothing),
+            Err(ReadError::Storage(error)) => {
+                tracing::debug!(%error, "failed to read the events of a thread's run; trying again");
+                Ok(Advance::Nothing)
+            }
             // The run or its events were deleted during the stream.
             Err(ReadError::ForeignCursor | ReadError::EventsGone | ReadError::NoSuchRun) => Err(TruncatedStream),
         }
+    }
+
+    /// Folds events until the client has enough to read: each may have all messages of the thread.
+    fn fold_some(&mut self) -> Vec<u8> {
+        while let Some(event) = self.unfolded.pop_front() {
+            self.fold.push(&event);
+            self.has_ended = event.is_terminal();
+            if self.fold.bytes() >= SLICE_BYTES {
+                break;
+            }
+        }
+        self.fold.take()
     }
 
     /// Returns the events of a pause, once, if the run waits now. The subscriber must have the run's newest event.

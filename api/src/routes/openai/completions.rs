@@ -17,7 +17,9 @@ use super::{
     completion_request::CompletionBody,
     posting::{RequestFields, checked_metadata, posting},
     repeated::RepeatedFields,
-    respond::{Answered, ResponsePart, RunAnswers, answer, ended, expect_output, head_of, seen_frames, state_of},
+    respond::{
+        Answered, ResponsePart, RunAnswers, answer, ended, expect_output, head_of, refusal, seen_frames, state_of,
+    },
     turns::{OpenAiAction, Question},
 };
 use crate::{
@@ -90,12 +92,14 @@ pub async fn create(
     let started = match OpenAiAction::of(body.turns()?)? {
         OpenAiAction::Ask(question) => request.ask(body, question).await?,
         OpenAiAction::Answer { run_id, answers } => {
-            request.answer(RunAnswers { run_id, answers, tool_choice: body.tool_choice()? }).await?
+            request
+                .answer(RunAnswers { run_id, answers, model: named.clone(), tool_choice: body.tool_choice()? })
+                .await?
         }
     };
     let StartedCompletion { run, mut subscriber, id, after, until, mut guard } = started;
     if streams {
-        let output = expect_output(&app, &run, &mut subscriber).await;
+        let output = expect_output(&app, &run, &mut subscriber, after).await;
         output.inspect_err(|_| guard.iter_mut().for_each(DisconnectGuard::disarm))?;
     }
     let detail = detail_of(&app, &run, query.stream_mode, false).await?;
@@ -189,7 +193,7 @@ fn fields_of(body: CompletionBody) -> Result<RequestFields, Problem> {
 async fn whole(app: &App, run: &Run, head: &CompletionHead, part: &ResponsePart) -> Result<Response, Problem> {
     let state = state_of(app, run, part).await?;
     if let ResponseState::Failed(error) = state.state() {
-        return Err(Problem::run_refused(run.id, error));
+        return Err(refusal(run, error, part.view.after.is_some()));
     }
     let (mut text, mut reasoning, mut calls) = (String::new(), String::new(), Vec::new());
     for item in state.items() {

@@ -124,7 +124,7 @@ fn kept_history(history: Option<GivenHistory>, hides: bool) -> (Vec<AddedMessage
 }
 
 /// Fails if another agent than the request's answers in the conversation, whose first run has chosen it.
-async fn expect_model_of(app: &App, caller: &Caller, id: Uuid, model: &ModelTarget) -> Result<(), Problem> {
+pub async fn expect_model_of(app: &App, caller: &Caller, id: Uuid, model: &ModelTarget) -> Result<(), Problem> {
     if model.agent_id.is_none() && model.profile.is_none() {
         return Ok(());
     }

@@ -11,14 +11,19 @@ use futures::StreamExt;
 use holdfast_shared::{
     agent::StreamMode,
     event_id::EventId,
-    run::{Run, RunStatus},
+    run::{Run, RunError, RunStatus},
     tool::{ToolCall, ToolCallStatus},
     tool_choice::ToolChoice,
 };
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::{catalog::answering_model, repeated::RepeatedFields, turns::OpenAiAction};
+use super::{
+    catalog::{answering_model, model_named},
+    posting::expect_model_of,
+    repeated::RepeatedFields,
+    turns::OpenAiAction,
+};
 use crate::{
     app::App,
     auth::Caller,
@@ -48,6 +53,8 @@ pub struct RunAnswers {
     pub run_id: Uuid,
     /// Calls have the protocol's ids.
     pub answers: Vec<PartAnswer>,
+    /// The model that the request names.
+    pub model: Option<String>,
     /// The tools that the model may call after the answers.
     pub tool_choice: Option<ToolChoice>,
 }
@@ -190,11 +197,23 @@ pub fn streamed(part: ResponsePart, subscriber: Subscriber, seen: SeenFrames) ->
 }
 
 /// Waits for the first output of a run, so that a refusal of the model's provider is the status of the response.
-pub async fn expect_output(app: &App, run: &Run, subscriber: &mut Subscriber) -> Result<(), Problem> {
-    match subscriber.failure_before_output(app.config().head_wait).await {
-        Some(error) => Err(Problem::run_refused(run.id, &error)),
+/// `after` is the pause before an answer.
+pub async fn expect_output(
+    app: &App,
+    run: &Run,
+    subscriber: &mut Subscriber,
+    after: Option<EventId>,
+) -> Result<(), Problem> {
+    match subscriber.failure_before_output(after.unwrap_or(EventId::ORIGIN), app.config().head_wait).await {
+        Some(error) => Err(refusal(run, &error, after.is_some())),
         None => Ok(()),
     }
+}
+
+/// Returns the refusal of a failed run. A repeated answer finds this run again, so clients need not repeat it.
+pub fn refusal(run: &Run, error: &RunError, is_of_answer: bool) -> Problem {
+    let problem = Problem::run_refused(run.id, error);
+    if is_of_answer { problem.without_retry() } else { problem }
 }
 
 /// Waits for the end of a stream without sending it. Fails if this process shuts down meanwhile.
@@ -228,9 +247,10 @@ fn expect_all_results(run: &Run, calls: &[ToolCall], asked: &[&str], answered: &
 pub async fn answer(
     app: &Arc<App>,
     caller: &Caller,
-    RunAnswers { run_id, answers, tool_choice }: RunAnswers,
+    RunAnswers { run_id, answers, model, tool_choice }: RunAnswers,
 ) -> Result<Answered, Problem> {
     let run = app.run_to_stream(&caller.owner, run_id).await?;
+    expect_model_of(app, caller, run.conversation_id, &model_named(app, caller, model.as_deref()).await?).await?;
     let outline = Outline::read(app, run.id).await?;
     let calls = app.storage().tool_calls(run.id).await?;
     let answers = answers.into_iter().map(|answer| with_own_id(&run, &calls, answer)).collect::<Result<Vec<_>, _>>()?;

@@ -19,8 +19,8 @@ use super::{
     repeated::RepeatedFields,
     request::ResponseRequest,
     respond::{
-        Answered, ResponsePart, RunAnswers, answer, ended, expect_output, frames_up_to, head_of, part_of, seen_frames,
-        state_of, streamed, whole,
+        Answered, ResponsePart, RunAnswers, answer, ended, expect_output, frames_up_to, head_of, part_of, refusal,
+        seen_frames, state_of, streamed, whole,
     },
     turns::{OpenAiAction, Question},
 };
@@ -77,22 +77,27 @@ pub async fn create(
     match action {
         OpenAiAction::Ask(question) => ask(&app, &caller, &headers, &query, body, question, previous).await,
         OpenAiAction::Answer { run_id, answers } => {
-            let answers = RunAnswers { run_id, answers, tool_choice: body.tool_choice()? };
-            let Answered { run, subscriber, pauses_before, after, until } = answer(&app, &caller, answers).await?;
+            let answers = RunAnswers { run_id, answers, model: body.model.clone(), tool_choice: body.tool_choice()? };
+            let Answered { run, mut subscriber, pauses_before, after, until } = answer(&app, &caller, answers).await?;
             let id = ResponseId { run_id, pauses_before };
             let detail = detail_of(&app, &run, query.stream_mode, false).await?;
             let head = Arc::new(head_of(&app, &run, id).await?);
             let view = ResponseView { detail, head, after: Some(after) };
             let part = ResponsePart { view, until };
+            let in_background = body.background == Some(true);
             if body.stream == Some(true) {
+                if !in_background {
+                    expect_output(&app, &run, &mut subscriber, Some(after)).await?;
+                }
                 return Ok(streamed(part, subscriber, seen_frames(&headers, None)?));
             }
-            if body.background != Some(true) {
-                let stream = FoldStream::new(part.view, ResponseFold::of_run(run_id)).until(part.until);
-                ended(stream, subscriber, run_id).await?;
+            if in_background {
+                let (run, id) = find(&app, &caller, &id.to_string()).await?;
+                return Ok(Json(whole(&app, &caller, &run, id).await?).into_response());
             }
-            let (run, id) = find(&app, &caller, &id.to_string()).await?;
-            Ok(Json(whole(&app, &caller, &run, id).await?).into_response())
+            let stream = FoldStream::new(part.view, ResponseFold::of_run(run_id)).until(part.until);
+            ended(stream, subscriber, run_id).await?;
+            ended_response(&app, &caller, id).await
         }
     }
 }
@@ -118,7 +123,7 @@ async fn ask(
     let id = ResponseId::first_of(run.id);
     let mut subscriber = subscriber.ok_or_else(|| Problem::events_gone(run.id))?;
     if streams && !in_background {
-        expect_output(app, &run, &mut subscriber).await?;
+        expect_output(app, &run, &mut subscriber, None).await?;
     }
     let part = part_of(app, &run, id, query.stream_mode).await?;
     if streams {
@@ -126,6 +131,11 @@ async fn ask(
     }
     let stream = FoldStream::new(part.view, ResponseFold::of_run(run.id)).until(part.until);
     ended(stream, subscriber, run.id).await?;
+    ended_response(app, caller, id).await
+}
+
+/// Returns a response whose part of the run has ended. Fails if the run has failed without any output.
+async fn ended_response(app: &App, caller: &Caller, id: ResponseId) -> Result<Response, Problem> {
     let (run, id) = find(app, caller, &id.to_string()).await?;
     let response = whole(app, caller, &run, id).await?;
     if run.error.is_none() || response["output"].as_array().is_some_and(|output| !output.is_empty()) {
@@ -133,7 +143,7 @@ async fn ask(
     }
     // The event of the end has the time after which the provider takes requests again.
     match state_of(app, &run, &part_of(app, &run, id, None).await?).await?.state() {
-        ResponseState::Failed(error) => Err(Problem::run_refused(run.id, error)),
+        ResponseState::Failed(error) => Err(refusal(&run, error, id.pauses_before > 0)),
         _ => Ok(Json(response).into_response()),
     }
 }

@@ -56,8 +56,12 @@ fn mode_named(name: &str) -> Result<ToolMode, Problem> {
 /// Returns the name of a function in either API.
 fn name_of(tool: &Value) -> Result<String, Problem> {
     let name = ["function", "custom"].iter().find_map(|kind| tool[kind]["name"].as_str());
-    let name = name.or_else(|| tool["name"].as_str()).filter(|name| name.len() <= MAX_NAME && !name.contains('\0'));
-    let namespace = tool["namespace"].as_str().filter(|namespace| namespace.len() <= MAX_NAME);
+    let fits = |text: &&str| text.len() <= MAX_NAME && !text.contains('\0');
+    let name = name.or_else(|| tool["name"].as_str()).filter(fits);
+    let namespace = tool["namespace"].as_str();
+    if !namespace.iter().all(fits) {
+        return Err(unknown());
+    }
     let flat = |name: &str| namespace.map_or_else(|| name.to_owned(), |namespace| flat_name(namespace, name));
     name.map(flat).ok_or_else(unknown)
 }

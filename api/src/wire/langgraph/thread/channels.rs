@@ -32,6 +32,9 @@ const NAMES: [(&str, Channel); 7] = [
 /// The prefix of a channel with the custom events of one name.
 const NAMED: &str = "custom:";
 
+/// Longest name of a custom event; no event has a longer one.
+const MAX_NAME: usize = 64;
+
 /// Several channels.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Channels {
@@ -46,7 +49,7 @@ impl Channels {
         names.into_iter().fold(Self::default(), |mut channels, name| {
             if let Some((_, channel)) = NAMES.iter().find(|(known, _)| *known == name) {
                 channels.bits |= channel.bit();
-            } else if let Some(name) = name.strip_prefix(NAMED) {
+            } else if let Some(name) = name.strip_prefix(NAMED).filter(|name| name.len() <= MAX_NAME) {
                 channels.named.push(name.to_owned());
             }
             channels

@@ -84,6 +84,11 @@ impl ThreadFold {
         self.writer.take()
     }
 
+    /// Returns the bytes that `take` would return.
+    pub fn bytes(&self) -> usize {
+        self.writer.bytes()
+    }
+
     /// Applies the next event of the log.
     pub fn push(&mut self, event: &Event) {
         self.writer.begin(event.id, event.at_ms);

@@ -55,6 +55,10 @@ impl ThreadWriter {
     }
 
     /// Returns the written events, which the writer forgets.
+    pub fn bytes(&self) -> usize {
+        self.buffer.len()
+    }
+
     pub fn take(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.buffer)
     }
