@@ -15,7 +15,7 @@ use uuid::Uuid;
 use crate::{app::App, relay::TruncatedStream};
 
 /// The time between the disconnect of a wire's client and the cancel of its run, in which the client may come back.
-const GRACE: Duration = Duration::from_secs(2);
+pub const GRACE: Duration = Duration::from_secs(2);
 
 /// Cancels a run when it is dropped, unless the response has ended.
 pub struct DisconnectGuard(Option<GuardedRun>);

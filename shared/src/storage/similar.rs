@@ -7,6 +7,7 @@ use std::collections::HashSet;
 
 use serde_json::{Value, json};
 use sqlx::FromRow;
+use tokio::task::spawn_blocking;
 use uuid::Uuid;
 
 use super::{
@@ -26,6 +27,9 @@ const MOST_TITLES: usize = 200;
 /// Most messages that are compared, and most of one conversation.
 const MOST_MESSAGES: usize = 300;
 const MOST_OF_ONE: usize = 20;
+
+/// Most words of a search that forgives errors: each is compared with each word of each text.
+const MOST_WORDS: usize = 8;
 
 /// The condition that a column has a part of the word of a row of `{each:$n}`.
 macro_rules! may_have_word {
@@ -52,7 +56,7 @@ struct SimilarRow {
     conversation: ConversationRow,
     message_id: Option<Uuid>,
     message_client_id: Option<String>,
-    /// The first 20,000 characters of the message.
+    /// The first 4,000 characters of the message.
     beginning: Option<String>,
 }
 
@@ -75,7 +79,7 @@ statements! {
         select ", conversation_columns!(), ",
             found.id as message_id, found.client_id as message_client_id, found.beginning
         from (
-            select m.conversation_id, m.id, m.client_id, substr(m.content, 1, 20000) as beginning,
+            select m.conversation_id, m.id, m.client_id, substr(m.content, 1, 4000) as beginning,
                 row_number() over (
                     partition by m.conversation_id order by m.turn desc, m.position desc
                 ) as place
@@ -110,7 +114,7 @@ impl Storage {
         limit: usize,
         words: &[&str],
     ) -> Result<Vec<Conversation>, Error> {
-        if words.iter().all(|word| parts_of(word).is_none()) {
+        if words.len() > MOST_WORDS || words.iter().all(|word| parts_of(word).is_none()) {
             return Ok(Vec::new());
         }
         let patterns = patterns_of(words);
@@ -119,19 +123,24 @@ impl Storage {
         let mut rows = self.database.fetch_all::<SimilarRow>(doing, SIMILAR_TITLES, titles).await?;
         let messages = args![owner, patterns, MOST_MESSAGES, MOST_OF_ONE];
         rows.extend(self.database.fetch_all::<SimilarRow>(doing, SIMILAR_MESSAGES, messages).await?);
-        let mut found = HashSet::new();
-        let mut rows: Vec<SimilarRow> = rows
-            .into_iter()
-            .filter(|row| {
-                !found.contains(&row.conversation.id) && has_all(row, words) && found.insert(row.conversation.id)
-            })
-            .collect();
-        rows.sort_by_key(|row| std::cmp::Reverse((row.conversation.activity_at, row.conversation.id)));
-        Ok(rows.into_iter().take(limit).map(|row| shown(row, words)).collect())
+        let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+        // A million characters take a while.
+        Ok(spawn_blocking(move || matching(rows, limit, &words)).await.expect("the comparison ends"))
     }
 }
 
-fn has_all(row: &SimilarRow, words: &[&str]) -> bool {
+/// Returns the conversations that have all words, one row of each, the newest activity first.
+fn matching(rows: Vec<SimilarRow>, limit: usize, words: &[String]) -> Vec<Conversation> {
+    let mut found = HashSet::new();
+    let mut rows: Vec<SimilarRow> = rows
+        .into_iter()
+        .filter(|row| !found.contains(&row.conversation.id) && has_all(row, words) && found.insert(row.conversation.id))
+        .collect();
+    rows.sort_by_key(|row| std::cmp::Reverse((row.conversation.activity_at, row.conversation.id)));
+    rows.into_iter().take(limit).map(|row| shown(row, words)).collect()
+}
+
+fn has_all(row: &SimilarRow, words: &[String]) -> bool {
     let texts = [row.conversation.title.as_deref(), row.beginning.as_deref()];
     words.iter().all(|word| texts.iter().flatten().any(|text| has(text, word)))
 }
@@ -141,7 +150,7 @@ fn has(text: &str, word: &str) -> bool {
 }
 
 /// Returns the conversation, with the message unless the title has the words.
-fn shown(row: SimilarRow, words: &[&str]) -> Conversation {
+fn shown(row: SimilarRow, words: &[String]) -> Conversation {
     let found = row.message_id.zip(row.beginning).map(|(message_id, beginning)| {
         let word = words.iter().find_map(|word| find_similar(&beginning, word)).unwrap_or_default();
         SearchHit { message_id, client_id: row.message_client_id, excerpt: excerpt_of(&beginning, word) }

@@ -565,6 +565,9 @@ async fn a_search_forgives_one_typing_error(backends: TestBackends) {
     for text in ["harbour", "harbuor", "hrbour plan", "harbiur", "PLANS harbour", "haarbour", "ahrbour"] {
         assert_eq!(found(text).await, [(titled, None)], "{text}");
     }
+    let eight = "harbuor the plan har harb harbo th pl";
+    assert_eq!(found(eight).await, [(titled, None)]);
+    assert!(found(&format!("{eight} pla")).await.is_empty(), "a search of more words forgives no error");
     for text in ["fery", "ferrz islands", "isalnds", "frery 50%"] {
         let hits = found(text).await;
         assert_eq!(hits[0].0, said, "{text}");

@@ -1,6 +1,6 @@
 //! `/openai/v1/chat/completions`: a completion of a conversation that the client has.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use axum::{
     Json,
@@ -30,7 +30,7 @@ use crate::{
     relay::{FoldStream, Subscriber},
     routes::{
         WireQuery,
-        disconnect::{DisconnectGuard, GuardedFrames},
+        disconnect::{DisconnectGuard, GRACE, GuardedFrames},
         events::{detail_of, event_stream},
         thread::Outline,
     },
@@ -58,9 +58,6 @@ struct PostedCompletion<'a> {
     /// Whether the run ends when the client disconnects.
     cancels: bool,
 }
-
-/// The time between a disconnect and the cancel of the run.
-const DISCONNECT_GRACE: Duration = Duration::from_secs(2);
 
 /// Complete a conversation. The messages are the history; `metadata.conversation_id` names a conversation of this server instead.
 #[utoipa::path(post, path = "/openai/v1/chat/completions", operation_id = "create_completion", tag = "openai", request_body = CompletionBody,
@@ -145,7 +142,7 @@ impl PostedCompletion<'_> {
     }
 
     fn guard(&self, run: &Run) -> Option<DisconnectGuard> {
-        self.cancels.then(|| DisconnectGuard::new(self.app, &self.caller.owner, run.id, DISCONNECT_GRACE))
+        self.cancels.then(|| DisconnectGuard::new(self.app, &self.caller.owner, run.id, GRACE))
     }
 }
 
