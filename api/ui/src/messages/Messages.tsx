@@ -52,10 +52,7 @@ export function Messages({ chat, place, onFork, onTakenBack }: Props) {
   const { isDrawn, draw } = useDrawn(blocks, place?.messageId);
   const verbatim = verbatimFrom(chat.messages);
   const unsent = chat.unsent?.isUnderway === false ? chat.unsent : undefined;
-  useEarlier(chat, scroller, place, (message) => {
-    leave();
-    message.scrollIntoView({ block: "center" });
-  });
+  useEarlier(chat, scroller, place, leave);
   const isBusy = chat.progress === "submitted" || chat.progress === "streaming";
 
   return (

@@ -7,7 +7,7 @@ import { FAR } from "../chat/earlier";
 
 type Box = RefObject<HTMLElement | null>;
 
-export function useEarlier(chat: Chat, scroller: Box, place: { messageId: string } | undefined, visit: (message: Element) => void): void {
+export function useEarlier(chat: Chat, scroller: Box, place: { messageId: string } | undefined, leave: () => void): void {
   const { messages, earlier, readEarlier } = chat;
   const visited = useRef<typeof place>(undefined);
   // The effect runs after every render, because the history arrives later than the address, and a long one gradually.
@@ -16,7 +16,8 @@ export function useEarlier(chat: Chat, scroller: Box, place: { messageId: string
     const message = scroller.current?.querySelector(`[data-id="${CSS.escape(place.messageId)}"]`);
     if (message) {
       visited.current = place;
-      visit(message);
+      leave();
+      message.scrollIntoView({ block: "center" });
     } else if (earlier === "more" && !messages.some(({ id }) => id === place.messageId)) readEarlier(FAR);
   });
 
@@ -25,7 +26,14 @@ export function useEarlier(chat: Chat, scroller: Box, place: { messageId: string
   useEffect(() => {
     const list = scroller.current;
     if (!list) return;
-    const onKey = ({ key, target }: KeyboardEvent) => (isHoming.current = key === "Home" && target === list);
+    const onKey = (event: KeyboardEvent) => {
+      isHoming.current = event.key === "Home" && event.target === list;
+      if (!isHoming.current) return;
+      // The browser would glide there, and keep what it passes in its place while messages arrive above.
+      event.preventDefault();
+      leave();
+      list.scrollTop = 0;
+    };
     const stop = () => (isHoming.current = false);
     list.addEventListener("keydown", onKey);
     list.addEventListener("wheel", stop, { passive: true });
@@ -35,7 +43,7 @@ export function useEarlier(chat: Chat, scroller: Box, place: { messageId: string
       list.removeEventListener("wheel", stop);
       list.removeEventListener("pointerdown", stop);
     };
-  }, [scroller]);
+  }, [scroller, leave]);
   useEffect(() => {
     if (isHoming.current && earlier === "more") readEarlier(FAR);
   });
@@ -47,7 +55,8 @@ export function useEarlier(chat: Chat, scroller: Box, place: { messageId: string
     const first = messages[0]?.id;
     if (!list || first === before.current.first) return;
     const isPrepended = before.current.first !== undefined && messages.some(({ id }) => id === before.current.first);
-    if (isPrepended && list.scrollTop === 0 && !isHoming.current) list.scrollTop = list.scrollHeight - before.current.height;
+    if (isHoming.current) list.scrollTop = 0;
+    else if (isPrepended && list.scrollTop === 0) list.scrollTop = list.scrollHeight - before.current.height;
     before.current.first = first;
   }, [messages, scroller]);
   useLayoutEffect(() => {
