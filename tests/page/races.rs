@@ -27,3 +27,8 @@ async fn a_title_that_gets_lost_leaves_the_later_one() {
 async fn a_writer_types_on_while_the_text_is_saved() {
     Visit::begin(Deployment::embedded(), "types_on_while_a_text_is_saved").await.ends().await;
 }
+
+#[tokio::test]
+async fn a_title_that_is_changed_by_a_reader_who_leaves_at_once_is_kept() {
+    Visit::begin(Deployment::embedded(), "renames_and_leaves").await.ends().await;
+}

@@ -45,11 +45,16 @@ async function changesDuringRead(tab, { read, change, isSent = false }, act) {
 
 const entry = (tab, name) => tab.list.getByRole("link", { name, exact: true });
 
-async function rename(tab, before, after) {
+async function beginToRename(tab, before, after) {
   await tab.list.getByRole("button", { name: `More for “\u2068${before}\u2069”` }).click();
   await tab.page.getByRole("menuitem", { name: "Rename" }).click();
   const title = tab.page.getByRole("textbox", { name: "Title" });
   await title.fill(after);
+  return title;
+}
+
+async function rename(tab, before, after) {
+  const title = await beginToRename(tab, before, after);
   await title.press("Enter");
   await entry(tab, after).waitFor();
 }
@@ -147,6 +152,20 @@ export async function renames_twice_before_an_answer({ person, base }) {
   await entry(tab, "Second").waitFor();
   assert.equal(await tab.text("The title could not be changed.").count(), 0);
   assert.equal((await ask(base, "GET", `/v1/conversations/${conversation.id}`)).title, "Second");
+}
+
+/** The page goes as soon as the reader leaves the field. */
+export async function renames_and_leaves({ person, base }) {
+  const conversation = await ask(base, "POST", "/v1/conversations", { title: "Harbour" });
+  const tab = await (await person()).open(`/c/${conversation.id}`);
+  const title = await beginToRename(tab, "Harbour", "Ships at sea");
+  await title.evaluate((field) => {
+    field.blur();
+    location.assign("about:blank");
+  });
+  await tab.page.waitForURL("about:blank");
+  const read = async () => (await ask(base, "GET", `/v1/conversations/${conversation.id}`)).title;
+  while ((await read()) !== "Ships at sea") continue;
 }
 
 /** A writer types on while the page saves the text: the new words are still there, and are saved on top of it. */

@@ -146,8 +146,7 @@ export const renameConversation = (id: string, title: string | null) =>
 /** Whether the reader has any collection. */
 export const anyCollection = async () => (await call<Page<unknown>>("/v1/collections?limit=1")).items.length > 0;
 
-export const deleteConversation = (id: string, { keepalive }: { keepalive?: boolean } = {}) =>
-  call<void>(path`/v1/conversations/${id}`, { method: "DELETE", keepalive });
+export const deleteConversation = (id: string) => call<void>(path`/v1/conversations/${id}`, { method: "DELETE" });
 
 /**
  * Returns the newest messages of a chat before a cursor, oldest first, in the AI SDK's form, and the cursor of those before

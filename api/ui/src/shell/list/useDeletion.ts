@@ -55,8 +55,7 @@ export function useDeletion(onDeleted: () => void): {
   const settle = useCallback(() => {
     for (const [id, end] of waiting.current) {
       end();
-      // `keepalive` lets the request outlive the page.
-      void deleteConversation(id, { keepalive: true }).catch(() => {});
+      void deleteConversation(id).catch(() => {});
     }
     waiting.current.clear();
   }, []);

@@ -1,0 +1,1 @@
+export{t as Messages}from"./messages-DNnl-6N7.js";

@@ -1,1 +1,0 @@
-export{t as WorkspaceLinks}from"./WorkspaceLinks-TybpTjje.js";
