@@ -104,6 +104,10 @@ async fn a_context_is_the_conversation(mut deployment: Deployment) {
     let alone = result(&client, "SendMessage", message("m-4", "[tokens=1] x")).await["task"].clone();
     let own = client.run(&text(&alone["id"])).await["conversation_id"].clone();
     assert_eq!(alone["contextId"], own, "a conversation without a name has its id");
+    let elsewhere = result(&client, "SendMessage", within("m-1", "wind")).await["task"].clone();
+    assert_ne!(elsewhere["id"], first["id"], "a message's id is one of its context only");
+    let again = result(&client, "SendMessage", within("m-1", "tide")).await["task"].clone();
+    assert_eq!(again["id"], first["id"]);
     let mut foreign = within("m-5", "tide");
     foreign["message"]["taskId"] = alone["id"].clone();
     assert_eq!(error(&client, "SendMessage", foreign).await, -32602, "the task is in another context");

@@ -9,6 +9,11 @@ use crate::support::{
 };
 
 #[tokio::test]
+async fn arrows_go_through_the_conversations_and_back_to_the_search() {
+    Visit::begin(Deployment::embedded(), "goes_through_the_list").await.ends().await;
+}
+
+#[tokio::test]
 async fn conversations_are_renamed_found_and_deleted() {
     let mut visit = Visit::begin(Deployment::embedded(), "keeps_the_list").await;
     let deleted = visit.reaches("deleted").await;

@@ -1,6 +1,8 @@
 // Work with messages, also with many of them.
 import assert from "node:assert/strict";
 
+import { hasFocus } from "./asking.mjs";
+
 /** Edits a message, has it answered again, copies it, and continues from it in another conversation. */
 export async function works_with_messages({ person }) {
   const me = await person();
@@ -160,11 +162,6 @@ const versions = (within) => within.getByRole("group", { name: /^Version \d+ of 
 async function shows(message, name) {
   const group = message.getByRole("group", { name, exact: true });
   await group.getByText(name.replace(/Version (\d+) of (\d+)/, "$1/$2"), { exact: true }).waitFor();
-}
-
-async function hasFocus(locator) {
-  const element = await locator.elementHandle();
-  await locator.page().waitForFunction((element) => document.activeElement === element, element);
 }
 
 /**

@@ -1,18 +1,13 @@
 // A reader sees files without saving them: CSV as a table, other texts as code.
 import assert from "node:assert/strict";
 
+import { ask } from "./asking.mjs";
 import { isAccessible } from "./looks.mjs";
 
 async function upload(base, name, content) {
   const headers = { "content-disposition": `attachment; filename*=UTF-8''${encodeURIComponent(name)}`, "content-type": "application/octet-stream" };
   const response = await fetch(`${base}/v1/files`, { method: "POST", headers, body: content });
   assert(response.ok, `${name}: ${response.status}`);
-  return response.json();
-}
-
-async function ask(base, method, path, body) {
-  const response = await fetch(`${base}${path}`, { method, headers: { "content-type": "application/json" }, body: body && JSON.stringify(body) });
-  assert(response.ok, `${method} ${path}: ${response.status}`);
   return response.json();
 }
 

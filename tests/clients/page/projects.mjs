@@ -1,13 +1,8 @@
 // The page of a project: its tasks in an order and in groups, its conversations, and what an agent changes while one looks.
 import assert from "node:assert/strict";
 
+import { ask } from "./asking.mjs";
 import { isAccessible } from "./looks.mjs";
-
-async function ask(base, method, path, body) {
-  const response = await fetch(`${base}${path}`, { method, headers: { "content-type": "application/json" }, body: JSON.stringify(body) });
-  assert(response.ok, `${method} ${path}: ${response.status}`);
-  return response.json();
-}
 
 const create = (base, kind, fields) => ask(base, "POST", `/v1/workspace/${kind}`, fields);
 

@@ -1,11 +1,7 @@
 // A person changes what the page is just reading: the server's answer is older than the change, and arrives after it.
 import assert from "node:assert/strict";
 
-async function ask(base, method, path, body) {
-  const response = await fetch(`${base}${path}`, { method, headers: { "content-type": "application/json" }, body: JSON.stringify(body) });
-  assert(response.ok, `${method} ${path}: ${response.status}`);
-  return response.json();
-}
+import { ask } from "./asking.mjs";
 
 const isGet = (request) => request.method() === "GET";
 

@@ -1,6 +1,8 @@
 // The list of conversations, the page's addresses, and who one is.
 import assert from "node:assert/strict";
 
+import { ask, hasFocus } from "./asking.mjs";
+
 async function converse(tab, name) {
   await tab.button("New chat", tab.list).click();
   await tab.say(`[tokens=5] ${name}`);
@@ -98,6 +100,30 @@ export async function finds_the_place({ person }) {
   await tab.text("Searching needs the server, which cannot be reached now.").waitFor();
   await me.context.setOffline(false);
   await tab.text(/^No conversation contains .*windmill/).waitFor();
+}
+
+/** The list of a new search begins at its top, and the arrows go through it from the field and back. */
+export async function goes_through_the_list({ person, base }) {
+  for (let n = 1; n <= 40; n += 1) await ask(base, "POST", "/v1/conversations", { title: `harbour ${n}` });
+  const tab = await (await person()).open();
+  const search = tab.page.getByRole("searchbox", { name: "Search conversations" });
+  const entry = (name) => tab.list.getByRole("link", { name, exact: true });
+  await entry("harbour 1").scrollIntoViewIfNeeded();
+  await search.fill("harbour");
+  await entry("harbour 40").locator("mark").waitFor();
+  const box = await entry("harbour 40").boundingBox();
+  const field = await search.boundingBox();
+  assert(box.y >= field.y + field.height, "the first one is below the field, not behind it");
+  await search.press("ArrowDown");
+  await hasFocus(entry("harbour 40"));
+  await tab.page.keyboard.press("ArrowDown");
+  await hasFocus(entry("harbour 39"));
+  await tab.page.keyboard.press("ArrowUp");
+  await tab.page.keyboard.press("ArrowUp");
+  await hasFocus(search);
+  assert.equal(await search.inputValue(), "harbour");
+  await search.press("Enter");
+  await tab.page.getByRole("heading", { level: 1, name: "harbour 40" }).waitFor();
 }
 
 /** On paper there is the whole conversation, and nothing that is pressed. */
