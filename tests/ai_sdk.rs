@@ -19,6 +19,7 @@ in_both_modes!(
     a_front_ends_tool_continues_the_same_message,
     a_half_answered_step_waits_for_the_other_answers,
     a_stream_resumes_after_every_chunk,
+    a_message_for_a_deleted_chat_begins_no_other_one,
     a_stopped_chat_has_nothing_to_resume,
     a_stop_ends_one_answer_and_not_the_next,
     earlier_messages_are_read_page_by_page,
@@ -442,6 +443,30 @@ async fn a_resumed_answer_leaves_out_the_text_of_a_dead_worker(deployment: Deplo
     assert_eq!((refused.status, refused.code.as_str()), (409, "chunks_superseded"));
     let by_count = resume(&client, "c/stream?startIndex=0").await.unwrap();
     assert_eq!(by_count.chunks(), all.chunks(), "a client that resumes by the chat's id has no chunks");
+}
+
+async fn a_message_for_a_deleted_chat_begins_no_other_one(mut deployment: Deployment) {
+    let client = deployment.client();
+    let known = |chat: &str, id: &str| {
+        let mut body = body(chat, user(id, "[tokens=1] hi"));
+        body["mustExist"] = json!(true);
+        body
+    };
+    let first = ChatAnswer::send(&client, &body("c", user("m1", "[tokens=1] hi"))).await;
+    let run = client.get(&format!("/v1/runs/{}", first.run_id)).await.unwrap();
+    let id = run["conversation_id"].as_str().unwrap();
+    for (name, message) in [("c", "m2"), (id, "m3")] {
+        ChatAnswer::send(&client, &known(name, message)).await;
+    }
+    client.delete(&format!("/v1/conversations/{id}")).await.unwrap();
+    for name in ["c", id] {
+        let refused = answer(request(&client, &known(name, "m4"))).await.expect_err("it was accepted");
+        assert_eq!((refused.status, refused.code.as_str()), (404, "conversation_not_found"));
+    }
+    let left = client.get("/v1/conversations").await.unwrap();
+    assert_eq!(left["items"], json!([]));
+    // Without the field, the name is free again.
+    ChatAnswer::send(&client, &body("c", user("m4", "[tokens=1] hi"))).await;
 }
 
 async fn invalid_chat_requests_are_refused(mut deployment: Deployment) {

@@ -36,6 +36,10 @@ impl ChatTarget {
             return Err(Problem::invalid_body(format!("The id of a chat has 1 to {MAX_NAME_CHARS} characters.")));
         }
         let conversation = find_thread(app, caller, &name).await?;
+        // A message for a conversation that was deleted meanwhile begins no other one.
+        if body.must_exist && conversation.is_none() {
+            return Err(Problem::conversation_not_found(&name));
+        }
         let target = match &conversation {
             Some(conversation) if extract::id(&name) == Ok(conversation.id) => Target::Existing(conversation.id),
             _ => Target::Named { handle: Handle::Chat(name.clone()), agent_id },

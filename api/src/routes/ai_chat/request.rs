@@ -32,6 +32,9 @@ pub struct UiChatBody {
     message: Option<Box<RawValue>>,
     /// `submit-message` or `regenerate-message`.
     trigger: Option<String>,
+    /// Whether the chat has a conversation, as far as the client knows; without one, the route then answers 404.
+    #[serde(default)]
+    pub must_exist: bool,
     /// The message to replace, or to answer again.
     pub message_id: Option<String>,
     /// The agent of a new conversation; an existing one keeps its agent.
