@@ -27,6 +27,16 @@ async fn conversations_are_renamed_found_and_deleted() {
 }
 
 #[tokio::test]
+async fn a_conversation_whose_deletion_waits_takes_no_message() {
+    Visit::begin(Deployment::embedded(), "goes_back_after_a_deletion").await.ends().await;
+}
+
+#[tokio::test]
+async fn a_deleted_conversation_ends_in_all_tabs_and_leaves_their_drafts() {
+    Visit::begin(Deployment::embedded(), "deletes_in_another_tab").await.ends().await;
+}
+
+#[tokio::test]
 async fn every_conversation_has_an_address() {
     Visit::begin(Deployment::embedded(), "goes_by_addresses").await.ends().await;
 }

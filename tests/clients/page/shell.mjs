@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 
 import { ask, hasFocus } from "./asking.mjs";
+import { isAccessible } from "./looks.mjs";
 
 async function converse(tab, name) {
   await tab.button("New chat", tab.list).click();
@@ -68,6 +69,66 @@ export async function keeps_the_list({ person, reach, told }) {
   await tab.page.reload();
   await entry(tab, pier).waitFor();
   return { kept: ids[2], deleted: [ids[0], ids[1]] };
+}
+
+/** A conversation whose deletion waits says so, and takes no message; its reader has it back, or not. */
+export async function goes_back_after_a_deletion({ person }) {
+  const tab = await (await person({ withClock: true })).open();
+  const id = await converse(tab, "harbour");
+  const title = "[tokens=5] harbour";
+  const goBack = async () => {
+    await entry(tab, title).waitFor();
+    await choose(tab, title, "Delete");
+    await tab.page.waitForURL("/");
+    await tab.page.goBack();
+    await tab.page.waitForURL(`/c/${id}`);
+    await tab.page.getByRole("heading", { name: "Conversation deleted" }).waitFor();
+    assert.equal(await tab.field.count(), 0);
+  };
+  await goBack();
+  await tab.button("Undo", tab.page.getByRole("main")).click();
+  await tab.text(title, tab.questions).waitFor();
+  await tab.field.fill("what comes next");
+  await goBack();
+  const gone = tab.page.waitForResponse((response) => response.request().method() === "DELETE");
+  await tab.page.clock.fastForward(8_100);
+  assert((await gone).ok());
+  await tab.page.getByRole("heading", { name: "Conversation not found" }).waitFor();
+  await tab.text("what comes next", tab.page.getByRole("blockquote")).waitFor();
+  await isAccessible(tab, "the draft of a deleted conversation");
+}
+
+/**
+ * A tab with the conversation hears of its deletion in another tab, or in another browser when it writes. What its
+ * reader has written goes along to a new chat.
+ */
+export async function deletes_in_another_tab({ person, base }) {
+  const me = await person();
+  const tab = await me.open();
+  const id = await converse(tab, "harbour");
+  await entry(tab, "[tokens=5] harbour").waitFor();
+  const other = await me.open(`/c/${id}`);
+  await other.field.fill("[tokens=5] my long message");
+  await choose(tab, "[tokens=5] harbour", "Delete");
+  // The reader leaves before the time to undo is over.
+  await tab.page.close();
+  const isGone = async (text) => {
+    await other.page.getByRole("heading", { name: "Conversation not found" }).waitFor();
+    await other.text(text, other.page.getByRole("blockquote")).waitFor();
+    await other.button("Continue in a new chat").click();
+    await other.page.waitForURL("/");
+    assert.equal(await other.field.inputValue(), text);
+  };
+  await isGone("[tokens=5] my long message");
+  await entry(other, "[tokens=5] harbour").waitFor({ state: "detached" });
+  await other.send.click();
+  await other.readsToTheEnd();
+  assert((await fetch(`${base}/v1/conversations/${await other.conversation()}`, { method: "DELETE" })).ok);
+  await other.say("[tokens=5] one more");
+  await isGone("[tokens=5] one more");
+  await other.page.reload();
+  assert.equal(await other.field.inputValue(), "[tokens=5] one more");
+  assert.deepEqual((await ask(base, "GET", "/v1/conversations")).items, []);
 }
 
 /** A search finds words in any order, shows the place, and leads to it; offline it says why it cannot. */

@@ -115,7 +115,7 @@ export class LiveChat implements Stage {
    * message in flight.
    */
   open(): () => void {
-    const stops = [chatTabs.onNotice(({ ids }) => this.#hear(ids)), onReturn(() => void this.dispatch({ type: "returned" }))];
+    const stops = [chatTabs.onNotice(({ ids, isDeleted }) => isDeleted || this.#hear(ids)), onReturn(() => void this.dispatch({ type: "returned" }))];
     alive.add(this);
     this.#effects.open();
     void this.dispatch({ type: "opened", isNew: this.isNew });
@@ -299,7 +299,7 @@ export class LiveChat implements Stage {
     return new HoldfastTransport<ChatMessage>({
       headers: authorization,
       // Only agents receive tools: a deployment's plain model may not know tools.
-      body: () => ({ ...(this.now.agentId ? { agentId: this.now.agentId, clientTools } : {}), ...(this.context ? { context: this.context } : {}) }),
+      body: () => ({ ...(this.isNew && this.conversationId === undefined ? {} : { mustExist: true }), ...(this.now.agentId ? { agentId: this.now.agentId, clientTools } : {}), ...(this.context ? { context: this.context } : {}) }),
       name: () => this.name,
       ask: (question) => this.#ask(question as Question<ChatMessage>),
       onAccepted: (runId) => void this.dispatch({ type: "accepted", runId }),

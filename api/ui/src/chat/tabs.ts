@@ -25,8 +25,8 @@ export class Tabs<Notice extends object> {
   }
 }
 
-/** A tab sends this after a message, an answer or a stop in the chat that has these ids. */
-export const chatTabs = new Tabs<{ ids: string[] }>("holdfast-chat");
+/** A tab sends this after a message, an answer or a stop in the chat that has these ids, and after its deletion. */
+export const chatTabs = new Tabs<{ ids: string[]; isDeleted?: boolean }>("holdfast-chat");
 
 /** A tab sends this after its reader has signed in or out: all tabs share one cookie. */
 export const readerTabs = new Tabs<object>("holdfast-reader");

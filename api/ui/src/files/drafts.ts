@@ -25,6 +25,12 @@ export function renameTray(from: string, to: string): void {
   open.set(to, tray);
 }
 
+/** Adds the uploaded files of a chat that is gone to the draft of another one. */
+export function moveFiles(from: string, to: string, storage?: Kept): void {
+  keepFiles(to, [...filesOfDraft(to, storage), ...filesOfDraft(from, storage)], storage);
+  keepFiles(from, [], storage);
+}
+
 /** Trays belong to their writer. */
 export function forgetTrays(): void {
   open.forEach((tray) => tray.abandon());

@@ -12,13 +12,13 @@ import { type Reader, useSession } from "./account/useSession";
 import { Caution } from "./Caution";
 import { Conversation } from "./chat/Conversation";
 import { Header } from "./chat/Header";
-import { pageTitle } from "./chat/title";
 import { useAbout } from "./chat/useAbout";
 import { useAgents } from "./chat/useAgents";
 import { Dialog } from "./controls/Dialog";
 import { Toasts } from "./controls/Toasts";
 import { type DialogName, Dialogs } from "./Dialogs";
 import { focusOn } from "./focus";
+import { NoChat } from "./NoChat";
 import { ConversationList } from "./list/ConversationList";
 import { Foot } from "./list/Foot";
 import { neighbour } from "./list/listed";
@@ -26,7 +26,6 @@ import { useConversations } from "./list/useConversations";
 import { useDeletion } from "./list/useDeletion";
 import { type ListPlace, useListPlace } from "./list/useListPlace";
 import { useSessions } from "./list/useSessions";
-import { Nowhere } from "./Nowhere";
 import { useShortcuts } from "./shortcuts/useShortcuts";
 import { useNavigation } from "./useNavigation";
 import { useRead } from "./useRead";
@@ -117,7 +116,8 @@ function Page({ reader }: { reader: Reader }) {
 
   const isNowhere = open.at === "nowhere";
   const isPage = open.at === "workspace" || open.at === "memories" || open.at === "knowledge";
-  const hasNoChat = open.at !== "chat" || isMissing;
+  const isGone = current !== undefined && (isMissing || deleted.has(current));
+  const hasNoChat = open.at !== "chat" || isGone;
   const head = { isListShown: listPlace.isShown, onShowList: () => listPlace.show(true), onNew: goToNew };
   return (
     <>
@@ -151,8 +151,8 @@ function Page({ reader }: { reader: Reader }) {
           <Knowledge view={open.view} frame={{ isListShown: listPlace.isShown, onShowList: head.onShowList, waiting: waiting.size }} />
         ) : isPage ? (
           <main className="chat" id="chat" tabIndex={-1} />
-        ) : isNowhere || isMissing ? (
-          <NoChat waiting={waiting.size} header={<Header {...head} />} {...(isNowhere ? words.shell.lost : words.shell.missing)} onNew={goToNew} />
+        ) : isNowhere || isGone ? (
+          <NoChat gone={current} undo={current === undefined ? undefined : deleted.get(current)} waiting={waiting.size} header={<Header {...head} />} onNew={goToNew} />
         ) : !isAllowed ? (
           <main className="chat" id="chat" tabIndex={-1} />
         ) : (
@@ -205,18 +205,5 @@ function ListArea({ place, children }: { place: ListPlace; children: ReactNode }
       {/* A reader cannot press a button outside of a modal dialog. */}
       <Toasts />
     </Dialog>
-  );
-}
-
-/** The address leads to no conversation, or to one that does not exist. */
-function NoChat({ waiting, header, ...nowhere }: { waiting: number; header: ReactNode } & Parameters<typeof Nowhere>[0]) {
-  useEffect(() => {
-    document.title = pageTitle(undefined, false, waiting);
-  }, [waiting]);
-  return (
-    <main className="chat" id="chat" tabIndex={-1}>
-      {header}
-      <Nowhere {...nowhere} />
-    </main>
   );
 }

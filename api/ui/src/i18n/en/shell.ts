@@ -88,6 +88,9 @@ export const shell = {
       title: "Conversation not found",
       text: "It may have been deleted, or it belongs to somebody else.",
     },
+    removed: { title: "Conversation deleted" },
+    kept: "You had written this:",
+    takeAlong: "Continue in a new chat",
     lost: { title: "There is nothing at this address" },
     caution: {
       text: "Messages here may be lost when the server stops.",

@@ -87,6 +87,9 @@ export const shell: typeof import("../en/shell").shell = {
       title: "找不到这个对话",
       text: "它可能已被删除，或者属于其他人。",
     },
+    removed: { title: "这个对话已删除" },
+    kept: "你写下的内容：",
+    takeAlong: "在新对话里继续",
     lost: { title: "这个地址没有内容" },
     caution: {
       text: "服务器停止后，这里的对话可能会丢失。",

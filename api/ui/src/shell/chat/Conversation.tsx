@@ -20,6 +20,7 @@ import type { Open, Place } from "../useOpen";
 import { useChatContext } from "../context/useChatContext";
 import { useShortcuts } from "../shortcuts/useShortcuts";
 import { Tries, Welcome } from "./Welcome";
+import { tellDeleted } from "../conversationChanges";
 import "./Conversation.css";
 
 // Only planners have a context.
@@ -92,6 +93,12 @@ export function Conversation(props: Props) {
   useEffect(() => {
     if (chat.problem?.status === 401) onRefused();
   }, [chat.problem, onRefused]);
+  // The conversation was deleted elsewhere. First the field gets back the text that the server has refused.
+  const [isGone, setIsGone] = useState(false);
+  useEffect(() => setIsGone(chat.problem?.code === "conversation_not_found"), [chat.problem]);
+  useEffect(() => {
+    if (isGone && conversationId !== undefined) tellDeleted(conversationId);
+  }, [isGone, conversationId]);
   useEffect(() => {
     document.title = pageTitle(title, isBusy, props.waiting);
   }, [title, isBusy, props.waiting]);

@@ -12,15 +12,21 @@ type Known = Conversation | null | undefined;
 
 /** Asks the server for a conversation that the list does not have, such as that of a link. */
 export function useAbout(id: string | undefined, listed: Conversation | undefined): { about?: Conversation; isMissing: boolean } {
-  const shown = useMemo(() => new Shown<Known, ConversationChange>(undefined, conversationChanges, (known, change) => known && withChange(known, change)), [id]);
+  const shown = useMemo(() => new Shown<Known, ConversationChange>(undefined, conversationChanges, (known, change) => after(known, id, change)), [id]);
   const known = useShown(shown);
   const isListed = listed !== undefined;
   useEffect(() => {
-    if (id === undefined || isListed) return;
+    // A tab has deleted it; the server may learn that later.
+    if (id === undefined || isListed || shown.value === null) return;
     // The read of the messages reports a failure.
     shown.read(() => readIfThere(id), (_, read) => read).catch(() => {});
   }, [shown, id, isListed]);
   return { about: listed ?? known ?? undefined, isMissing: !isListed && known === null };
+}
+
+function after(known: Known, id: string | undefined, change: ConversationChange): Known {
+  if (change.isDeleted && change.id === id) return null;
+  return known && withChange([known], change)[0];
 }
 
 async function readIfThere(id: string): Promise<Known> {

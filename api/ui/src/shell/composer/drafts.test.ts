@@ -89,6 +89,14 @@ test("a tab that has only read a draft follows it", () => {
   expect(other.read("a")).toBe("of one!");
 });
 
+test("the draft of a chat that is gone joins that of a new chat", () => {
+  const { one } = twoTabs();
+  one.keep("gone", "of the gone chat");
+  one.keep(NEW_CHAT, "of the new chat");
+  one.move("gone", NEW_CHAT);
+  expect([one.read("gone"), one.read(NEW_CHAT)]).toEqual(["", "of the new chat\n\nof the gone chat"]);
+});
+
 test("forgetting the drafts leaves nothing for the next reader", () => {
   const kept = storage();
   keepDraft("a", "text", kept);

@@ -70,6 +70,12 @@ export class TabDrafts {
     }
   };
 
+  /** Adds the draft of a chat that is gone to another one. */
+  move(from: string, to: string): void {
+    this.keep(to, joined(this.read(to), this.read(from)));
+    this.keep(from, "");
+  }
+
   forgetAside(): void {
     forgetDrafts(this.aside());
     this.#seen.clear();

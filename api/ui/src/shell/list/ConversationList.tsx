@@ -16,13 +16,14 @@ import type { Open } from "../useOpen";
 import { moveFocus } from "./keys";
 import { activityOf, placeOf } from "./listed";
 import type { Conversations } from "./useConversations";
+import type { Deleted } from "./useDeletion";
 import { useConversationsOf } from "./useWaiting";
 import "./ConversationList.css";
 
 type Props = {
   conversations: Conversations;
   /** The ids that the list must hide. */
-  deleted: ReadonlySet<string>;
+  deleted: Deleted;
   current: string | undefined;
   /** The ids of conversations that wait for the reader. */
   waiting: ReadonlySet<string>;

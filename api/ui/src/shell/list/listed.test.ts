@@ -37,6 +37,11 @@ test("a title changes in its place", () => {
   expect(withChanged(listed([2, 1], null), { id: "c1", fields: { title: "One" } }).items.map(({ title }) => title)).toEqual([null, "One"]);
 });
 
+test("a deleted conversation leaves the list, also from a later page", () => {
+  const after = withChanged(listed([3, 2, 1], "1"), { id: "c2", isDeleted: true });
+  expect([ids(after), after.next]).toEqual([["c3", "c1"], "1"]);
+});
+
 test("a conversation has neighbours, except at the ends", () => {
   const { items } = listed([3, 2, 1], null);
   expect(neighbour(items, "c2", 1)?.id).toBe("c1");

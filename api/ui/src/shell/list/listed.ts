@@ -28,7 +28,7 @@ export function withNextPage(listed: Listed, page: Listed): Listed {
 }
 
 export function withChanged(listed: Listed, change: ConversationChange): Listed {
-  return has(listed.items, change.id) ? { ...listed, items: listed.items.map((item) => withChange(item, change)) } : listed;
+  return has(listed.items, change.id) ? { ...listed, items: withChange(listed.items, change) } : listed;
 }
 
 /** Returns the conversation before or after `id`; without `id`, the first. */

@@ -7,7 +7,7 @@ import { chatTabs } from "../../chat/tabs";
 import { readConversations } from "../../client/server";
 import { Shown } from "../../shown";
 import { useShown } from "../../useShown";
-import { type ConversationChange, conversationChanges } from "../conversationChanges";
+import { type ConversationChange, conversationChanges, tellDeleted } from "../conversationChanges";
 import { withChanged, withFirstPage, withNextPage, type Listed } from "./listed";
 import { type Renaming, useRenaming } from "./useRenaming";
 import { readWaiting } from "./useWaiting";
@@ -93,7 +93,8 @@ export function useConversations(isAllowed: boolean): Conversations {
   }, [isAllowed, trimmed, readFirst]);
 
   useEffect(() => onWake(readAgain), [readAgain]);
-  useEffect(() => chatTabs.onNotice(readAgain), [readAgain]);
+  // The server may still have what another tab deletes while its reader leaves, so the list does not read again then.
+  useEffect(() => chatTabs.onNotice(({ ids, isDeleted }) => (isDeleted ? ids.forEach(tellDeleted) : readAgain())), [readAgain]);
 
   const isAnyLive = waiting.size > 0 || listed.items.some((item) => item.live_run_id !== null);
   useEffect(() => {

@@ -17,7 +17,7 @@ export async function readWaiting(): Promise<ReadonlySet<string>> {
 
 /** Returns the conversations of these ids. It asks the server for unlisted ones, and only if `isWanted`. */
 export function useConversationsOf(ids: ReadonlySet<string>, listed: Conversation[], isWanted: boolean): Conversation[] {
-  const [shown] = useState(() => new Shown<Conversation[], ConversationChange>([], conversationChanges, (read, change) => read.map((conversation) => withChange(conversation, change))));
+  const [shown] = useState(() => new Shown<Conversation[], ConversationChange>([], conversationChanges, withChange));
   const read = useShown(shown);
   const known = new Map([...read, ...listed].map((conversation) => [conversation.id, conversation]));
   const missing = isWanted ? [...ids].filter((id) => !known.has(id)).join() : "";

@@ -48,7 +48,7 @@ export function useProjectConversations(projectId: string, live: string): Projec
 }
 
 function withChanged(found: Found | undefined, change: ConversationChange): Found | undefined {
-  return found && { ...found, items: found.items.map((conversation) => withChange(conversation, change)) };
+  return found && { ...found, items: withChange(found.items, change) };
 }
 
 async function readSome(projectId: string, most: number): Promise<Found> {
