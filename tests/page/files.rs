@@ -52,6 +52,16 @@ async fn a_removed_or_refused_file_is_not_sent() {
 }
 
 #[tokio::test]
+async fn a_file_copied_in_a_file_manager_is_pasted() {
+    Visit::begin(Deployment::embedded(), "pastes_a_copied_file").await.ends().await;
+}
+
+#[tokio::test]
+async fn a_folder_is_refused_in_words() {
+    Visit::begin(Deployment::embedded(), "refuses_folders").await.ends().await;
+}
+
+#[tokio::test]
 async fn an_upload_continues_where_its_connection_broke() {
     Visit::begin(Deployment::embedded(), "goes_on_with_an_upload").await.ends().await;
 }

@@ -1,5 +1,7 @@
 // Files of messages: pasted, dropped and chosen ones, uploads that break off, and what a message shows of its files.
 import assert from "node:assert/strict";
+import { mkdtemp, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
 
 import { isAccessible } from "./looks.mjs";
 
@@ -178,6 +180,47 @@ export async function goes_on_with_an_upload({ person }) {
   await tab.readsToTheEnd();
   await tab.button("New chat", tab.list).click();
   await uploaded(tab, "other.txt");
+}
+
+/** A file manager copies the name of a file along with it; a text of its own stays a text. */
+export async function pastes_a_copied_file({ person }) {
+  const tab = await (await person()).open();
+  const paste = (texts, name) =>
+    tab.field.evaluate(
+      (field, [texts, name]) => {
+        const clipboardData = new DataTransfer();
+        for (const [type, text] of Object.entries(texts)) clipboardData.setData(type, text);
+        clipboardData.items.add(new File(["High water at six."], name, { type: "text/plain" }));
+        field.focus();
+        // A browser inserts the text of a paste that nobody took.
+        if (field.dispatchEvent(new ClipboardEvent("paste", { bubbles: true, cancelable: true, clipboardData }))) document.execCommand("insertText", false, texts["text/plain"]);
+      },
+      [texts, name],
+    );
+  await paste({ "text/plain": "tides.txt" }, "tides.txt");
+  await uploaded(tab, "tides.txt");
+  assert.equal(await tab.field.inputValue(), "");
+  await paste({ "text/plain": "6\tharbour", "text/html": "<table><tr><td>6</td></tr></table>" }, "image.png");
+  assert.equal(await tab.field.inputValue(), "6\tharbour");
+  assert.equal(await tray(tab).getByRole("listitem").count(), 1);
+}
+
+/** The page says of a dropped folder that it takes none, and takes the file beside it. */
+export async function refuses_folders({ person }) {
+  const me = await person();
+  const tab = await me.open();
+  const folder = await mkdtemp(`${tmpdir()}/holiday-`);
+  const file = `${folder}/tides.txt`;
+  await writeFile(file, "High water at six.");
+  const browser = await me.context.newCDPSession(tab.page);
+  const { x, y } = await tab.field.boundingBox();
+  const data = { items: [], files: [folder, file], dragOperationsMask: 1 };
+  for (const type of ["dragEnter", "dragOver", "drop"]) await browser.send("Input.dispatchDragEvent", { type, x: x + 60, y: y + 15, data });
+  await tab.text("Folders cannot be added. Add the files in them.").waitFor();
+  await uploaded(tab, "tides.txt");
+  assert.equal(await tray(tab).getByRole("listitem").count(), 1);
+  await tab.say("[tokens=5] here");
+  await tab.readsToTheEnd();
 }
 
 /** An edit keeps the files, and may take one away and add another. */

@@ -31,3 +31,19 @@ it("several files begin one after another, with the reader's token", async () =>
   expect([most, server.requests.length]).toEqual([1, 3]);
   expect(server.requests[0]!.headers.authorization).toBe("Bearer t");
 });
+
+/** A file that was deleted after so many reads. */
+const unreadable = (after: number) => {
+  const file = new Blob(["xxxxx"]);
+  const gone = () => Promise.reject(new DOMException("It could not be found.", "NotFoundError"));
+  const slice = (start?: number, end?: number) => (after-- > 0 ? file.slice(start, end) : Object.assign(file.slice(start, end), { arrayBuffer: gone }));
+  return Object.assign(new Blob(["xxxxx"]), { slice });
+};
+
+it("a file that cannot be read is not told as a server that cannot be reached", async () => {
+  const upload = (file: Blob) => uploadFile(file, "tide.txt", { signal: new AbortController().signal, begun: notBegun() });
+  await expect(upload(unreadable(0))).rejects.toMatchObject({ code: "file_unreadable" });
+  expect(server.requests).toHaveLength(0);
+  vi.stubGlobal("fetch", () => Promise.reject(new TypeError("Failed to fetch")));
+  await expect(upload(unreadable(1))).rejects.toMatchObject({ code: "file_unreadable" });
+});

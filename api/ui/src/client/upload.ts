@@ -1,4 +1,5 @@
 // The page's uploads, with the reader's token.
+import { Problem } from "holdfast-client/problem";
 import { type Begun, uploadFile as uploadTo } from "holdfast-client/upload";
 import type { StoredFile } from "holdfast-client/wire";
 
@@ -27,6 +28,21 @@ function inTurn<T>(request: () => Promise<T>): Promise<T> {
  * Resolves with the stored file. Rejects with a `Problem` after five tries without a new byte, because the reader can
  * try again, or with the signal's reason.
  */
-export function uploadFile(file: Blob, name: string, uploading: Uploading): Promise<StoredFile> {
-  return uploadTo({ headers: authorization }, file, name, { ...uploading, inTurn, patience: 0 });
+export async function uploadFile(file: Blob, name: string, uploading: Uploading): Promise<StoredFile> {
+  await expectReadable(file);
+  try {
+    return await uploadTo({ headers: authorization }, file, name, { ...uploading, inTurn, patience: 0 });
+  } catch (error) {
+    await expectReadable(file);
+    throw error;
+  }
+}
+
+/** To `fetch`, a body that it cannot read is a failed connection. */
+async function expectReadable(file: Blob): Promise<void> {
+  try {
+    await file.slice(0, 1).arrayBuffer();
+  } catch (error) {
+    throw new Problem(0, "file_unreadable", String(error));
+  }
 }

@@ -28,7 +28,7 @@ export function reasonOf(words: Pick<UploadWords, "reason" | "refused">, { probl
   return (problem && Object.hasOwn(words.reason, problem.code) ? words.reason[problem.code] : problem?.message) ?? "";
 }
 
-/** Whether another try may succeed: a file that is too large stays so. */
+/** Whether another try may succeed: a file that is too large stays so, and browsers do not read a changed one again. */
 export function canHelp(problem: Problem | undefined): boolean {
-  return !["file_too_large", "file_type_refused", "empty_file"].includes(problem?.code ?? "");
+  return !["file_too_large", "file_type_refused", "empty_file", "file_unreadable"].includes(problem?.code ?? "");
 }

@@ -5,7 +5,7 @@ import { useEffect, useLayoutEffect, useRef } from "react";
 import { words } from "../i18n";
 import { showToast } from "../shell/controls/toasts";
 
-type Transfer = Pick<DataTransfer, "types">;
+type Transfer = Pick<DataTransfer, "types" | "getData" | "files">;
 
 interface Taker {
   take(files: File[]): void;
@@ -16,9 +16,38 @@ interface Taker {
 /** The message field of the open chat. */
 let taker: Taker | undefined;
 
-/** Whether the transfer has files and no text. Programs also copy a picture of a text along with it. */
-export function bringsOnlyFiles({ types }: Transfer): boolean {
-  return types.includes("Files") && !types.includes("text/plain");
+/**
+ * Whether the transfer has files and no text of its own. Programs also copy a picture of a text along with it, and file
+ * managers the names of the files.
+ */
+export function bringsOnlyFiles(transfer: Transfer): boolean {
+  const { types } = transfer;
+  return types.includes("Files") && (!types.includes("text/plain") || namesItsFiles(transfer));
+}
+
+/** Whether each line of the text names one of the files, also by its path. */
+function namesItsFiles(transfer: Transfer): boolean {
+  if (transfer.types.some((type) => type === "text/html" || type === "text/rtf")) return false;
+  const names = new Set([...transfer.files].map(({ name }) => name.normalize()));
+  const lines = transfer.getData("text/plain").split(/[\r\n]+/).filter((line) => line !== "");
+  return lines.length > 0 && lines.every((line) => names.has(line.normalize()) || names.has(nameIn(line).normalize()));
+}
+
+function nameIn(path: string): string {
+  const name = path.split(/[/\\]/).at(-1)!;
+  try {
+    return path.startsWith("file:") ? decodeURIComponent(name) : name;
+  } catch {
+    // A percent sign begins no valid escape.
+    return name;
+  }
+}
+
+/** A browser brings a folder as a file that nobody can read. */
+export function contentOf({ items }: DataTransfer): { files: File[]; hasFolder: boolean } {
+  const brought = [...items].filter(({ kind }) => kind === "file");
+  const files = brought.filter((item) => item.webkitGetAsEntry?.()?.isDirectory !== true);
+  return { files: files.flatMap((item) => item.getAsFile() ?? []), hasFolder: files.length < brought.length };
 }
 
 export function useTransfers(): void {
@@ -28,13 +57,15 @@ export function useTransfers(): void {
       event.preventDefault();
       return true;
     };
-    const bring = ({ files }: DataTransfer) => {
+    const bring = (transfer: DataTransfer) => {
+      const { files, hasFolder } = contentOf(transfer);
       taker?.hover(false);
       // A dialog is above the field.
       const isCovered = document.querySelector("dialog[open]") !== null;
-      // A folder brings no file.
-      if (!taker || isCovered || files.length === 0) showToast(words.files.notHere);
-      else taker.take([...files]);
+      if (!taker || isCovered) return void showToast(words.files.notHere);
+      // A browser may bring nothing for a folder.
+      if (hasFolder || files.length === 0) showToast(words.files.noFolder);
+      if (files.length > 0) taker.take(files);
     };
     const onPaste = (event: ClipboardEvent) => refuse(event, event.clipboardData) && bring(event.clipboardData!);
     const onDrop = (event: DragEvent) => refuse(event, event.dataTransfer) && bring(event.dataTransfer!);

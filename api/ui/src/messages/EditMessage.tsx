@@ -6,9 +6,10 @@ import { AddFiles } from "../files/AddFiles";
 import { obstacleOf, type Tray } from "../files/tray";
 import { UploadAnnouncer } from "../files/UploadAnnouncer";
 import { addTo, useItems } from "../files/useTray";
-import { bringsOnlyFiles } from "../files/useTransfers";
+import { bringsOnlyFiles, contentOf } from "../files/useTransfers";
 import { words } from "../i18n";
 import { later } from "../later";
+import { showToast } from "../shell/controls/toasts";
 import { endKey, onEscape } from "./keys";
 
 const TrayFiles = later(async () => (await import("../files/TrayFiles")).TrayFiles);
@@ -37,7 +38,9 @@ export function EditMessage({ text, tray, note, onCancel, onLeave, onSend }: Pro
     if (!bringsOnlyFiles(event.clipboardData)) return;
     event.preventDefault();
     event.stopPropagation();
-    addTo(tray, [...event.clipboardData.files]);
+    const { files, hasFolder } = contentOf(event.clipboardData);
+    if (hasFolder) showToast(words.files.noFolder);
+    addTo(tray, files);
   };
   return (
     <form

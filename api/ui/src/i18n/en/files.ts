@@ -10,6 +10,7 @@ export const files = {
     ofTools: "Files from tools",
     drop: "Drop the files here",
     notHere: "Files can be added in a conversation.",
+    noFolder: "Folders cannot be added. Add the files in them.",
     tooMany: (most: number) => `A message has at most ${most} files.`,
     remove: (name: string) => `Remove ${apart(name)}`,
     cancel: (name: string) => `Stop the upload of ${apart(name)}`,
@@ -30,6 +31,7 @@ export const files = {
     refused: { video: "Videos cannot be sent here.", audio: "Sound cannot be sent here.", other: "A file of this kind cannot be sent here." } as Record<string, string>,
     reason: {
       unreachable: "The server cannot be reached.",
+      file_unreadable: "The file cannot be read. It may have been moved, deleted or changed.",
       silent: "The server has stopped answering.",
     } as Record<string, string>,
   },

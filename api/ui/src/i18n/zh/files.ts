@@ -10,6 +10,7 @@ export const files: typeof import("../en/files").files = {
     ofTools: "工具返回的文件",
     drop: "把文件拖放到这里",
     notHere: "请在对话中添加文件。",
+    noFolder: "不能添加文件夹，请添加其中的文件。",
     tooMany: (most) => `一条消息最多包含 ${most} 个文件。`,
     remove: (name) => `移除“${apart(name)}”`,
     cancel: (name) => `停止上传“${apart(name)}”`,
@@ -30,6 +31,7 @@ export const files: typeof import("../en/files").files = {
     refused: { video: "这里不能发送视频。", audio: "这里不能发送音频。", other: "这里不能发送这种文件。" } as Record<string, string>,
     reason: {
       unreachable: "无法连接服务器。",
+      file_unreadable: "无法读取这个文件，它可能已被移动、删除或修改。",
       silent: "服务器没有继续响应。",
     },
   },
