@@ -53,3 +53,8 @@ async fn a_message_beside_an_answer_arrives_once() {
 async fn each_tab_keeps_the_draft_that_was_written_in_it() {
     Visit::begin(Deployment::embedded(), "writes_in_two_tabs").await.ends().await;
 }
+
+#[tokio::test]
+async fn the_return_key_of_a_phone_breaks_the_line() {
+    Visit::begin(Deployment::embedded(), "writes_lines_on_a_phone").await.ends().await;
+}

@@ -41,6 +41,27 @@ export async function sends_with_a_double_click({ person }) {
   await stopped(tab).waitFor();
 }
 
+/** The return key of a phone breaks the line, in the field and in an edit, and the buttons send. */
+export async function writes_lines_on_a_phone({ person }) {
+  const tab = await (await person({ width: 390, height: 844, hasTouch: true, isMobile: true })).open();
+  const write = async (field) => {
+    await field.pressSequentially("Buy:");
+    await field.press("Enter");
+    await field.pressSequentially("- milk");
+    assert.match(await field.inputValue(), /Buy:\n- milk$/);
+  };
+  await write(tab.field);
+  assert.equal(await tab.questions.count(), 0);
+  await tab.send.tap();
+  await tab.readsToTheEnd();
+  await tab.button("Edit", tab.questions).tap();
+  const edit = tab.questions.getByRole("textbox", { name: "Edit your message" });
+  await edit.fill("");
+  await write(edit);
+  await tab.button("Cancel", tab.questions).tap();
+  assert.equal(await tab.answers.count(), 1);
+}
+
 /**
  * Stop ends the answer at work; the messages that wait are answered after it, one more comes back to the field when asked.
  * A stop right after a message does not reach that message's answer.

@@ -52,6 +52,7 @@ export const shell = {
       send: "Send",
       stop: "Stop",
       busy: "Answering. Enter adds to this answer; Ctrl+Enter asks next.",
+      busyByTouch: "Answering. Your message will add to this answer.",
       locked: "Answering. The field is locked until the answer is complete.",
       notPosted: "The message was not sent.",
       takeBack: "Take the message back",

@@ -51,6 +51,7 @@ export const shell: typeof import("../en/shell").shell = {
       send: "发送",
       stop: "停止",
       busy: "正在回答。按 Enter 补充到这次回答，按 Ctrl+Enter 随后提问。",
+      busyByTouch: "正在回答。你的消息会补充到这次回答。",
       locked: "正在回答。回答完毕之前，输入框已锁定。",
       notPosted: "消息没有发送。",
       takeBack: "撤回这条消息",

@@ -13,6 +13,7 @@ import { addTo, useDraftTray } from "../../files/useTray";
 import { words } from "../../i18n";
 import { isComposing } from "../../isComposing";
 import { later } from "../../later";
+import { breaksLines } from "../../messages/keys";
 import { messageField, refocus, useRefocus } from "../../refocus";
 import { isOfSend } from "./clicks";
 import { beginning, draftAfter, draftIn, next, type Composing } from "./composing";
@@ -110,8 +111,10 @@ export function Composer({ chat, draft, field, suggestion, isLockable, children 
 
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.key !== "Enter" || event.shiftKey || isComposing(event)) return;
+    const isAskedNext = event.ctrlKey || event.metaKey;
+    if (breaksLines() && !isAskedNext) return;
     event.preventDefault();
-    send(event.ctrlKey || event.metaKey ? "enqueue" : "steer");
+    send(isAskedNext ? "enqueue" : "steer");
   };
 
   return (
@@ -132,7 +135,7 @@ export function Composer({ chat, draft, field, suggestion, isLockable, children 
           data-command="compose"
           rows={1}
           dir="auto"
-          enterKeyHint="send"
+          enterKeyHint={breaksLines() ? "enter" : "send"}
           disabled={isLocked}
           placeholder={words.shell.composer.placeholder}
           aria-label={words.shell.composer.name}
@@ -174,7 +177,7 @@ export function Composer({ chat, draft, field, suggestion, isLockable, children 
       </div>
       <UploadAnnouncer items={items} />
       <p id={hint} className="composer-hint" dir="auto" data-busy={isBusy || undefined}>
-        {voice.isListening ? voice.guess || words.shell.composer.listening : obstacle ? wordsFor(obstacle) : isHeld ? "" : isLocked ? words.shell.composer.locked : isBusy ? words.shell.composer.busy : hintWhile(chat, text)}
+        {voice.isListening ? voice.guess || words.shell.composer.listening : obstacle ? wordsFor(obstacle) : isHeld ? "" : isLocked ? words.shell.composer.locked : isBusy ? (breaksLines() ? words.shell.composer.busyByTouch : words.shell.composer.busy) : hintWhile(chat, text)}
       </p>
     </form>
   );
