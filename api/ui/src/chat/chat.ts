@@ -141,9 +141,10 @@ export interface Chat {
   restore(versionId: string): Promise<void>;
   /**
    * Resolves as soon as no message is in flight to the server, also after the reader has left the chat. The result has
-   * the messages that were in flight and that the server does not have.
+   * the messages that were in flight and that the server does not have. `wasSending` is whether the caller has seen the
+   * newest message in flight.
    */
-  settled(): Promise<Unsent[]>;
+  settled(wasSending?: boolean): Promise<Unsent[]>;
   /**
    * Decides about a call that waits for a human. Rejects with a `Problem` if the server refuses, for example an input
    * that does not fit.

@@ -240,6 +240,9 @@ describe("a chat that the reader leaves", () => {
     const settled = chat.settled();
     limited(undefined, refused!);
     expect(await settled).toEqual([{ text: "first", isUnderway: false }]);
+    // A view that has not shown the refusal yet.
+    expect(await chat.settled(true)).toEqual([{ text: "first", isUnderway: false }]);
+    expect(await chat.settled()).toEqual([]);
   });
 });
 

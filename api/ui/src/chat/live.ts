@@ -219,9 +219,11 @@ export class LiveChat implements Stage {
     await isRead;
   }
 
-  /** Resolves as soon as no message is in flight to the server, with those in flight now that the server does not have. */
-  settled(): Promise<Unsent[]> {
-    const wasSending = isSending(this);
+  /**
+   * Resolves as soon as no message is in flight to the server, with those in flight now that the server does not have.
+   * `wasSending` is what the caller knows of the newest message, which may have been refused just now.
+   */
+  settled(wasSending = isSending(this)): Promise<Unsent[]> {
     return new Promise((resolve) => {
       const check = () => {
         if (isInFlight(this)) return;

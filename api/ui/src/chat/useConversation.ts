@@ -82,7 +82,7 @@ function actionsOf(live: LiveChat): Actions {
     regenerate: (messageId) => live.regenerate(messageId),
     edit: (messageId, text, files) => live.edit(messageId, text, files),
     restore: (versionId) => live.restore(versionId),
-    settled: () => live.settled(),
+    settled: (wasSending) => live.settled(wasSending),
     decide: (message, approvalId, decision) => live.decide(message, approvalId, decision),
     answer: (message, callId, answer) => live.answer(message, callId, answer),
     fork: (message) => fork(message, live.conversationId),

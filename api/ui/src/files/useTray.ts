@@ -42,7 +42,7 @@ export function useDraftTray(draft: string, chat: Chat): { tray: Tray; items: re
     () => () => {
       const { draft, chat } = newest.current;
       const files = underwayOf(chat);
-      if (files.length > 0) void chat.settled().then((left) => dropFiles(draft, files.filter(({ id }) => !left.some((unsent) => unsent.files?.some((file) => file.id === id)))));
+      if (files.length > 0) void chat.settled(chat.unsent?.isUnderway).then((left) => dropFiles(draft, files.filter(({ id }) => !left.some((unsent) => unsent.files?.some((file) => file.id === id)))));
     },
     [],
   );

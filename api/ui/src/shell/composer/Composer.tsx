@@ -258,7 +258,7 @@ function useLeft(name: string, composing: Composing, chat: Chat) {
     () => () => {
       const { name, composing, chat } = newest.current;
       const kept = draftIn(composing, chat);
-      void chat.settled().then((left) => tabDrafts.replace(name, kept, draftAfter(composing.text, left)));
+      void chat.settled(chat.unsent?.isUnderway).then((left) => tabDrafts.replace(name, kept, draftAfter(composing.text, left)));
     },
     [],
   );
