@@ -66,3 +66,17 @@ async fn questions_are_answered_in_place() {
     agent(&deployment.client(), json!([]), json!({})).await;
     Visit::begin(deployment, "answers_questions").await.ends().await;
 }
+
+#[tokio::test]
+async fn a_typed_answer_is_kept() {
+    let mut deployment = Deployment::embedded();
+    agent(&deployment.client(), json!([]), json!({})).await;
+    Visit::begin(deployment, "keeps_a_typed_answer").await.ends().await;
+}
+
+#[tokio::test]
+async fn an_edited_input_is_kept() {
+    let visit = Visit::begin(Deployment::embedded(), "keeps_an_edited_input").await;
+    let (_, client, _deployment) = visit.ends().await;
+    assert_eq!(approval(&client).await["edited_input"], json!({"action": "send the short report"}));
+}

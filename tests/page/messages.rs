@@ -115,3 +115,8 @@ async fn a_selection_survives_the_growth_of_its_text() {
 async fn an_answer_without_a_connection_fails_in_the_words_of_the_page() {
     Visit::begin(Deployment::embedded(), "answers_without_a_connection").await.ends().await;
 }
+
+#[tokio::test]
+async fn the_text_of_an_edit_is_kept() {
+    Visit::begin(Deployment::embedded(), "keeps_an_edit").await.ends().await;
+}

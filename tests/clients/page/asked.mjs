@@ -145,3 +145,50 @@ export async function answers_questions({ person }) {
   await tab.readsToTheEnd();
   await tab.text(/scripted__clienttool: \{"a":\[1\]\}/).waitFor();
 }
+
+/** What a reader has typed as an answer is there again after another chat and after a reload. */
+export async function keeps_a_typed_answer({ person }) {
+  const tab = await (await person()).open();
+  await tab.say("[tokens=5] other");
+  await tab.readsToTheEnd();
+  await tab.button("New chat", tab.list).click();
+  await tab.choose("tester");
+  await tab.say("[clienttool=Which colour?] [tokens=5] hello");
+  const field = tab.page.getByRole("group", { name: "Which colour?" }).getByRole("textbox", { name: "Your answer" });
+  await field.fill("dark green");
+  await tab.list.getByRole("link", { name: "[tokens=5] other" }).click();
+  await tab.text("[tokens=5] other", tab.questions).waitFor();
+  await tab.page.goBack();
+  await field.waitFor();
+  assert.equal(await field.inputValue(), "dark green");
+  await tab.page.reload();
+  await field.waitFor();
+  assert.equal(await field.inputValue(), "dark green");
+  await field.press("Enter");
+  await tab.text(/ask_user: \{"answer":"dark green"\}/).waitFor();
+  assert.equal(await tab.page.evaluate(() => localStorage.getItem("holdfast.drafts")), null);
+}
+
+/** An edited input and a reason are there again after a reload. */
+export async function keeps_an_edited_input({ person }) {
+  const tab = await (await person()).open();
+  await asks(tab);
+  await tab.button("Deny", card(tab)).click();
+  const reason = tab.page.getByRole("textbox", { name: "Reason (optional)" });
+  await reason.fill("not today");
+  await tab.page.reload();
+  await reason.waitFor();
+  assert.equal(await reason.inputValue(), "not today");
+  await reason.fill("");
+  await tab.button("Back", card(tab)).click();
+  await tab.button("Edit the input").click();
+  const input = tab.page.getByRole("textbox", { name: "Input, as JSON" });
+  await input.fill('{"action": "send the short report"}');
+  await tab.page.reload();
+  await input.waitFor();
+  assert.equal(await input.inputValue(), '{"action": "send the short report"}');
+  await tab.button("Approve with changes").click();
+  await tab.readsToTheEnd();
+  await tab.text(/done: send the short report/).waitFor();
+  assert.equal(await tab.page.evaluate(() => localStorage.getItem("holdfast.drafts")), null);
+}

@@ -99,3 +99,26 @@ export async function reads_memories_on_a_phone({ person, base }) {
   await tab.page.getByRole("dialog").waitFor();
   await fits("a question on a phone");
 }
+
+/** An unsaved change is there again after a reload, with the version that its writer has read. */
+export async function keeps_a_change_of_a_memory({ person, base }) {
+  const agent = await send(base, "POST", "/v1/agents", { name: "alma", memory: true });
+  await remembers(base, agent, remember("Likes plum cake"));
+  const tab = await (await person()).open("/memories");
+  await tab.button("Edit").click();
+  const field = tab.page.getByRole("textbox", { name: "Text", exact: true });
+  await field.fill("Likes pear cake");
+  const { items } = await (await fetch(`${base}/v1/users/me/memories`)).json();
+  await send(base, "PATCH", `/v1/users/me/memories/${items[0].id}`, { text: "Likes apple cake" });
+  await tab.page.reload();
+  await field.waitFor();
+  assert.equal(await field.inputValue(), "Likes pear cake");
+  await tab.button("Save").click();
+  await tab.page.getByRole("alert").waitFor();
+  await tab.text("Likes apple cake").first().waitFor();
+  await tab.button("Save").click();
+  await field.waitFor({ state: "detached" });
+  await tab.page.reload();
+  await tab.text("Likes pear cake").waitFor();
+  assert.equal(await field.count(), 0);
+}

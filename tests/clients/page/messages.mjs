@@ -485,3 +485,49 @@ export async function answers_without_a_connection({ person }) {
     await button.waitFor({ state: "detached" });
   }
 }
+
+/** The text of an edit is kept as that of a new message is: while another chat is read, over a reload, and until it is sent. */
+export async function keeps_an_edit({ person }) {
+  const me = await person();
+  let tab = await me.open();
+  await tab.say("[tokens=5] other");
+  await tab.readsToTheEnd();
+  await tab.button("New chat", tab.list).click();
+  await tab.say("[tokens=5] first");
+  await tab.readsToTheEnd();
+  const id = await tab.conversation();
+  const REWRITTEN = "[tokens=6] carefully rewritten";
+  const field = () => tab.questions.getByRole("textbox", { name: "Edit your message" });
+  const goOn = async () => {
+    await tab.button("Continue the edit that you have not sent").click();
+    assert.equal(await field().inputValue(), REWRITTEN);
+  };
+  await tab.act("Edit", tab.questions);
+  await field().fill(REWRITTEN);
+  await tab.list.getByRole("link", { name: "[tokens=5] other" }).click();
+  await tab.text("[tokens=5] other", tab.questions).waitFor();
+  await tab.list.getByRole("link", { name: "[tokens=5] first" }).click();
+  await tab.text("[tokens=5] first", tab.questions).waitFor();
+  await goOn();
+  await tab.page.reload();
+  await goOn();
+  // Without a network the edit stays a draft; the reader closes the page meanwhile.
+  await me.context.setOffline(true);
+  await tab.button("Send", tab.questions).click();
+  await tab.text(REWRITTEN, tab.questions).waitFor();
+  await tab.page.close();
+  await me.context.setOffline(false);
+  tab = await me.open(`/c/${id}`);
+  await goOn();
+  await tab.button("Send", tab.questions).click();
+  await tab.questions.getByRole("group", { name: "Version 2 of 2" }).waitFor();
+  await tab.readsToTheEnd();
+  // The server has it, so the earlier version has no edit that waits.
+  await tab.button("Previous version", tab.questions).click();
+  await tab.text("[tokens=5] first", tab.questions).waitFor();
+  assert.equal(await tab.button("Continue the edit that you have not sent").count(), 0);
+  await tab.act("Edit", tab.questions);
+  await field().fill(REWRITTEN);
+  await tab.button("Cancel", tab.questions).click();
+  assert.equal(await tab.button("Continue the edit that you have not sent").count(), 0);
+}

@@ -10,6 +10,7 @@ import { linkOf } from "../shell/address";
 import { Icon } from "../shell/controls/icons";
 import { showToast } from "../shell/controls/toasts";
 import { follow } from "../visit";
+import { keepUnsaved, type Unsaved, unsavedOf } from "../workspace/text/unsent";
 import { lastDay } from "./found";
 
 type Props = { memory: Memory; onChanged(memory: Memory): void; onDelete(): void };
@@ -17,7 +18,8 @@ type Props = { memory: Memory; onChanged(memory: Memory): void; onDelete(): void
 const day = (time: string) => new Date(time).toLocaleDateString(locale, { dateStyle: "medium" });
 
 export function MemoryItem({ memory, onChanged, onDelete }: Props) {
-  const [isEditing, setIsEditing] = useState(false);
+  /** What the reader left open is open again, and takes no focus. */
+  const [editing, setEditing] = useState<"no" | "again" | "begun">(() => (unsavedOf(nameOf(memory)) ? "again" : "no"));
   const { conversation_id, message_id } = memory.source;
   const path = conversation_id && linkOf(conversation_id, message_id);
   return (
@@ -25,8 +27,8 @@ export function MemoryItem({ memory, onChanged, onDelete }: Props) {
       <p className="memory-text" dir="auto">
         {memory.text}
       </p>
-      {isEditing ? (
-        <Editor memory={memory} onChanged={onChanged} onDone={() => setIsEditing(false)} />
+      {editing !== "no" ? (
+        <Editor memory={memory} isReopened={editing === "again"} onChanged={onChanged} onDone={() => setEditing("no")} />
       ) : (
         <>
           <p className="memory-facts">
@@ -42,7 +44,7 @@ export function MemoryItem({ memory, onChanged, onDelete }: Props) {
             )}
           </p>
           <div className="memory-actions">
-            <button type="button" className="icon-button" aria-label={texts.edit} title={texts.edit} onClick={() => setIsEditing(true)}>
+            <button type="button" className="icon-button" aria-label={texts.edit} title={texts.edit} onClick={() => setEditing("begun")}>
               <Icon name="rename" />
             </button>
             <button type="button" className="icon-button" aria-label={texts.delete} title={texts.delete} onClick={onDelete}>
@@ -56,8 +58,22 @@ export function MemoryItem({ memory, onChanged, onDelete }: Props) {
   );
 }
 
-function Editor({ memory, onChanged, onDone }: { memory: Memory; onChanged(memory: Memory): void; onDone(): void }) {
-  const [text, setText] = useState(memory.text);
+/** The name of its unsaved text. */
+const nameOf = ({ id }: Memory) => `memory/${id}`;
+
+function Editor({ memory, isReopened, onChanged, onDone }: { memory: Memory; isReopened: boolean; onChanged(memory: Memory): void; onDone(): void }) {
+  /** The text, with the version that its writer has read. */
+  const [unsaved, setUnsaved] = useState(() => unsavedOf(nameOf(memory)) ?? { text: memory.text, base: memory.text, version: memory.version });
+  const { text } = unsaved;
+  const write = (change: Partial<Unsaved>) => {
+    const next = { ...unsaved, ...change };
+    setUnsaved(next);
+    keepUnsaved(nameOf(memory), next.text === next.base ? undefined : next);
+  };
+  const end = () => {
+    keepUnsaved(nameOf(memory), undefined);
+    onDone();
+  };
   const [until, setUntil] = useState(lastDay(memory.expires_at));
   const [isBusy, setIsBusy] = useState(false);
   const [isStale, setIsStale] = useState(false);
@@ -67,8 +83,8 @@ function Editor({ memory, onChanged, onDone }: { memory: Memory; onChanged(memor
     setIsBusy(true);
     try {
       const expiry = until === lastDay(memory.expires_at) ? {} : { expires_at: until === "" ? null : until };
-      onChanged(await changeMemory(memory.id, { version: memory.version, text, ...expiry }));
-      onDone();
+      onChanged(await changeMemory(memory.id, { version: unsaved.version, text, ...expiry }));
+      end();
     } catch (error) {
       setIsBusy(false);
       const code = error instanceof Problem ? error.code : undefined;
@@ -76,11 +92,12 @@ function Editor({ memory, onChanged, onDone }: { memory: Memory; onChanged(memor
       setIsStale(true);
       const versions = await readMemoryVersions(memory.id).catch(() => []);
       const newest = versions.at(-1);
+      if (newest) write({ base: newest.text, version: newest.version });
       if (newest) onChanged({ ...memory, version: newest.version, text: newest.text, writer: newest.writer, updated_at: newest.written_at });
     }
   };
   return (
-    <form className="memory-editor" onSubmit={(event) => void submit(event)} onKeyDown={(event) => event.key === "Escape" && !isComposing(event) && onDone()}>
+    <form className="memory-editor" onSubmit={(event) => void submit(event)} onKeyDown={(event) => event.key === "Escape" && !isComposing(event) && end()}>
       {isStale && (
         <p className="memory-stale" role="alert">
           {texts.conflict}
@@ -88,7 +105,7 @@ function Editor({ memory, onChanged, onDone }: { memory: Memory; onChanged(memor
       )}
       <label>
         {texts.text}
-        <textarea className="field" dir="auto" rows={3} autoFocus value={text} onChange={(event) => setText(event.target.value)} />
+        <textarea className="field" dir="auto" rows={3} autoFocus={!isReopened} value={text} onChange={(event) => write({ text: event.target.value })} />
       </label>
       <label>
         {texts.lastDay}
@@ -98,7 +115,7 @@ function Editor({ memory, onChanged, onDone }: { memory: Memory; onChanged(memor
         <button type="submit" className="button" data-main="" aria-disabled={isBusy || text.trim() === ""}>
           {texts.save}
         </button>
-        <button type="button" className="button" onClick={onDone}>
+        <button type="button" className="button" onClick={end}>
           {texts.cancel}
         </button>
       </div>

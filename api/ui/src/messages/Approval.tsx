@@ -1,13 +1,14 @@
 // A card asks a human about a call: it shows exactly the pending call, and the possible answers.
-import { useRef, useState } from "react";
+import { useEffect, useRef, useState } from "react";
 
 import type { Chat, Decision } from "../chat/chat";
 import type { ChatMessage } from "../chat/message";
 import { words } from "../i18n";
 import { useRefocus } from "../refocus";
+import { sent, useDraft } from "../shell/composer/useDraft";
 import { type Call, approvalOf, nameOf, pretty, standingOf, wasEdited, wasInterrupted } from "./call";
 import { CopyButton } from "./CopyButton";
-import { draftOf } from "./draftSteps";
+import { draftOf, stepsIn } from "./draftSteps";
 import { Disclosure } from "./Disclosure";
 import { Icon, Spinner } from "./icons";
 import { InputEditor } from "./InputEditor";
@@ -24,8 +25,9 @@ export function Approval({ message, call, isLive, decide }: Props) {
   // This hook is here, because its note must outlive the card: it says that another page answered first.
   const answer = useAnswer();
   const row = useRef<HTMLDivElement>(null);
-  const [draft, setDraft] = useState<string>();
   const approval = approvalOf(call);
+  const names = namesOf(approval?.id ?? "");
+  const [draft, setDraft] = useState<string>();
   if (!approval) return undefined;
   const isOpen = standingOf(call, isLive) === "asked";
   // Another page has answered while the reader was writing, so the card returns the text.
@@ -37,7 +39,8 @@ export function Approval({ message, call, isLive, decide }: Props) {
           call={call}
           answer={answer}
           onDraft={setDraft}
-          decide={(decision) => decide(message, approval.id, decision)}
+          names={names}
+          decide={(decision) => sent(decide(message, approval.id, decision), names.input, names.reason)}
           resolved={() => row.current?.querySelector("button")}
         />
       ) : (
@@ -56,7 +59,11 @@ export function Approval({ message, call, isLive, decide }: Props) {
   );
 }
 
+/** The names of the stored texts. */
+const namesOf = (id: string) => ({ input: `input ${id}`, reason: `reason ${id}` });
+
 type OpenProps = {
+  names: ReturnType<typeof namesOf>;
   call: Call;
   answer: ReturnType<typeof useAnswer>;
   /** The reader's draft; undefined if the reader has written nothing. */
@@ -66,11 +73,14 @@ type OpenProps = {
   resolved: () => HTMLElement | null | undefined;
 };
 
-function Open({ call, answer: { isSending, isBusy, send }, onDraft, decide, resolved }: OpenProps) {
+function Open({ names, call, answer: { isSending, isBusy, send }, onDraft, decide, resolved }: OpenProps) {
   const card = useRefocus<HTMLDivElement>(resolved);
-  const [mode, setMode] = useState<"asking" | "editing" | "denying">("asking");
-  const [reason, setReason] = useState("");
-  const [edited, setEdited] = useState<string>();
+  const [reason, setReason] = useDraft(names.reason);
+  const [edited, setEdited] = useDraft(names.input);
+  const [mode, setMode] = useState<"asking" | "editing" | "denying">(edited !== "" ? "editing" : reason !== "" ? "denying" : "asking");
+  /** What the reader left open is open again, and takes no focus. */
+  const [isReopened, setReopened] = useState(mode !== "asking");
+  useEffect(() => onDraft(edited || reason.trim() || undefined), []);
   const isAgain = wasInterrupted(call);
   const draft = draftOf(call);
   const { server, tool } = visibly(nameOf(call));
@@ -78,16 +88,24 @@ function Open({ call, answer: { isSending, isBusy, send }, onDraft, decide, reso
   // A reader who goes back finds the focus where it was.
   const [left, setLeft] = useState<typeof mode>();
   const change = (mode: "editing" | "denying") => {
-    if (!isBusy) setMode(mode);
+    if (isBusy) return;
+    setReopened(false);
+    setMode(mode);
   };
   const back = () => {
     if (isBusy) return;
     setLeft(mode);
     setMode("asking");
+    // A plan is edited from its beginning again.
+    if (draft) setEdited("");
     onDraft(undefined);
   };
 
-  const write = (reason: string) => {
+  const write = (text: string | undefined, kept = text) => {
+    setEdited(kept ?? "");
+    onDraft(text);
+  };
+  const writeReason = (reason: string) => {
     setReason(reason);
     onDraft(reason.trim() || undefined);
   };
@@ -101,19 +119,17 @@ function Open({ call, answer: { isSending, isBusy, send }, onDraft, decide, reso
       </h3>
       {isAgain && <p className="card-note">{words.approval.interrupted}</p>}
       {mode === "editing" && draft ? (
-        <DraftEditor steps={draft.steps} isBusy={isBusy} onBack={back} onDraft={onDraft} onApprove={(editedInput) => give({ decision: "approve", editedInput })} />
+        <DraftEditor steps={stepsIn(edited) ?? draft.steps} isReopened={isReopened} isBusy={isBusy} onBack={back} onDraft={write} onApprove={(editedInput) => give({ decision: "approve", editedInput })} />
       ) : draft ? (
         <DraftSteps steps={draft.steps} notes={draft.notes} />
       ) : mode === "editing" ? (
         <InputEditor
           input={call.input}
           isBusy={isBusy}
-          kept={edited}
+          kept={edited || undefined}
+          isReopened={isReopened}
           onBack={back}
-          onDraft={(text) => {
-            setEdited(text);
-            onDraft(text);
-          }}
+          onDraft={(text) => write(text)}
           onApprove={(editedInput) => give({ decision: "approve", editedInput })}
         />
       ) : (
@@ -129,7 +145,7 @@ function Open({ call, answer: { isSending, isBusy, send }, onDraft, decide, reso
         >
           <label>
             <span>{words.approval.reasonLabel}</span>
-            <input className="field" dir="auto" value={reason} autoFocus onChange={(event) => write(event.target.value)} onKeyDown={onEscape(back)} />
+            <input className="field" dir="auto" value={reason} autoFocus={!isReopened} onChange={(event) => writeReason(event.target.value)} onKeyDown={onEscape(back)} />
           </label>
           <p className="card-hint">{words.approval.reasonHint}</p>
           <div className="card-actions">

@@ -1,24 +1,28 @@
 // The questions with which a run has ended, below the newest answer. The reader's next message answers them.
-import { useState } from "react";
-
 import { words } from "../i18n";
 import { messageField, useRefocus } from "../refocus";
+import { useDraft } from "../shell/composer/useDraft";
 import { endKey } from "./keys";
-import { replyTo } from "./reply";
+import { answersIn, replyTo } from "./reply";
 import { visible } from "./visible";
 
 type Props = {
+  /** The name of the stored answers. */
+  draft: string;
   questions: readonly string[];
   /** Sends the reader's next message. */
   say: (text: string) => void;
 };
 
-export function AskedQuestions({ questions, say }: Props) {
+export function AskedQuestions({ draft, questions, say }: Props) {
   const form = useRefocus<HTMLFormElement>(messageField);
-  const [answers, setAnswers] = useState<readonly string[]>(() => questions.map(() => ""));
+  const [kept, keep] = useDraft(draft);
+  const answers = answersIn(kept, questions.length);
   const reply = replyTo(questions, answers);
   const send = () => {
-    if (reply !== "") say(reply);
+    if (reply === "") return;
+    keep("");
+    say(reply);
   };
   return (
     <div className="card" role="group" aria-label={words.question.asked}>
@@ -38,7 +42,7 @@ export function AskedQuestions({ questions, say }: Props) {
               dir="auto"
               rows={1}
               value={answers[index]}
-              onChange={(event) => setAnswers(answers.with(index, event.target.value))}
+              onChange={(event) => keep(JSON.stringify(answers.with(index, event.target.value)))}
               onKeyDown={(event) => {
                 if (endKey(event) !== "enter") return;
                 event.preventDefault();

@@ -1,9 +1,9 @@
 // The form in which a user edits a message: its text and its files.
-import { type ClipboardEvent, useRef, useState } from "react";
+import { type ClipboardEvent, useEffect, useRef, useState } from "react";
 
 import type { FileRef } from "../client/files";
 import { AddFiles } from "../files/AddFiles";
-import { obstacleOf, type Tray } from "../files/tray";
+import { obstacleOf, readyOf, type Tray } from "../files/tray";
 import { UploadAnnouncer } from "../files/UploadAnnouncer";
 import { addTo, useItems } from "../files/useTray";
 import { bringsOnlyFiles, contentOf } from "../files/useTransfers";
@@ -18,17 +18,24 @@ type Props = {
   text: string;
   tray: Tray;
   note: string;
+  onWrite: (text: string) => void;
+  onFiles: (files: FileRef[]) => void;
   onCancel: () => void;
   /** The writer leaves the form, and may return to the typed text. */
-  onLeave: (typed: string) => void;
+  onLeave: () => void;
   onSend: (text: string, files: FileRef[]) => void;
 };
 
-export function EditMessage({ text, tray, note, onCancel, onLeave, onSend }: Props) {
+export function EditMessage({ text, tray, note, onWrite, onFiles, onCancel, onLeave, onSend }: Props) {
   const [draft, setDraft] = useState(text);
   const items = useItems(tray);
   const field = useRef<HTMLTextAreaElement>(null);
   const obstacle = obstacleOf(items);
+  useEffect(() => onFiles(readyOf(items)), [items]);
+  const write = (text: string) => {
+    setDraft(text);
+    onWrite(text);
+  };
   const isSendable = (draft.trim() !== "" || items.length > 0) && !obstacle;
   const send = () => {
     if (isSendable) onSend(draft.trim(), tray.files);
@@ -60,10 +67,10 @@ export function EditMessage({ text, tray, note, onCancel, onLeave, onSend }: Pro
         rows={Math.min(12, draft.split("\n").length + 1)}
         value={draft}
         onFocus={(event) => event.target.setSelectionRange(draft.length, draft.length)}
-        onChange={(event) => setDraft(event.target.value)}
+        onChange={(event) => write(event.target.value)}
         onPaste={onPaste}
         onKeyDown={(event) => {
-          onEscape(() => onLeave(draft))(event);
+          onEscape(onLeave)(event);
           if (endKey(event) !== "enter") return;
           event.preventDefault();
           send();

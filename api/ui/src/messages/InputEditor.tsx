@@ -11,6 +11,8 @@ type Props = {
   input: unknown;
   /** The text that the reader typed before they left the editor. */
   kept?: string;
+  /** Whether the editor is open from the start. */
+  isReopened: boolean;
   isBusy: boolean;
   onBack: () => void;
   /** Receives the edited input; undefined if it equals the original. */
@@ -18,7 +20,7 @@ type Props = {
   onApprove: (input: unknown) => void;
 };
 
-export function InputEditor({ input, kept, isBusy, onBack, onDraft, onApprove }: Props) {
+export function InputEditor({ input, kept, isReopened, isBusy, onBack, onDraft, onApprove }: Props) {
   const [before] = useState(() => visible(pretty(input)));
   const [text, setText] = useState(kept ?? before);
   const write = (text: string) => {
@@ -41,7 +43,7 @@ export function InputEditor({ input, kept, isBusy, onBack, onDraft, onApprove }:
           className="field json"
           dir="ltr"
           spellCheck={false}
-          autoFocus
+          autoFocus={!isReopened}
           rows={Math.min(16, Math.max(4, text.split("\n").length + 1))}
           value={text}
           aria-invalid={!read.ok}

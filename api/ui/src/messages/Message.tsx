@@ -59,7 +59,7 @@ export const Message = memo(function Message({ message, unsent, isNewest, isFoun
     <article className="message answer" aria-label={words.message.assistant} data-id={message.id} data-newest={isNewest || undefined} data-found={isFound || undefined}>
       <h2 className="unseen">{words.message.assistant}</h2>
       <Answer message={message} questions={questions} isLive={isLive} isWorking={isWorking} doing={doing} actions={actions} />
-      {questions.length > 0 && <AskedQuestions questions={questions} say={actions.say} />}
+      {questions.length > 0 && <AskedQuestions draft={`asked ${message.metadata?.runId ?? message.id}`} questions={questions} say={actions.say} />}
       <Ended message={message} isNewest={isNewest} isLive={isLive} goOn={() => actions.say(words.message.goOnText)} />
       {!isLive && (hasChanges(message) || entitiesOf(message).length > 0) && <WorkspaceFoot message={message} />}
       {!isLive && <MemoryFoot ids={memoriesOf(message)} />}

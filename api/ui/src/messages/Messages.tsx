@@ -11,6 +11,7 @@ import { Earlier } from "./Earlier";
 import { Ending } from "./Ending";
 import { useFollow } from "./follow";
 import { Icon } from "./icons";
+import { useSentEdits } from "./editDrafts";
 import { BlockRoom, MessageBlock } from "./MessageBlock";
 import { hasSent } from "./sent";
 import { useActions } from "./useActions";
@@ -44,6 +45,7 @@ export function Messages({ chat, place, onFork, onTakenBack }: Props) {
     before.current = chat;
   }, [chat, goToEnd]);
   const actions = useActions(chat, onFork);
+  useSentEdits(chat);
   /** The first message of the first read. */
   const from = useRef<string>(undefined);
   if (!chat.messages.some(({ id }) => id === from.current)) from.current = chat.messages[0]?.id;

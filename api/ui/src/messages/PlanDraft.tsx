@@ -30,18 +30,20 @@ export function DraftSteps({ steps, notes }: { steps: readonly DraftStep[]; note
 
 type EditorProps = {
   steps: readonly DraftStep[];
+  /** Whether the editor is open from the start. */
+  isReopened: boolean;
   isBusy: boolean;
   onBack: () => void;
-  /** Receives the steps as text; undefined if nothing has changed. */
-  onDraft: (text: string | undefined) => void;
+  /** Receives the steps as text, and in the form that `stepsIn` reads. */
+  onDraft: (text: string, kept: string) => void;
   onApprove: (input: unknown) => void;
 };
 
-export function DraftEditor({ steps, isBusy, onBack, onDraft, onApprove }: EditorProps) {
+export function DraftEditor({ steps, isReopened, isBusy, onBack, onDraft, onApprove }: EditorProps) {
   const [now, setNow] = useState(steps);
   const change = (next: readonly DraftStep[]) => {
     setNow(next);
-    onDraft(next.map(({ description }) => description).join("\n"));
+    onDraft(next.map(({ description }) => description).join("\n"), JSON.stringify(next));
   };
   const write = (number: number, description: string) => change(now.map((step) => (step.number === number ? { ...step, description } : step)));
   const isComplete = now.length > 0 && now.every(({ description }) => description.trim() !== "");
@@ -56,7 +58,7 @@ export function DraftEditor({ steps, isBusy, onBack, onDraft, onApprove }: Edito
       <ol className="plan-steps">
         {now.map((step, index) => (
           <li key={step.number}>
-            <textarea className="field" dir="auto" rows={2} autoFocus={index === 0} value={step.description} aria-label={words.plan.step(index + 1)} onChange={(event) => write(step.number, event.target.value)} onKeyDown={onEscape(onBack)} />
+            <textarea className="field" dir="auto" rows={2} autoFocus={index === 0 && !isReopened} value={step.description} aria-label={words.plan.step(index + 1)} onChange={(event) => write(step.number, event.target.value)} onKeyDown={onEscape(onBack)} />
             <button type="button" className="icon-button" aria-label={words.plan.remove(index + 1)} title={words.plan.remove(index + 1)} onClick={() => change(now.filter(({ number }) => number !== step.number))}>
               <Icon name="cross" />
             </button>

@@ -5,6 +5,7 @@ import type { Chat, ToolAnswer } from "../chat/chat";
 import type { ChatMessage } from "../chat/message";
 import { words } from "../i18n";
 import { useRefocus } from "../refocus";
+import { sent, useDraft } from "../shell/composer/useDraft";
 import { type Call, nameOf, pretty, standingOf } from "./call";
 import { Disclosure } from "./Disclosure";
 import { Icon, Spinner } from "./icons";
@@ -22,7 +23,9 @@ export function Question({ message, call, isLive, answer }: Props) {
   const input = questionOf(call);
   const isOpen = standingOf(call, isLive) === "asked";
   const title = input?.question ?? words.question.toolTitle(nameOf(call).tool);
-  const give = (given: ToolAnswer) => void send(() => answer(message, call.toolCallId, given));
+  // Providers number the calls of each run anew.
+  const draft = `answer ${message.metadata?.runId ?? message.id} ${call.toolCallId}`;
+  const give = (given: ToolAnswer) => void send(() => sent(answer(message, call.toolCallId, given), draft));
   return (
     <div ref={place}>
       {isOpen ? (
@@ -35,7 +38,7 @@ export function Question({ message, call, isLive, answer }: Props) {
           </h3>
           {!input && <LongText text={pretty(call.input)} isCode />}
           {input?.rest && <Disclosure line={words.question.details}>{() => <LongText text={pretty(input.rest)} isCode />}</Disclosure>}
-          <Form input={input} isSending={isSending} isBusy={isBusy} give={give} answered={() => place.current?.querySelector("button")} />
+          <Form draft={draft} input={input} isSending={isSending} isBusy={isBusy} give={give} answered={() => place.current?.querySelector("button")} />
         </div>
       ) : (
         <Given call={call} />
@@ -50,6 +53,8 @@ export function Question({ message, call, isLive, answer }: Props) {
 }
 
 type FormProps = {
+  /** The name of the stored text. */
+  draft: string;
   input?: QuestionInput;
   isSending: boolean;
   isBusy: boolean;
@@ -58,10 +63,10 @@ type FormProps = {
   answered: () => HTMLElement | null | undefined;
 };
 
-function Form({ input, isSending, isBusy, give, answered }: FormProps) {
+function Form({ draft, input, isSending, isBusy, give, answered }: FormProps) {
   const form = useRefocus<HTMLFormElement>(answered);
   const [chosen, setChosen] = useState<readonly string[]>([]);
-  const [text, setText] = useState("");
+  const [text, setText] = useDraft(draft);
   const name = useId();
   const options = input?.options ?? [];
   const typed = text.trim();

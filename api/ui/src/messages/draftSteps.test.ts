@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import type { Call } from "./call";
-import { draftOf, edited } from "./draftSteps";
+import { draftOf, edited, stepsIn } from "./draftSteps";
 
 const call = (toolName: string, input: unknown): Call => ({ type: "dynamic-tool", toolName, toolCallId: "c", state: "approval-requested", input, approval: { id: "a" } });
 
@@ -16,6 +16,12 @@ test("a question about a plan has its steps, its goal and the reviewer's notes",
   expect([draft?.goal, draft?.notes, draft?.steps.map(({ description }) => description)]).toEqual(["g", "shorter", ["a", "b", "c"]]);
   expect(draftOf(call("kb__count", { steps }))).toBeUndefined();
   expect(draftOf(call("agent_create_plan", { goal: "g" }))).toBeUndefined();
+});
+
+test("steps are read as the reader has left them", () => {
+  const left = draftOf(call("agent_create_plan", { steps }))!.steps.slice(1);
+  expect(stepsIn(JSON.stringify(left))).toEqual(left);
+  for (const broken of ["", "[", "{}", '[{"number":1}]']) expect(stepsIn(broken)).toBeUndefined();
 });
 
 test("removed steps leave no gap, and no step depends on them", () => {

@@ -25,6 +25,21 @@ export function draftOf(call: Call): { goal: string; steps: DraftStep[]; notes?:
   return { goal, steps, ...(typeof input.notes === "string" && input.notes !== "" ? { notes: input.notes } : {}) };
 }
 
+/** Returns the steps as the reader has left them, if the browser has kept them. */
+export function stepsIn(kept: string): DraftStep[] | undefined {
+  if (kept === "") return undefined;
+  try {
+    const steps: unknown = JSON.parse(kept);
+    return Array.isArray(steps) && steps.every(isStep) ? steps : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function isStep(step: unknown): step is DraftStep {
+  return isObject(step) && typeof step.number === "number" && typeof step.description === "string" && isObject(step.rest) && Array.isArray(step.dependsOn);
+}
+
 /** Returns the edited input of the approval. Steps get new numbers, and no step depends on a removed one. */
 export function edited(steps: readonly DraftStep[]): { steps: unknown[] } {
   const numbers = new Map(steps.map((step, index) => [step.number, index + 1]));

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { replyTo, withoutQuestions } from "./reply";
+import { answersIn, replyTo, withoutQuestions } from "./reply";
 
 test.each([
   { name: "one answer stands alone", questions: ["Which ship?"], answers: [" the old one "], reply: "the old one" },
@@ -10,6 +10,13 @@ test.each([
 ])("$name", ({ questions, answers, reply }) => {
   expect(replyTo(questions, answers)).toBe(reply);
 });
+
+test.each([
+  ["", ["", ""]],
+  ['["the old one"]', ["the old one", ""]],
+  ['[1, "today", "more"]', ["", "today"]],
+  ["[", ["", ""]],
+])("stored answers %j are those to two questions", (kept, answers) => expect(answersIn(kept, 2)).toEqual(answers));
 
 test.each([
   ["a question at the end", "First:\n\nWhich ship?", ["Which ship?"], "First:"],

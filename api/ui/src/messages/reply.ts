@@ -10,6 +10,20 @@ export function replyTo(questions: readonly string[], answers: readonly string[]
   return given.join("\n\n");
 }
 
+/** Returns the stored answers to so many questions. */
+export function answersIn(kept: string, count: number): string[] {
+  const stored = readJson(kept);
+  return Array.from({ length: count }, (_, index) => (Array.isArray(stored) && typeof stored[index] === "string" ? stored[index] : ""));
+}
+
+function readJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
 /** Returns the text without the questions at its end, which fields below it repeat. */
 export function withoutQuestions(text: string, questions: readonly string[]): string {
   const lines = text.trimEnd().split("\n");

@@ -25,6 +25,7 @@ export const messages = {
     forkFailed: "Could not start a new conversation from here",
     actions: "Message actions",
     editLabel: "Edit your message",
+    editKept: "Continue the edit that you have not sent",
     editUnsent: "This change was not sent.",
     editNote: "Sending replaces this message and what follows it. You can go back to the earlier version.",
     version: (number: number, count: number) => `Version ${number} of ${count}`,

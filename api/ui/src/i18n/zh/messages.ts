@@ -27,6 +27,7 @@ export const messages: typeof import("../en/messages").messages = {
     forkFailed: "无法从这里开始新的对话",
     actions: "消息操作",
     editLabel: "编辑你的消息",
+    editKept: "继续尚未发送的修改",
     editUnsent: "这次修改没有发送出去。",
     editNote: "发送后，这条消息及其后的内容将被替换。你可以随时回到之前的版本。",
     version: (number, count) => `第 ${number} 版，共 ${count} 版`,

@@ -1,4 +1,5 @@
-// The browser keeps a writer's drafts by conversation, over reloads, and shares them between its tabs.
+// The browser keeps a writer's drafts by conversation, edited message or question, over reloads, and shares them between
+// its tabs.
 import { keep, read, tabStorage, type Kept } from "../kept";
 
 /** The draft of a chat without a first message has this name. */
@@ -9,7 +10,9 @@ const KEPT_FOR_MS = 30 * 86_400_000;
 
 type Drafts = Record<string, { text: string; at: number }>;
 
+/** Many messages look for the draft of their edit, and few have one: their names are not even in the stored text. */
 export function draftOf(conversation: string, storage?: Kept): string {
+  if (!read("drafts", storage)?.includes(JSON.stringify(conversation))) return "";
   return all(storage)[conversation]?.text ?? "";
 }
 
@@ -87,7 +90,7 @@ export const tabDrafts = new TabDrafts();
 /** Drafts belong to their writer. */
 export function forgetDrafts(storage?: Kept): void {
   keep("drafts", undefined, storage);
-  // The workspace keeps its unsaved texts under this name.
+  // The workspace and the memories keep their unsaved texts under this name.
   keep("texts", undefined, storage);
 }
 

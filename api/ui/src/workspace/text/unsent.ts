@@ -1,4 +1,4 @@
-// The browser keeps the unsaved texts of entities over reloads, as it keeps drafts of messages.
+// The browser keeps the unsaved texts of entities and memories over reloads, as it keeps drafts of messages.
 import { keep, read, type Kept } from "../../shell/kept";
 
 const KEPT_FOR_MS = 30 * 86_400_000;
