@@ -18,7 +18,6 @@ import { Dialog } from "./controls/Dialog";
 import { Toasts } from "./controls/Toasts";
 import { type DialogName, Dialogs } from "./Dialogs";
 import { focusOn } from "./focus";
-import { NoChat } from "./NoChat";
 import { ConversationList } from "./list/ConversationList";
 import { Foot } from "./list/Foot";
 import { neighbour } from "./list/listed";
@@ -38,6 +37,9 @@ const Knowledge = later(async () => (await import("../knowledge/Knowledge")).Kno
 
 // So with the memories.
 const MemoriesPage = later(async () => (await import("../memories/MemoriesPage")).MemoriesPage);
+
+// Few addresses lead nowhere.
+const NoChat = later(async () => (await import("./NoChat")).NoChat);
 
 const anyBriefing = async () => (await readBriefings({ limit: 1 })).items.length > 0;
 
