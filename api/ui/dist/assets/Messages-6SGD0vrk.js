@@ -1,0 +1,1 @@
+export{t as Messages}from"./messages-B4t6ytV7.js";

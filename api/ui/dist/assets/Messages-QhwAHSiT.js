@@ -1,1 +1,0 @@
-export{t as Messages}from"./messages-DNnl-6N7.js";

@@ -1,0 +1,1 @@
+export{t as WorkspaceLinks}from"./WorkspaceLinks-DkHJ-X7g.js";

@@ -1,1 +1,0 @@
-import{et as e}from"./parts-vdo-8hZ_.js";var t=new e;function n(e,{id:t,fields:n}){return e.id===t?{...e,...n}:e}export{n,t};

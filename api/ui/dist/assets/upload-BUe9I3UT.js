@@ -1,0 +1,1 @@
+export{t as uploadFile}from"./upload-Bn-Rhv2F.js";
