@@ -146,7 +146,7 @@ export async function answers_questions({ person }) {
   await tab.text(/scripted__clienttool: \{"a":\[1\]\}/).waitFor();
 }
 
-/** What a reader has typed as an answer is there again after another chat and after a reload. */
+/** A typed answer is there again after another chat and after a reload. */
 export async function keeps_a_typed_answer({ person }) {
   const tab = await (await person()).open();
   await tab.say("[tokens=5] other");

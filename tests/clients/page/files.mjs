@@ -192,7 +192,7 @@ export async function pastes_a_copied_file({ person }) {
         for (const [type, text] of Object.entries(texts)) clipboardData.setData(type, text);
         clipboardData.items.add(new File(["High water at six."], name, { type: "text/plain" }));
         field.focus();
-        // A browser inserts the text of a paste that nobody took.
+        // A browser inserts the text of a paste that no handler took.
         if (field.dispatchEvent(new ClipboardEvent("paste", { bubbles: true, cancelable: true, clipboardData }))) document.execCommand("insertText", false, texts["text/plain"]);
       },
       [texts, name],

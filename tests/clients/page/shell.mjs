@@ -99,8 +99,8 @@ export async function goes_back_after_a_deletion({ person }) {
 }
 
 /**
- * A tab with the conversation hears of its deletion in another tab, or in another browser when it writes. What its
- * reader has written goes along to a new chat.
+ * A tab with the conversation hears of its deletion in another tab, or in another browser when it writes. The
+ * reader takes the written text along to a new chat.
  */
 export async function deletes_in_another_tab({ person, base }) {
   const me = await person();

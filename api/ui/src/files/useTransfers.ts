@@ -43,7 +43,7 @@ function nameIn(path: string): string {
   }
 }
 
-/** A browser brings a folder as a file that nobody can read. */
+/** A browser brings a folder as a file without readable content. */
 export function contentOf({ items }: DataTransfer): { files: File[]; hasFolder: boolean } {
   const brought = [...items].filter(({ kind }) => kind === "file");
   const files = brought.filter((item) => item.webkitGetAsEntry?.()?.isDirectory !== true);

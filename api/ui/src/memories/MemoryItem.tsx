@@ -18,7 +18,7 @@ type Props = { memory: Memory; onChanged(memory: Memory): void; onDelete(): void
 const day = (time: string) => new Date(time).toLocaleDateString(locale, { dateStyle: "medium" });
 
 export function MemoryItem({ memory, onChanged, onDelete }: Props) {
-  /** What the reader left open is open again, and takes no focus. */
+  /** An editor that the reader left open is open again, and takes no focus. */
   const [editing, setEditing] = useState<"no" | "again" | "begun">(() => (unsavedOf(nameOf(memory)) ? "again" : "no"));
   const { conversation_id, message_id } = memory.source;
   const path = conversation_id && linkOf(conversation_id, message_id);

@@ -78,7 +78,7 @@ function Open({ names, call, answer: { isSending, isBusy, send }, onDraft, decid
   const [reason, setReason] = useDraft(names.reason);
   const [edited, setEdited] = useDraft(names.input);
   const [mode, setMode] = useState<"asking" | "editing" | "denying">(edited !== "" ? "editing" : reason !== "" ? "denying" : "asking");
-  /** What the reader left open is open again, and takes no focus. */
+  /** A form that the reader left open is open again, and takes no focus. */
   const [isReopened, setReopened] = useState(mode !== "asking");
   useEffect(() => onDraft(edited || reason.trim() || undefined), []);
   const isAgain = wasInterrupted(call);

@@ -23,7 +23,7 @@ export function Question({ message, call, isLive, answer }: Props) {
   const input = questionOf(call);
   const isOpen = standingOf(call, isLive) === "asked";
   const title = input?.question ?? words.question.toolTitle(nameOf(call).tool);
-  // Providers number the calls of each run anew.
+  // Some providers give the calls of each run the same ids.
   const draft = `answer ${message.metadata?.runId ?? message.id} ${call.toolCallId}`;
   const give = (given: ToolAnswer) => void send(() => sent(answer(message, call.toolCallId, given), draft));
   return (

@@ -1,5 +1,5 @@
 // The page shows this in place of a chat: the address leads nowhere, or to a conversation that does not exist or is
-// being deleted. What the reader had written there goes along to a new chat.
+// being deleted. The reader takes the text that was written there along to a new chat.
 import { type ReactNode, useEffect } from "react";
 
 import { filesOfDraft, moveFiles } from "../files/drafts";
