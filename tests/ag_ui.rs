@@ -313,6 +313,7 @@ async fn an_agent_is_reached_by_its_name(mut deployment: Deployment) {
     assert_eq!(run["agent_id"], agent["id"]);
     let unknown =
         client.request(Method::POST, "/ag-ui/agents/Nobody").json(&input("u", "s", "x")).send().await.unwrap();
+    assert_eq!(unknown.status(), 404);
     assert_eq!(unknown.json::<Value>().await.unwrap()["code"], "agent_not_found");
 }
 
@@ -396,8 +397,8 @@ async fn invalid_requests_of_the_protocol_are_refused(mut deployment: Deployment
         (with("threadId", json!("")), 400, "invalid_body"),
         (with("threadId", json!("x".repeat(129))), 400, "invalid_body"),
         (with("runId", json!("x".repeat(129))), 400, "invalid_body"),
-        (with("messages", json!([])), 400, "invalid_body"),
-        (with("messages", json!([{"id": "a", "role": "assistant", "content": "x"}])), 400, "invalid_body"),
+        (with("messages", json!([])), 409, "nothing_to_run"),
+        (with("messages", json!([{"id": "a", "role": "assistant", "content": "x"}])), 409, "nothing_to_run"),
         (
             with("messages", json!([{"id": "a", "role": "user", "content": [{"type": "video"}]}])),
             400,

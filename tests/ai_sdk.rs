@@ -476,7 +476,7 @@ async fn invalid_chat_requests_are_refused(mut deployment: Deployment) {
     let long = "x".repeat(129);
     for (chat_body, status, code) in [
         (body("c", file), 400, "unsupported_part"),
-        (body("c", json!({"id": "m", "role": "system", "parts": []})), 400, "invalid_body"),
+        (body("c", json!({"id": "m", "role": "system", "parts": []})), 409, "nothing_to_run"),
         (body(&long, user("m", "hi")), 400, "invalid_body"),
         (body("c", user(&long, "hi")), 400, "invalid_body"),
         (body("c", user("m", " ")), 400, "empty_content"),

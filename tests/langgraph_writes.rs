@@ -65,7 +65,7 @@ async fn the_sdk_adds_messages_to_a_thread(mut deployment: Deployment) {
     let copied = texts(&result_of(&all, 9)["values"]["messages"]);
     assert_eq!((copied.len(), copied[4]), (5, "One more thing."), "a copy has the messages after the newest run");
     assert_eq!(result_of(&all, 11)["metadata"]["colour"], "teal");
-    assert_eq!(result_of(&all, 12)["failed"], 400, "the thread has no message without an answer");
+    assert_eq!(result_of(&all, 12)["failed"], 409, "the thread has no message without an answer");
 }
 
 async fn the_python_sdk_adds_messages_too(mut deployment: Deployment) {

@@ -9,7 +9,9 @@ use axum::{
 };
 use bytes::{Buf, BytesMut};
 use futures::StreamExt;
-use holdfast_shared::{given_json, idempotency::IdempotencyKey, json_size::count_values, storage::RunOptions};
+use holdfast_shared::{
+    given_json, idempotency::IdempotencyKey, json_size::count_values, storage::RunOptions, whole_numbers::WholeNumbers,
+};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -46,7 +48,7 @@ impl<T: DeserializeOwned> FromRequest<Arc<App>> for JsonBody<T> {
 pub fn read_json<T: DeserializeOwned>(json: &[u8]) -> Result<T, Problem> {
     let mut deserializer = serde_json::Deserializer::from_slice(json);
     let invalid = |error: serde_json::Error| Problem::invalid_json(format!("The body is not valid JSON: {error}."));
-    let error = match serde_path_to_error::deserialize(&mut deserializer) {
+    let error = match serde_path_to_error::deserialize(WholeNumbers(&mut deserializer)) {
         Ok(read) => return deserializer.end().map(|()| read).map_err(invalid),
         Err(error) => error,
     };

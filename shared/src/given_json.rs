@@ -3,6 +3,8 @@
 use serde::{Deserializer, de::DeserializeOwned};
 use serde_json::Value;
 
+use crate::whole_numbers::WholeNumbers;
+
 /// An example of an id.
 const ID: &str = "\"01a20131-6243-7797-8616-20e98be7ff86\"";
 
@@ -22,7 +24,7 @@ pub fn read_text<T: DeserializeOwned>(json: &str) -> Result<T, String> {
 }
 
 fn read_from<'de, T: DeserializeOwned>(from: impl Deserializer<'de, Error = serde_json::Error>) -> Result<T, String> {
-    serde_path_to_error::deserialize(from).map_err(|error| refusal(&error))
+    serde_path_to_error::deserialize(WholeNumbers(from)).map_err(|error| refusal(&error))
 }
 
 /// Returns a sentence about the first part that does not fit.

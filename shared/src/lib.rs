@@ -9,7 +9,7 @@
 //! - `database` lends the database of `storage` to another crate.
 //! - API processes alone meet in `rate_limit`.
 //! - `quotas` limits one owner, and `turns` gives each caller one permit at a time. `json_size` measures foreign JSON before it
-//!   is parsed. `ingestion_places` bounds the documents that a worker claims.
+//!   is parsed, and `whole_numbers` reads `83.0` as an integer. `ingestion_places` bounds the documents that a worker claims.
 //! - `config` chooses the back ends, `redis_link` connects three of them to Redis, `telemetry` exports spans.
 
 #![warn(missing_docs)]
@@ -69,3 +69,4 @@ pub mod transcript;
 pub mod turns;
 pub mod typing_error;
 pub mod usage;
+pub mod whole_numbers;

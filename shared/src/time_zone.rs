@@ -21,6 +21,11 @@ pub struct TimeZone(tz::TimeZone);
 pub struct UnknownTimeZone;
 
 impl TimeZone {
+    /// Returns the names that the database knows.
+    pub fn names() -> impl Iterator<Item = String> {
+        ZONES.available().map(|name| name.as_str().to_owned()).filter(|name| name.parse::<Self>().is_ok())
+    }
+
     /// Returns the zone's name, as the database spells it.
     pub fn name(&self) -> &str {
         self.0.iana_name().unwrap_or("UTC")

@@ -4,6 +4,7 @@ use chrono::{Datelike, NaiveDate, NaiveTime, Timelike};
 use holdfast_shared::{
     hidden::is_visible,
     storable::{MAX_DEPTH, is_too_deep, storable, storable_json},
+    whole_numbers::whole_number,
 };
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
@@ -91,7 +92,7 @@ impl Patch {
     pub fn read(kind: Kind, mut input: Map<String, Value>) -> Result<Self, InvalidField> {
         let version = match input.remove("version").unwrap_or_default() {
             Value::Null => None,
-            given => Some(given.as_i64().ok_or_else(|| invalid("version", "a whole number, such as 3"))?),
+            given => Some(whole_number(&given).ok_or_else(|| invalid("version", "a whole number, such as 3"))?),
         };
         if input.contains_key("project_id") {
             return Err(invalid("project_id", "an entity stays in its project"));
@@ -149,8 +150,8 @@ pub(crate) fn read_value(field: &Field, value: Value) -> Result<Value, InvalidFi
             Some(word) if words.contains(&word) => Ok(value),
             _ => refuse(format!("one of {}", words.join(", "))),
         },
-        Form::Number(least, most) => match value.as_i64() {
-            Some(number) if (least..=most).contains(&number) => Ok(value),
+        Form::Number(least, most) => match whole_number(&value) {
+            Some(number) if (least..=most).contains(&number) => Ok(json!(number)),
             _ => refuse(format!("a whole number from {least} to {most}")),
         },
         Form::Time => match time_of(&value).or_else(|| midnight_of(&value)).filter(is_storable_time) {

@@ -16,6 +16,11 @@ impl Problem {
         Self::new(StatusCode::NOT_FOUND, "not_implemented", detail)
     }
 
+    /// For a method of a route that only reads.
+    pub fn only_readable(detail: &str) -> Self {
+        Self::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", detail)
+    }
+
     /// For a command of the thread-centric protocol that this server does not have.
     pub fn unknown_command(method: &str) -> Self {
         let method: String = method.chars().take(64).collect();

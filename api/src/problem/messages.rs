@@ -43,6 +43,11 @@ impl Problem {
         Self::new(StatusCode::BAD_REQUEST, "nothing_to_answer", detail)
     }
 
+    /// For a request whose newest message asks for nothing, in a conversation that waits for nothing.
+    pub fn nothing_to_run(detail: &str) -> Self {
+        Self::new(StatusCode::CONFLICT, "nothing_to_run", detail)
+    }
+
     pub fn nothing_to_regenerate() -> Self {
         let detail = "This chat has no user's message, so no answer can be made again.";
         Self::new(StatusCode::BAD_REQUEST, "nothing_to_answer", detail)

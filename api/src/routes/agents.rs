@@ -18,7 +18,7 @@ use holdfast_shared::{
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
-use super::ListQuery;
+use super::{ListQuery, merge_patch::merge};
 use crate::{
     app::App,
     auth::{Caller, Operator},
@@ -27,7 +27,7 @@ use crate::{
 };
 
 /// Define an agent. `docs/agents.md` describes the definition.
-#[utoipa::path(post, path = "/v1/agents", tag = "agents", request_body = AgentDefinition, responses(
+#[utoipa::path(post, path = "/v1/agents", tag = "agents", request_body = ref("#/components/schemas/NewAgent"), responses(
     (status = 201, body = Agent),
     (status = 400, body = Problem, description = "invalid_agent, invalid_body"),
     (status = 403, body = Problem, description = "stdio_not_allowed")
@@ -46,7 +46,7 @@ pub async fn create(
 
 /// Check a definition, and store nothing. A worker asks the model once for a few tokens and connects to each MCP server, all within
 /// 10 s.
-#[utoipa::path(post, path = "/v1/agents/check", tag = "agents", request_body = AgentDefinition, responses(
+#[utoipa::path(post, path = "/v1/agents/check", tag = "agents", request_body = ref("#/components/schemas/NewAgent"), responses(
     (status = 200, body = AgentCheck),
     (status = 400, body = Problem, description = "invalid_agent, invalid_body"),
     (status = 403, body = Problem, description = "stdio_not_allowed"),
@@ -87,7 +87,7 @@ pub async fn read(State(app): State<Arc<App>>, caller: Caller, AgentId(id): Agen
 /// Change an agent with a JSON merge patch (RFC 7396): an absent field stays, null removes a field, a list replaces the
 /// old one. A secret that the client sends back as `{"redacted": true}` stays as it is. Earlier runs keep their
 /// definition.
-#[utoipa::path(patch, path = "/v1/agents/{id}", tag = "agents", params(("id" = Uuid, Path)), request_body = Object, responses(
+#[utoipa::path(patch, path = "/v1/agents/{id}", tag = "agents", params(("id" = Uuid, Path)), request_body = ref("#/components/schemas/AgentChange"), responses(
     (status = 200, body = Agent),
     (status = 400, body = Problem, description = "invalid_agent, invalid_body"),
     (status = 403, body = Problem, description = "stdio_not_allowed"),
@@ -175,34 +175,4 @@ fn visible_to(caller: &Caller, agent: Agent) -> Agent {
 
 fn redacted(agent: Agent) -> Agent {
     Agent { definition: agent.definition.redacted(), ..agent }
-}
-
-/// Applies a merge patch (RFC 7396) to `target`.
-fn merge(target: &mut Value, patch: Value) {
-    let Value::Object(patch) = patch else {
-        *target = patch;
-        return;
-    };
-    if !target.is_object() {
-        *target = json!({});
-    }
-    let Value::Object(fields) = target else { return };
-    for (name, value) in patch {
-        match value {
-            Value::Null => drop(fields.remove(&name)),
-            value => merge(fields.entry(name).or_insert(Value::Null), value),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_merge_patch_changes_what_it_names() {
-        let mut target = json!({"a": 1, "b": {"c": 2, "d": 3}, "e": [1, 2]});
-        merge(&mut target, json!({"a": null, "b": {"c": 4}, "e": [3], "f": {"g": null}}));
-        assert_eq!(target, json!({"b": {"c": 4, "d": 3}, "e": [3], "f": {}}));
-    }
 }

@@ -13,7 +13,11 @@ use holdfast_shared::{
 use serde_json::{Map, Value, json};
 use utoipa::{OpenApi, openapi};
 
-use super::document_bounds::{bounds_of_fields, bounds_of_parameter};
+use super::{
+    document_bounds::{bounds_of_fields, bounds_of_parameter},
+    document_shapes::add_shapes,
+    merge_patch::merge,
+};
 use crate::{problem::Problem, wire::Wire};
 
 #[derive(OpenApi)]
@@ -179,14 +183,17 @@ fn complete_operation(operation: &mut Value) {
         describe(response);
     }
     if let Some(body) = operation.get_mut("requestBody") {
+        body["required"] = true.into();
         describe_bytes(body);
     }
 }
 
 /// Describes bytes as generators expect them. The types of the handlers would be lists of numbers.
 fn describe_bytes(content: &mut Value) {
-    if let Some(bytes) = content.pointer_mut("/content/application~1octet-stream") {
-        *bytes = json!({"schema": {"type": "string", "format": "binary"}});
+    for pointer in ["/content/application~1octet-stream", "/content/*~1*"] {
+        if let Some(bytes) = content.pointer_mut(pointer) {
+            *bytes = json!({"schema": {"type": "string", "format": "binary"}});
+        }
     }
 }
 
@@ -218,9 +225,7 @@ fn complete_parameter(parameter: &mut Value, path: &str, config: &ApiConfig) {
             if list == "type" { schema["type"] = only } else { *schema = only }
         }
     }
-    // Parameters of OpenAI have names of ours and other values.
-    let bounds = if path.starts_with("/openai/") { None } else { bounds_of_parameter(parameter, config) };
-    if let Some(bounds) = bounds {
+    if let Some(bounds) = bounds_of_parameter(parameter, path, config) {
         merge(&mut parameter["schema"], bounds);
     }
 }
@@ -231,16 +236,7 @@ fn complete_schemas(schemas: &mut Map<String, Value>, config: &ApiConfig) {
             merge(field, bounds);
         }
     }
-    if let Some(body) = schemas.get_mut("UiChatBody") {
-        drop(remove(body, "required"));
-    }
-    if let Some(rename) = schemas.get_mut("Rename") {
-        rename["required"] = json!(["title"]);
-    }
-    // An agent has its definition's fields and more, which a closed schema would refuse.
-    if let Some(definition) = schemas.get_mut("AgentDefinition") {
-        drop(remove(definition, "additionalProperties"));
-    }
+    add_shapes(schemas, config);
     // Generators can compose objects with objects, but not with choices.
     if let Some(content) = schemas.get_mut("Content") {
         let kinds: Vec<Value> =
@@ -264,11 +260,16 @@ fn complete_schemas(schemas: &mut Map<String, Value>, config: &ApiConfig) {
     }
 }
 
-/// Replaces `int32` by `int64` for unsigned numbers, because `int32` lacks their upper half.
+/// Replaces `int32` by `int64` for unsigned numbers, because `int32` lacks their upper half. A number without a format is a `usize`.
 fn widen(value: &mut Value) {
     if value["format"] == "int32" && value["minimum"].is_number() {
         value["format"] = "int64".into();
         value["maximum"] = u32::MAX.into();
+    }
+    let is_integer =
+        value["type"] == "integer" || value["type"].as_array().is_some_and(|all| all.contains(&json!("integer")));
+    if is_integer && ["format", "maximum"].iter().all(|field| value.get(*field).is_none()) {
+        value["maximum"] = u64::MAX.into();
     }
     each(Some(value), widen);
 }
@@ -279,12 +280,6 @@ fn each(value: Option<&mut Value>, with: impl FnMut(&mut Value)) {
         Some(Value::Array(items)) => items.iter_mut().for_each(with),
         Some(Value::Object(fields)) => fields.values_mut().for_each(with),
         _ => {}
-    }
-}
-
-fn merge(value: &mut Value, more: Value) {
-    if let (Some(fields), Value::Object(more)) = (value.as_object_mut(), more) {
-        fields.extend(more);
     }
 }
 

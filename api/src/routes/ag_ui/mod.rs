@@ -77,7 +77,7 @@ pub struct AgUiQuery {
         (status = 204, description = "The client of a repeated request has all events."),
         (status = 400, body = Problem, description = "invalid_body, invalid_json, invalid_event_id, invalid_content, empty_content, content_too_long, unsupported_part, too_many_attachments, invalid_client_tool, agent_not_found, invalid_idempotency_key"),
         (status = 404, body = Problem, description = "conversation_not_found: an answer to a thread that does not exist"),
-        (status = 409, body = Problem, description = "run_not_waiting: the thread waits for no such answer"),
+        (status = 409, body = Problem, description = "run_not_waiting: the thread waits for no such answer; nothing_to_run: the newest message asks for nothing"),
         (status = 422, body = Problem, description = "idempotency_key_reused: another request of the thread had this `runId`")
     )
 )]
@@ -99,9 +99,9 @@ pub async fn post(
     responses(
         (status = 200, content_type = "text/event-stream", description = "The events of the protocol; the header `x-run-id` names the run."),
         (status = 204, description = "The client of a repeated request has all events."),
-        (status = 400, body = Problem, description = "As for `POST /ag-ui`; agent_not_found"),
-        (status = 404, body = Problem, description = "conversation_not_found"),
-        (status = 409, body = Problem, description = "run_not_waiting; thread_of_another_agent: the first run's agent stays"),
+        (status = 400, body = Problem, description = "As for `POST /ag-ui`."),
+        (status = 404, body = Problem, description = "conversation_not_found, agent_not_found"),
+        (status = 409, body = Problem, description = "run_not_waiting, nothing_to_run; thread_of_another_agent: the first run's agent stays"),
         (status = 422, body = Problem, description = "idempotency_key_reused")
     )
 )]
@@ -113,7 +113,7 @@ pub async fn post_to_agent(
     Query(query): Query<AgUiQuery>,
     JsonBody(body): JsonBody<RunAgentInput>,
 ) -> Result<Response, Problem> {
-    let unknown = || Problem::agent_not_found(truncated_id(&name));
+    let unknown = || Problem::no_such_agent(truncated_id(&name));
     if !is_name(&name) {
         return Err(unknown());
     }

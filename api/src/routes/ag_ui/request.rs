@@ -198,7 +198,7 @@ impl RunAgentInput {
             return Ok(AgUiAction::Answer(answers));
         }
         let Some(newest) = newest else {
-            return Err(Problem::invalid_body("messages has no message, and resume has no answer."));
+            return Err(Problem::nothing_to_run("messages has no message, and resume has no answer."));
         };
         match newest.role.as_str() {
             "user" => {
@@ -206,7 +206,7 @@ impl RunAgentInput {
                 Ok(AgUiAction::Ask { message_id, parts: parts_of(newest.content)? })
             }
             "tool" => self.results().map(AgUiAction::Answer),
-            role => Err(Problem::invalid_body(format!(
+            role => Err(Problem::nothing_to_run(&format!(
                 "The newest message must have the role user, or the role tool and the result of a call; its role is {role:?}."
             ))),
         }

@@ -48,7 +48,7 @@ pub async fn of(
     conversation_id: Uuid,
     query: &HistoryQuery,
 ) -> Result<ChatHistory, Problem> {
-    let size = size_of(app, query.limit)?;
+    let size = query.size(app)?;
     let before = place_of(app, caller, conversation_id, query.before).await?;
     let _assembled = app.unread_answers().assemble(caller, size.bytes)?;
     // A failed run without output has no message, but a client has seen its reasoning and its tool calls.
@@ -89,12 +89,15 @@ pub async fn of(
     Ok(ChatHistory { messages, first })
 }
 
-fn size_of(app: &App, limit: Option<usize>) -> Result<PageSize, Problem> {
-    let whole = history_size(app);
-    match limit {
-        None => Ok(whole),
-        Some(items) if (1..=whole.items).contains(&items) => Ok(PageSize { items, ..whole }),
-        Some(_) => Err(Problem::invalid_query(format!("limit is a number from 1 to {}.", whole.items))),
+impl HistoryQuery {
+    /// Returns the size of the page. Fails if the limit is out of range.
+    pub fn size(&self, app: &App) -> Result<PageSize, Problem> {
+        let whole = history_size(app);
+        match self.limit {
+            None => Ok(whole),
+            Some(items) if (1..=whole.items).contains(&items) => Ok(PageSize { items, ..whole }),
+            Some(_) => Err(Problem::invalid_query(format!("limit is a number from 1 to {}.", whole.items))),
+        }
     }
 }
 

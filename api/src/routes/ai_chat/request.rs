@@ -139,7 +139,7 @@ impl UiChatBody {
             ("assistant", Some(message_id)) => {
                 Ok(ChatAction::Answer { message_id, answers: answers_of(&message.parts)? })
             }
-            (role, _) => Err(Problem::invalid_body(format!(
+            (role, _) => Err(Problem::nothing_to_run(&format!(
                 "The newest message must have the role user, or the role assistant and an id; its role is {role:?}."
             ))),
         }

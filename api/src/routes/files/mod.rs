@@ -101,8 +101,8 @@ pub async fn list(
 #[utoipa::path(get, path = "/v1/files/{id}", tag = "files",
     params(("id" = uuid::Uuid, Path), ("range" = Option<String>, Header, description = "As in `bytes=0-1023`.")),
     responses(
-        (status = 200, body = Vec<u8>, content_type = "application/octet-stream", description = "The file's bytes, under its own media type."),
-        (status = 206, body = Vec<u8>, content_type = "application/octet-stream", description = "The part of them."),
+        (status = 200, description = "The file's bytes, under its own media type.", content((Vec<u8> = "application/octet-stream"), (Vec<u8> = "*/*"))),
+        (status = 206, description = "The part of them.", content((Vec<u8> = "application/octet-stream"), (Vec<u8> = "*/*"))),
         (status = 304, description = "The client has it already."),
         (status = 404, body = Problem, description = "file_not_found"),
         (status = 409, body = Problem, description = "upload_unfinished: `upload-offset` says how many bytes are there"),

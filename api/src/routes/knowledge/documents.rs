@@ -132,13 +132,13 @@ pub async fn text(
     DocumentId(id): DocumentId,
     Query(query): Query<TextQuery>,
 ) -> Result<Response, Problem> {
+    let knowledge = app.knowledge();
+    knowledge.document(&caller.owner, id).await?.ok_or_else(|| Problem::document_not_found(id))?;
     let most = query.from.saturating_add(MAX_TEXT_CHARS);
     let to = query.to.unwrap_or(most);
     if to < query.from || to > most {
         return Err(Problem::invalid_query(format!("to is a place from `from` to {MAX_TEXT_CHARS} after it.")));
     }
-    let knowledge = app.knowledge();
-    knowledge.document(&caller.owner, id).await?.ok_or_else(|| Problem::document_not_found(id))?;
     let _assembled = app.unread_answers().assemble(&caller, (to - query.from) as usize * 2)?;
     let part = knowledge.text(&caller.owner, id, query.from..to).await?;
     let headers = [

@@ -30,9 +30,16 @@ pub async fn crons() -> Problem {
     Problem::not_implemented("This server starts no runs by the clock; let a scheduler send the requests.")
 }
 
+const ASSISTANTS: &str = "Assistants are the agents of this server; POST /v1/agents and its file define them.";
+
 /// For writes of assistants.
 pub async fn write_assistants() -> Problem {
-    Problem::not_implemented("Assistants are the agents of this server; POST /v1/agents and its file define them.")
+    Problem::not_implemented(ASSISTANTS)
+}
+
+/// For changes of an assistant, which clients can read.
+pub async fn change_assistant() -> Problem {
+    Problem::only_readable(ASSISTANTS)
 }
 
 /// For the subgraphs of an assistant, which has none.

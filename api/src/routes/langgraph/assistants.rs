@@ -81,6 +81,7 @@ pub async fn count(
     caller: Caller,
     JsonBody(search): JsonBody<AssistantSearch>,
 ) -> Result<Json<usize>, Problem> {
+    page_up_to(&app, search.limit)?;
     Ok(Json(matching(&app, &caller, &search).await?.len()))
 }
 

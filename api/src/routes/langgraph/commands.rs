@@ -61,6 +61,9 @@ pub async fn command(
     JsonBody(command): JsonBody<CommandRequest>,
 ) -> Result<Json<Value>, Problem> {
     let CommandRequest { id, method, params } = command;
+    if i64::try_from(id).is_err() {
+        return Err(Problem::invalid_body(format!("id is a whole number from 0 to {}.", i64::MAX)));
+    }
     let params = Value::Object(params);
     let result = match method.as_str() {
         "run.start" => match repeated(&app, &caller, &thread_id, &params).await? {

@@ -28,11 +28,13 @@ mod thread_stream;
 mod threads;
 pub mod update;
 
+pub use search::MAX_OFFSET;
+
 use std::sync::Arc;
 
 use axum::{
     Router,
-    routing::{any, get, patch, post},
+    routing::{MethodRouter, any, get, post},
 };
 use holdfast_shared::conversation::Conversation;
 
@@ -80,7 +82,7 @@ pub fn absent_routes() -> Router<Arc<App>> {
         .route("/langgraph/assistants/{assistant_id}/latest", post(absent::write_assistants))
         .route("/langgraph/assistants/{assistant_id}/subgraphs", get(absent::subgraphs))
         .route("/langgraph/assistants/{assistant_id}/subgraphs/{namespace}", get(absent::subgraphs))
-        .route("/langgraph/assistants/{assistant_id}", patch(absent::write_assistants).delete(absent::write_assistants))
+        .route("/langgraph/assistants/{assistant_id}", MethodRouter::new().fallback(absent::change_assistant))
         .route("/langgraph/store/{*rest}", any(absent::store))
         .route("/langgraph/runs/crons", any(absent::crons))
         .route("/langgraph/runs/crons/{*rest}", any(absent::crons))

@@ -125,6 +125,7 @@ impl RunRequest {
     /// Fails for a field whose effect this server does not have.
     fn check(&self) -> Result<(), Problem> {
         let refused = |field, advice| Err(Problem::field_not_supported(field, advice));
+        self.modes()?;
         if self.webhook.is_some() {
             return refused("webhook", "join the run, or poll it.");
         }
@@ -171,7 +172,7 @@ impl RunRequest {
             // A run without an input continues the thread as it is.
             return match (&self.input, self.checkpoint_id()) {
                 (None, _) | (_, Some(_)) => Ok(RunAction::Again),
-                _ => Err(Problem::invalid_body("input.messages has no message, and command has no resume.")),
+                _ => Err(Problem::nothing_to_run("input.messages has no message, and command has no resume.")),
             };
         };
         match role_of(newest) {
@@ -180,6 +181,9 @@ impl RunRequest {
                 Ok(RunAction::Ask { message_id, parts: parts_of(content_of_message(newest))? })
             }
             Some("tool") => results_of(&messages).map(RunAction::Results),
+            Some("ai" | "assistant") => Err(Problem::nothing_to_run(
+                "The newest message of input.messages is the model's, so it needs no answer.",
+            )),
             _ => Err(Problem::invalid_body(
                 "The newest message of input.messages must be a human's, or a tool's with the result of a call.",
             )),
@@ -222,9 +226,10 @@ impl RunRequest {
     /// Returns the modes of the stream. Fails for an unknown one.
     pub fn modes(&self) -> Result<LangModes, Problem> {
         let names = match &self.stream_mode {
+            None | Some(Value::Null) => Vec::new(),
             Some(Value::String(name)) => vec![name.as_str()],
             Some(Value::Array(names)) => names.iter().map(|name| name.as_str().unwrap_or_default()).collect(),
-            _ => Vec::new(),
+            Some(_) => return Err(Problem::invalid_body("stream_mode is a mode, or a list of modes.")),
         };
         if names.is_empty() { modes_of(["values"]) } else { modes_of(names) }
     }

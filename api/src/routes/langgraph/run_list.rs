@@ -15,11 +15,8 @@ use serde::Deserialize;
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::{runs::run_json, segment::RunSegment, thread_named};
+use super::{runs::run_json, search::MAX_OFFSET, segment::RunSegment, thread_named};
 use crate::{app::App, auth::Caller, extract::Query, problem::Problem, routes::page_up_to};
-
-/// Most runs before the page of a list.
-const MAX_OFFSET: usize = 10_000;
 
 /// The page of a thread's runs.
 #[derive(Deserialize, utoipa::IntoParams)]

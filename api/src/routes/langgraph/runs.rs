@@ -43,7 +43,7 @@ const CANCEL_WAIT: Duration = Duration::from_secs(15);
         (status = 200, content_type = "text/event-stream", description = "The frames of the run; `Content-Location` names it, and `Location` is where to follow it again."),
         (status = 400, body = Problem, description = "invalid_body, invalid_json, invalid_content, empty_content, content_too_long, unsupported_part, invalid_client_tool, invalid_metadata"),
         (status = 404, body = Problem, description = "conversation_not_found, agent_not_found, checkpoint_not_found"),
-        (status = 409, body = Problem, description = "conversation_busy, run_not_waiting, thread_of_another_agent"),
+        (status = 409, body = Problem, description = "conversation_busy, run_not_waiting, nothing_to_run, thread_of_another_agent"),
         (status = 422, body = Problem, description = "not_supported, idempotency_key_reused")
     )
 )]
@@ -77,7 +77,7 @@ pub async fn stream_started(start: &RunStart<'_>) -> Result<Response, Problem> {
         (status = 200, body = Object, description = "The run."),
         (status = 400, body = Problem, description = "invalid_body, invalid_json, and others of the message"),
         (status = 404, body = Problem, description = "conversation_not_found, agent_not_found, checkpoint_not_found"),
-        (status = 409, body = Problem, description = "conversation_busy, run_not_waiting, thread_of_another_agent"),
+        (status = 409, body = Problem, description = "conversation_busy, run_not_waiting, nothing_to_run, thread_of_another_agent"),
         (status = 422, body = Problem, description = "not_supported, idempotency_key_reused")
     )
 )]
@@ -107,7 +107,7 @@ pub fn created(started: &StartedRun) -> Response {
         (status = 200, body = Object, description = "The values, or `__error__` of a failed run."),
         (status = 400, body = Problem, description = "invalid_body, invalid_json, and others of the message"),
         (status = 404, body = Problem, description = "conversation_not_found, agent_not_found, checkpoint_not_found"),
-        (status = 409, body = Problem, description = "conversation_busy, run_not_waiting, thread_of_another_agent"),
+        (status = 409, body = Problem, description = "conversation_busy, run_not_waiting, nothing_to_run, thread_of_another_agent"),
         (status = 422, body = Problem, description = "not_supported, idempotency_key_reused")
     )
 )]
@@ -155,12 +155,30 @@ pub struct CancelQuery {
 }
 
 impl CancelQuery {
-    /// Cancels a run as the client wants. Fails for an unknown action.
-    pub async fn cancel(&self, app: &Arc<App>, owner: &str, run_id: Uuid) -> Result<Run, Problem> {
+    /// Returns how to cancel. Fails for an unknown action.
+    pub fn action(&self) -> Result<CancelAction, Problem> {
         match self.action.as_deref() {
-            Some("interrupt") | None => app.cancel(owner, run_id).await,
-            Some("rollback") => app.roll_back(owner, run_id).await,
+            Some("interrupt") | None => Ok(CancelAction::Interrupt),
+            Some("rollback") => Ok(CancelAction::Rollback),
             Some(_) => Err(Problem::field_not_supported("this action", "interrupt or rollback a run.")),
+        }
+    }
+}
+
+/// What a cancel leaves of a run.
+#[derive(Clone, Copy)]
+pub enum CancelAction {
+    /// The message, and the output so far.
+    Interrupt,
+    /// Nothing.
+    Rollback,
+}
+
+impl CancelAction {
+    pub async fn cancel(self, app: &Arc<App>, owner: &str, run_id: Uuid) -> Result<Run, Problem> {
+        match self {
+            Self::Interrupt => app.cancel(owner, run_id).await,
+            Self::Rollback => app.roll_back(owner, run_id).await,
         }
     }
 }
@@ -181,11 +199,12 @@ pub async fn cancel(
     Path((thread_id, run_id)): Path<(String, String)>,
     Query(query): Query<CancelQuery>,
 ) -> Result<StatusCode, Problem> {
+    let action = query.action()?;
     let thread = thread_named(&app, &caller, &thread_id).await?;
     let segment = find_segment(&app, &caller, &thread, &run_id).await?;
     let waits = query.wait.as_deref().is_some_and(is_true);
     let permit = if waits { Some(app.streams().open(&caller)?) } else { None };
-    let run = query.cancel(&app, &caller.owner, segment.run.id).await?;
+    let run = action.cancel(&app, &caller.owner, segment.run.id).await?;
     let Some(permit) = permit else { return Ok(StatusCode::ACCEPTED) };
     if !run.status.is_terminal() {
         let wait = caller.no_later_than(Instant::now() + CANCEL_WAIT).duration_since(Instant::now());

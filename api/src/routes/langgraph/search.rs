@@ -3,7 +3,7 @@
 use std::{collections::HashMap, sync::Arc};
 
 use axum::{Json, extract::State};
-use holdfast_shared::{conversation::Chat, run::RunStatus, storage::ChatFilter};
+use holdfast_shared::{conversation::Chat, page::PageSize, run::RunStatus, storage::ChatFilter};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
@@ -28,8 +28,8 @@ use crate::{
 /// Most fields of metadata in a search.
 const MAX_PAIRS: usize = 16;
 
-/// Most threads before the page of a search.
-const MAX_OFFSET: usize = 10_000;
+/// Most threads or runs before the page of a list.
+pub const MAX_OFFSET: usize = 10_000;
 
 /// The filter of a search. The route ignores unknown fields.
 #[derive(Deserialize, utoipa::ToSchema)]
@@ -54,6 +54,20 @@ pub struct ThreadSearch {
     select: Option<Vec<String>>,
 }
 
+impl ThreadSearch {
+    /// Returns the size of the page. Fails for another order, and for an invalid limit or offset.
+    fn page(&self, app: &App) -> Result<PageSize, Problem> {
+        let order = (self.sort_by.as_deref().unwrap_or("updated_at"), self.sort_order.as_deref().unwrap_or("desc"));
+        if order != ("updated_at", "desc") {
+            return Err(Problem::field_not_supported("this order", "threads come by updated_at, newest first."));
+        }
+        if self.offset > MAX_OFFSET {
+            return Err(Problem::invalid_query(format!("offset is at most {MAX_OFFSET}.")));
+        }
+        page_up_to(app, Some(self.limit.unwrap_or(10)))
+    }
+}
+
 /// Search threads, those with the newest activity first. `values` has the first and the newest message of a thread, each up to
 /// 1,000 characters.
 #[utoipa::path(post, path = "/langgraph/threads/search", operation_id = "search_threads", tag = "langgraph", request_body = ThreadSearch,
@@ -68,14 +82,7 @@ pub async fn search(
     caller: Caller,
     JsonBody(search): JsonBody<ThreadSearch>,
 ) -> Result<Json<Value>, Problem> {
-    let size = page_up_to(&app, Some(search.limit.unwrap_or(10)))?;
-    if search.offset > MAX_OFFSET {
-        return Err(Problem::invalid_query(format!("offset is at most {MAX_OFFSET}.")));
-    }
-    let order = (search.sort_by.as_deref().unwrap_or("updated_at"), search.sort_order.as_deref().unwrap_or("desc"));
-    if order != ("updated_at", "desc") {
-        return Err(Problem::field_not_supported("this order", "threads come by updated_at, newest first."));
-    }
+    let size = search.page(&app)?;
     let filter = filter_of(&app, &caller, &search).await?;
     let _assembled = app.unread_answers().assemble(&caller, size.bytes)?;
     let chats = app.chats(&caller, filter, size.items, search.offset).await?;
@@ -111,6 +118,7 @@ pub async fn count(
     caller: Caller,
     JsonBody(search): JsonBody<ThreadSearch>,
 ) -> Result<Json<usize>, Problem> {
+    search.page(&app)?;
     let filter = filter_of(&app, &caller, &search).await?;
     app.count_chats(&caller, filter).await.map(Json)
 }

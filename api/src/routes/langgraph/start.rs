@@ -195,7 +195,7 @@ impl RunStart<'_> {
             if is_named {
                 return Problem::checkpoint_not_found(self.checkpoint_label());
             }
-            Problem::invalid_body("The request has no input, and the thread has no message without an answer.")
+            Problem::nothing_to_run("The request has no input, and the thread has no message without an answer.")
         };
         let thread = thread.ok_or_else(nothing)?;
         if is_named {
@@ -269,7 +269,7 @@ impl RunStart<'_> {
     /// Returns the thread of the request, and its current run.
     async fn waiting(&self) -> Result<(Conversation, Run), Problem> {
         let thread_id =
-            self.thread_id.ok_or_else(|| Problem::invalid_body("Only the run of a thread can be continued."))?;
+            self.thread_id.ok_or_else(|| Problem::nothing_to_run("A new thread has no run that can be continued."))?;
         let thread = thread_named(self.app, self.caller, thread_id).await?;
         let run = current_run(self.app, self.caller, &thread).await?;
         let run = run.ok_or_else(|| Problem::conversation_not_found(truncated_id(thread_id)))?;

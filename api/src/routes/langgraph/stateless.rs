@@ -43,6 +43,7 @@ const MAX_RUNS: usize = 32;
         (status = 200, content_type = "text/event-stream", description = "The frames of the run."),
         (status = 400, body = Problem, description = "As in a thread."),
         (status = 404, body = Problem, description = "agent_not_found"),
+        (status = 409, body = Problem, description = "nothing_to_run"),
         (status = 422, body = Problem, description = "not_supported, idempotency_key_reused")
     )
 )]
@@ -62,6 +63,7 @@ pub async fn stream(
         (status = 200, body = Object, description = "The run."),
         (status = 400, body = Problem, description = "As in a thread."),
         (status = 404, body = Problem, description = "agent_not_found"),
+        (status = 409, body = Problem, description = "nothing_to_run"),
         (status = 422, body = Problem, description = "not_supported, idempotency_key_reused")
     )
 )]
@@ -82,6 +84,7 @@ pub async fn create(
         (status = 200, body = Object, description = "The values, or `__error__` of a failed run."),
         (status = 400, body = Problem, description = "As in a thread."),
         (status = 404, body = Problem, description = "agent_not_found"),
+        (status = 409, body = Problem, description = "nothing_to_run"),
         (status = 422, body = Problem, description = "not_supported, idempotency_key_reused")
     )
 )]
@@ -101,6 +104,7 @@ pub async fn wait(
         (status = 200, body = Vec<Object>, description = "A list of runs."),
         (status = 400, body = Problem, description = "As in a thread."),
         (status = 404, body = Problem, description = "agent_not_found"),
+        (status = 409, body = Problem, description = "nothing_to_run"),
         (status = 422, body = Problem, description = "not_supported")
     )
 )]
@@ -180,8 +184,9 @@ pub async fn cancel(
     Query(query): Query<CancelQuery>,
     JsonBody(body): JsonBody<CancelRequest>,
 ) -> Result<StatusCode, Problem> {
+    let action = query.action()?;
     for id in wanted(&app, &caller, &body).await? {
-        query.cancel(&app, &caller.owner, id).await?;
+        action.cancel(&app, &caller.owner, id).await?;
     }
     Ok(StatusCode::NO_CONTENT)
 }

@@ -60,6 +60,9 @@ pub async fn follow(
     JsonBody(filter): JsonBody<EventFilter>,
 ) -> Result<Response, Problem> {
     let channels = filter.channels()?;
+    if filter.since.is_some_and(|since| i64::try_from(since).is_err()) {
+        return Err(Problem::invalid_body(format!("since is a whole number from 0 to {}.", i64::MAX)));
+    }
     let thread = thread_named(&app, &caller, &thread_id).await?;
     let stream = ThreadStream::begin(&app, caller, thread, channels, filter.since).await?;
     let headers = [

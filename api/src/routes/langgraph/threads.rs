@@ -42,7 +42,7 @@ pub const MAX_NAMED: usize = 100;
 #[derive(Deserialize, utoipa::ToSchema)]
 #[schema(as = LangGraphNewThread)]
 pub struct NewThread {
-    /// Any name of 1 to 128 characters; a new id if absent.
+    /// Any name of 1 to 128 characters without `%`; a new id if absent.
     thread_id: Option<String>,
     #[serde(default)]
     #[schema(value_type = Option<Object>)]
@@ -81,8 +81,10 @@ pub async fn create(
         None => {
             (app.storage().create_conversation(app.account(&caller.owner), Uuid::now_v7(), None, None).await?, true)
         }
-        Some(id) if !is_name(id) => {
-            return Err(Problem::invalid_body(format!("thread_id has 1 to {MAX_NAME_CHARS} characters.")));
+        Some(id) if !is_name(id) || id.contains('%') => {
+            return Err(Problem::invalid_body(format!(
+                "thread_id has 1 to {MAX_NAME_CHARS} characters and no %, because some clients write it into paths as it is."
+            )));
         }
         Some(id) => match find_thread(&app, &caller, id).await? {
             Some(found) if new.if_exists.as_deref() == Some("do_nothing") => (Some(found), false),

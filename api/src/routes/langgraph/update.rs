@@ -1,6 +1,6 @@
 //! `POST` and `PATCH /langgraph/threads/{thread_id}/state`: messages that no run writes or answers, and metadata.
 
-use std::sync::Arc;
+use std::{iter, sync::Arc};
 
 use axum::{
     Json,
@@ -25,7 +25,7 @@ use crate::{
     auth::{Caller, is_name},
     extract::{self, JsonBody},
     problem::Problem,
-    routes::thread::{UiPart, content_of, current_run},
+    routes::thread::{UiPart, content_of, current_run, truncated_id},
 };
 
 /// Most messages of one update.
@@ -122,7 +122,7 @@ impl NewMessage {
         (status = 200, body = Object, description = "`checkpoint`: the state after the messages."),
         (status = 400, body = Problem, description = "invalid_body, invalid_content, empty_content, content_too_long, unsupported_part"),
         (status = 403, body = Problem, description = "quota_exceeded"),
-        (status = 404, body = Problem, description = "conversation_not_found"),
+        (status = 404, body = Problem, description = "conversation_not_found, checkpoint_not_found"),
         (status = 409, body = Problem, description = "conversation_busy: the thread has an unfinished run; message_exists"),
         (status = 422, body = Problem, description = "not_supported: other values than messages, or an earlier checkpoint")
     )
@@ -178,8 +178,13 @@ async fn newest_checkpoint(app: &App, caller: &Caller, thread: &Conversation) ->
 
 /// Fails unless the checkpoint is the newest of its thread.
 async fn expect_newest(app: &App, caller: &Caller, thread: &Conversation, id: &str) -> Result<(), Problem> {
-    let newest = newest_checkpoint(app, caller, thread).await?;
-    if extract::id(id).is_ok_and(|id| id == newest) {
+    let _turn = app.read_limit().begin(caller).await?;
+    let _assembled = app.unread_answers().assemble(caller, app.config().max_page_bytes)?;
+    let entries = state_of(app, caller, thread).await?.entries;
+    let all: Vec<Uuid> = iter::once(thread.id).chain(entries.iter().map(|entry| entry.id)).collect();
+    let named = extract::id(id).ok().and_then(|id| all.iter().position(|known| *known == id));
+    let place = named.ok_or_else(|| Problem::checkpoint_not_found(truncated_id(id)))?;
+    if place + 1 == all.len() {
         return Ok(());
     }
     Err(Problem::field_not_supported(

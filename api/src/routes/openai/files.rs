@@ -34,9 +34,18 @@ pub struct FilesQuery {
     after: Option<String>,
 }
 
+/// The form of an upload.
+#[derive(utoipa::ToSchema)]
+#[schema(as = OpenAiUpload)]
+#[allow(dead_code)]
+pub struct UploadForm {
+    #[schema(value_type = String, format = Binary)]
+    file: Vec<u8>,
+}
+
 /// Upload a file: `multipart/form-data` with the field `file`. `purpose` has no effect.
 #[utoipa::path(post, path = "/openai/v1/files", operation_id = "create_file", tag = "openai",
-    request_body(content = Object, content_type = "multipart/form-data"),
+    request_body(content = UploadForm, content_type = "multipart/form-data"),
     responses(
         (status = 200, body = Object, description = "The file."),
         (status = 400, body = Object, description = "empty_file, invalid_upload, upload_broken"),
@@ -83,7 +92,7 @@ pub async fn read(State(app): State<Arc<App>>, caller: Caller, Path(id): Path<St
 #[utoipa::path(get, path = "/openai/v1/files/{id}/content", operation_id = "read_file_content", tag = "openai",
     params(("id" = String, Path, description = "The id of a file.")),
     responses(
-        (status = 200, body = Vec<u8>, content_type = "application/octet-stream", description = "The file's bytes."),
+        (status = 200, description = "The file's bytes, under its own media type.", content((Vec<u8> = "application/octet-stream"), (Vec<u8> = "*/*"))),
         (status = 404, body = Object, description = "file_not_found"),
         (status = 409, body = Object, description = "upload_unfinished")
     )

@@ -72,6 +72,7 @@ pub async fn create(
     JsonBody(body): JsonBody<ResponseRequest>,
 ) -> Result<Response, Problem> {
     let previous = body.previous_response_id.as_deref().map(response_id).transpose()?;
+    conversation_of(&body)?;
     let action = OpenAiAction::of(body.turns()?)?;
     action.expect_run(previous)?;
     match action {
@@ -148,12 +149,17 @@ async fn ended_response(app: &App, caller: &Caller, id: ResponseId) -> Result<Re
     }
 }
 
-fn fields_of(body: ResponseRequest, previous: Option<ResponseId>) -> Result<RequestFields, Problem> {
+/// Returns the conversation that a request names. Fails if the text is no id.
+fn conversation_of(body: &ResponseRequest) -> Result<Option<Uuid>, Problem> {
     let conversation = body.conversation().map(|id| {
         let label: String = id.chars().take(64).collect();
         parse_conversation_id(id).ok_or_else(|| Problem::conversation_not_found(label))
     });
-    let conversation = conversation.transpose()?;
+    conversation.transpose()
+}
+
+fn fields_of(body: ResponseRequest, previous: Option<ResponseId>) -> Result<RequestFields, Problem> {
+    let conversation = conversation_of(&body)?;
     if conversation.is_some() && previous.is_some() {
         return Err(Problem::invalid_body("A request has conversation or previous_response_id, not both."));
     }

@@ -163,8 +163,14 @@ pub async fn change(
     EntityInPath(kind, id): EntityInPath,
     JsonBody(input): JsonBody<Map<String, Value>>,
 ) -> Result<Json<Entity>, Problem> {
-    let patch = Patch::read(kind, input).map_err(|invalid| Problem::invalid_entity(&invalid))?;
-    app.change_entity(&caller, id, patch).await.map(Json)
+    match Patch::read(kind, input) {
+        Ok(patch) => app.change_entity(&caller, id, patch).await.map(Json),
+        Err(invalid) => {
+            let entity = app.workspace().get(&caller.owner, kind, id).await?;
+            entity.ok_or_else(|| Problem::entity_not_found(kind, id))?;
+            Err(Problem::invalid_entity(&invalid))
+        }
+    }
 }
 
 /// Delete an entity; a project with everything in it. It can be restored for 30 days.

@@ -26,6 +26,7 @@ pub struct WorkspaceSearchQuery {
     /// Only entities in this state.
     state: Option<String>,
     /// Most results; 20 by default, at most 50.
+    #[param(maximum = 50)]
     limit: Option<usize>,
 }
 
@@ -49,7 +50,7 @@ pub async fn search(
     let words = checked_search(&query.q)?;
     let limit = query.limit.unwrap_or(USUAL_RESULTS);
     if !(1..=MAX_RESULTS).contains(&limit) {
-        return Err(Problem::invalid_query(format!("limit is from 1 to {MAX_RESULTS}")));
+        return Err(Problem::invalid_query(format!("limit is from 1 to {MAX_RESULTS}.")));
     }
     let kinds = kinds_of(query.types.as_deref())?;
     let search =

@@ -49,7 +49,7 @@ pub async fn requested(
 
 /// Publish a requested template for all users, with these fields, for operators. The reason and the wishes of the request are
 /// removed.
-#[utoipa::path(post, path = "/v1/workspace/template_requests/{id}/publish", operation_id = "publish_template", tag = "workspace", params(("id" = Uuid, Path)), request_body = WorkspaceEntity, responses(
+#[utoipa::path(post, path = "/v1/workspace/template_requests/{id}/publish", operation_id = "publish_template", tag = "workspace", params(("id" = Uuid, Path)), request_body = ref("#/components/schemas/PublishedTemplate"), responses(
     (status = 200, body = WorkspaceEntity),
     (status = 400, body = Problem, description = "invalid_entity"),
     (status = 403, body = Problem, description = "operator_needed"),
@@ -63,6 +63,8 @@ pub async fn publish(
     JsonBody(mut input): JsonBody<Map<String, Value>>,
 ) -> Result<Json<Entity>, Problem> {
     let id = id.parse().map_err(|_| Problem::entity_not_found(Kind::Template, &id))?;
+    let owner = app.workspace().owner_of_template(id).await?;
+    owner.ok_or_else(|| Problem::entity_not_found(Kind::Template, id))?;
     // All users read the template, so the words of the request stay with its author.
     input.entry("description").or_insert(Value::Null);
     input.insert("props".to_owned(), Value::Null);

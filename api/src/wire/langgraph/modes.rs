@@ -38,6 +38,11 @@ const NAMES: [(&str, LangMode); 10] = [
 ];
 
 impl LangModes {
+    /// Returns the names that a client may give.
+    pub fn known() -> impl Iterator<Item = &'static str> {
+        NAMES.iter().map(|(name, _)| *name)
+    }
+
     /// Returns modes with one more, by its name; `None` for an unknown name.
     pub fn with(self, name: &str) -> Option<Self> {
         let (_, mode) = NAMES.iter().find(|(known, _)| *known == name)?;
