@@ -18,7 +18,7 @@ struct Within<V> {
     wanted: Wanted,
 }
 
-/// What the type wants to read.
+/// The form that the type wants to read.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Wanted {
     Whole,
@@ -308,11 +308,11 @@ mod tests {
     fn a_list_is_no_object() {
         #[derive(Debug, Deserialize)]
         #[expect(dead_code, reason = "only its reading matters")]
-        struct Hold {
+        struct CargoHold {
             crates: Option<u8>,
         }
-        let problem = read::<Vec<Hold>>("[{}, [1]]").unwrap_err().to_string();
-        assert!(problem.contains("invalid type: sequence, expected struct Hold"), "{problem}");
+        let problem = read::<Vec<CargoHold>>("[{}, [1]]").unwrap_err().to_string();
+        assert!(problem.contains("invalid type: sequence, expected struct CargoHold"), "{problem}");
         assert_eq!(read::<(u8, Vec<u8>)>("[1.0, [2]]").unwrap(), (1, vec![2]));
     }
 

@@ -1,5 +1,5 @@
-//! What the fields of a body need of each other in `/openapi.json`, and what the types of the handlers say otherwise than the routes
-//! read it.
+//! Conditions between the fields of a body in `/openapi.json`, and fields that the routes read otherwise than the types of their
+//! handlers say.
 //!
 //! Conditions are `if`, `then` and `else`, because generators of clients make types of `anyOf` and `allOf`.
 

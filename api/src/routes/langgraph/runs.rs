@@ -165,7 +165,7 @@ impl CancelQuery {
     }
 }
 
-/// What a cancel leaves of a run.
+/// The way in which a cancel ends a run.
 #[derive(Clone, Copy)]
 pub enum CancelAction {
     /// The message, and the output so far.
