@@ -44,7 +44,7 @@ pub async fn embedded(settings: ServerSettings, shutdown: CancellationToken) -> 
     log_stores_and_model(&stores, &connections.storage, &settings)?;
     note_models(&connections.storage, &settings).await?;
     log_address(&listener, &auth);
-    let worker = make_worker(&connections, &settings, models, children, auth.is_development())?;
+    let worker = make_worker(&connections, rate_limit.clone(), &settings, (models, children), auth.is_development())?;
     // This process is also the worker, so its settings name the model, even by default.
     let model = settings.model.choice().ok();
     let api = make_api(connections, auth, rate_limit, &settings, model, metrics);
@@ -72,10 +72,11 @@ pub async fn worker(settings: ServerSettings, shutdown: CancellationToken) -> an
     let children = children(&settings)?;
     let metrics = Metrics::install(ProcessRole::Worker, shutdown.clone());
     let Some(connections) = connect(&stores, &settings, ProcessRole::Worker, &shutdown).await? else { return Ok(()) };
+    let rate_limit = connect_rate_limit(&stores).await?;
     log_stores_and_model(&stores, &connections.storage, &settings)?;
     note_models(&connections.storage, &settings).await?;
     // A worker does not know whether its APIs are in development mode.
-    let worker = make_worker(&connections, &settings, models, children, false)?;
+    let worker = make_worker(&connections, rate_limit, &settings, (models, children), false)?;
     if let Some(address) = settings.run.metrics_addr {
         // The metrics stay available until a drain has ended.
         let stop = CancellationToken::new();
@@ -160,7 +161,7 @@ async fn connect_stores(
     Ok(StoreConnections { storage, file_store, run_log, pushes, queue })
 }
 
-/// Connects to the rate limit that all APIs share.
+/// Connects to the rate limit that all processes share.
 async fn connect_rate_limit(stores: &Stores) -> anyhow::Result<RateLimit> {
     rate_limit::connect(stores).await.context("could not reach the Redis that REDIS_URL names")
 }
@@ -239,9 +240,9 @@ fn extractor(settings: &KnowledgeConfig) -> Extractor {
 
 fn make_worker(
     connections: &StoreConnections,
+    rate_limit: RateLimit,
     settings: &ServerSettings,
-    models: Models,
-    children: Arc<Children>,
+    (models, children): (Models, Arc<Children>),
     is_development: bool,
 ) -> anyhow::Result<Worker> {
     let embedder = Embedder::new(&settings.embedding, &settings.model)?.map(Arc::new);
@@ -264,6 +265,8 @@ fn make_worker(
         archive_retention: settings.stores.archive_retention,
         quotas: settings.quotas.quotas(is_development),
         file_limits: settings.quotas.files(is_development),
+        rate_limit,
+        anonymous_byte_rate: settings.users.anonymous_run_byte_rate(),
         knowledge_limits: settings.quotas.knowledge(settings.knowledge.owner_collections, is_development),
         workspace_limits: settings.quotas.workspace(),
         memory_limits: settings.quotas.memories(),

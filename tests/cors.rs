@@ -38,6 +38,10 @@ async fn a_listed_origin_reads_every_route_and_no_other_does() {
         ("/v1/conversations/x", "DELETE", "authorization"),
         ("/v1/agents/x/conversation", "PUT", "authorization"),
         ("/v1/stream/runs/x", "HEAD", "if-none-match,cache-control"),
+        ("/openai/v1/responses", "POST", "authorization,x-stainless-lang,x-stainless-retry-count,openai-organization"),
+        ("/langgraph/threads", "POST", "x-api-key,x-auth-scheme"),
+        ("/mcp", "POST", "mcp-protocol-version,mcp-session-id"),
+        ("/a2a", "POST", "a2a-version,a2a-extensions"),
     ] {
         let allowed = preflight(&client, path, method, requested_headers, FRONT).await;
         assert!(allowed.status().is_success(), "{path}");
@@ -71,6 +75,9 @@ async fn a_listed_origin_reads_every_route_and_no_other_does() {
             "location",
             "retry-after",
             "x-run-id",
+            "x-request-id",
+            "x-should-retry",
+            "mcp-session-id",
             "stream-next-offset",
             "x-workflow-run-id",
         ] {

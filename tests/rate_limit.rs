@@ -130,6 +130,12 @@ async fn reads_of_anonymous_callers_have_their_own_bucket_and_streams_have_none(
     let search = || anonymous_user.request(Method::POST, "/langgraph/threads/search").json(&json!({}));
     assert_eq!(search().send().await.unwrap().status(), 200);
     assert_eq!(search().send().await.unwrap().status(), 429);
+    let state = || {
+        anonymous_user
+            .request(Method::POST, "/langgraph/threads/t/commands")
+            .json(&json!({"id": 1, "method": "state.get"}))
+    };
+    assert_eq!(state().send().await.unwrap().status(), 429);
     for request in [get("/v1/conversations"), get(&format!("/v1/runs/{run}/messages"))] {
         let failure = answer(request).await.unwrap_err();
         assert_eq!((failure.status, failure.code.as_str()), (429, "rate_limited"));

@@ -9,7 +9,7 @@ use axum::{
     middleware::Next,
     response::Response,
 };
-use holdfast_shared::rate_limit::{KIBIBYTE, Rate, RateLimit};
+use holdfast_shared::rate_limit::{KIBIBYTE, Rate, RateLimit, byte_bucket};
 
 use crate::{
     anonymous_data::AnonymousData,
@@ -98,19 +98,19 @@ impl AnonymousLimits {
     /// Admits a run. Fails with `rate_limited`, which says when to retry, if the caller has reached its limit.
     pub async fn admit(&self, caller: &Caller) -> Result<(), Problem> {
         let Some(rate) = self.run_rate.filter(|_| caller.is_unnamed) else { return Ok(()) };
-        self.take(caller, "client", rate, NonZeroU32::MIN).await.map_err(|wait| Problem::rate_limited(rate, wait))
+        self.take(caller, "client", rate).await.map_err(|wait| Problem::rate_limited(rate, wait))
     }
 
     /// Admits a write that starts no run. Fails with `rate_limited`, which says when to retry.
     pub async fn admit_write(&self, caller: &Caller) -> Result<(), Problem> {
         let Some(rate) = self.write_rate.filter(|_| caller.is_unnamed) else { return Ok(()) };
-        self.take(caller, "write", rate, NonZeroU32::MIN).await.map_err(|wait| Problem::writes_limited(rate, wait))
+        self.take(caller, "write", rate).await.map_err(|wait| Problem::writes_limited(rate, wait))
     }
 
     /// Admits a read that is no stream. Fails with `rate_limited`, which says when to retry.
     pub async fn admit_read(&self, caller: &Caller) -> Result<(), Problem> {
         let Some(rate) = self.read_rate.filter(|_| caller.is_unnamed) else { return Ok(()) };
-        self.take(caller, "read", rate, NonZeroU32::MIN).await.map_err(|wait| Problem::reads_limited(rate, wait))
+        self.take(caller, "read", rate).await.map_err(|wait| Problem::reads_limited(rate, wait))
     }
 
     /// Admits bytes that a write stores. Fails with `byte_rate_limited`, which says when to retry, or with
@@ -121,16 +121,19 @@ impl AnonymousLimits {
         }
         let kibibytes = u32::try_from(bytes / KIBIBYTE).unwrap_or(u32::MAX);
         if let (Some(rate), Some(kibibytes)) = (self.byte_rate, NonZeroU32::new(kibibytes)) {
-            let taken = self.take(caller, "bytes", rate, kibibytes).await;
-            taken.map_err(|wait| Problem::bytes_limited(rate, wait))?;
+            caller.admission.count();
+            // Workers know the group only.
+            let client = caller.group.clone().unwrap_or_else(|| one_client(caller.address).to_string());
+            let taken = self.buckets.take_many(&byte_bucket(&client), rate, kibibytes).await;
+            taken.map_err(|empty| Problem::bytes_limited(rate, empty.wait))?;
         }
         // Order matters: refused bytes fill nothing, or one address could fill the share of all others.
         self.data.admit(bytes).await
     }
 
-    async fn take(&self, caller: &Caller, kind: &str, rate: Rate, many: NonZeroU32) -> Result<(), Duration> {
+    async fn take(&self, caller: &Caller, kind: &str, rate: Rate) -> Result<(), Duration> {
         caller.admission.count();
         let bucket = format!("{kind}:{}", one_client(caller.address));
-        self.buckets.take_many(&bucket, rate, many).await.map_err(|empty| empty.wait)
+        self.buckets.take(&bucket, rate).await.map_err(|empty| empty.wait)
     }
 }

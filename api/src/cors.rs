@@ -7,36 +7,15 @@ use std::time::Duration;
 
 use axum::http::{HeaderName, HeaderValue, Method, header};
 use holdfast_shared::config::ApiConfig;
-use tower_http::cors::{AllowOrigin, CorsLayer};
+use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
 
 /// Time that a browser may cache the answer to a preflight; browsers have their own shorter limits.
 const MAX_AGE: Duration = Duration::from_secs(2 * 60 * 60);
 
 const METHODS: [Method; 6] = [Method::GET, Method::HEAD, Method::POST, Method::PUT, Method::PATCH, Method::DELETE];
 
-/// Headers that a page may send: those that routes read, and those that clients of the wires add.
-const SENT: [HeaderName; 17] = [
-    header::ACCEPT,
-    header::AUTHORIZATION,
-    header::CACHE_CONTROL,
-    header::CONTENT_DISPOSITION,
-    header::CONTENT_RANGE,
-    header::CONTENT_TYPE,
-    header::IF_NONE_MATCH,
-    header::IF_RANGE,
-    header::RANGE,
-    header::USER_AGENT,
-    HeaderName::from_static("idempotency-key"),
-    HeaderName::from_static("last-event-id"),
-    HeaderName::from_static("time-zone"),
-    HeaderName::from_static("traceparent"),
-    HeaderName::from_static("x-api-key"),
-    HeaderName::from_static("x-session-id"),
-    HeaderName::from_static("x-user"),
-];
-
 /// Headers of answers that a page may read.
-const EXPOSED: [HeaderName; 18] = [
+const EXPOSED: [HeaderName; 21] = [
     header::ACCEPT_RANGES,
     header::CONTENT_DISPOSITION,
     header::CONTENT_LOCATION,
@@ -46,12 +25,15 @@ const EXPOSED: [HeaderName; 18] = [
     header::LOCATION,
     header::RETRY_AFTER,
     header::WWW_AUTHENTICATE,
+    HeaderName::from_static("mcp-session-id"),
     HeaderName::from_static("stream-closed"),
     HeaderName::from_static("stream-cursor"),
     HeaderName::from_static("stream-next-offset"),
     HeaderName::from_static("stream-up-to-date"),
     HeaderName::from_static("upload-offset"),
+    HeaderName::from_static("x-request-id"),
     HeaderName::from_static("x-run-id"),
+    HeaderName::from_static("x-should-retry"),
     HeaderName::from_static("x-vercel-ai-ui-message-stream"),
     HeaderName::from_static("x-workflow-run-id"),
     HeaderName::from_static("x-workflow-stream-tail-index"),
@@ -65,7 +47,8 @@ pub fn layer(config: &ApiConfig) -> Option<CorsLayer> {
     let layer = CorsLayer::new()
         .allow_origin(AllowOrigin::list(origins(config)))
         .allow_methods(METHODS)
-        .allow_headers(SENT)
+        // SDKs add headers of their own, and others with each version, so a page may send any.
+        .allow_headers(AllowHeaders::mirror_request())
         .expose_headers(EXPOSED)
         .max_age(MAX_AGE);
     Some(if config.cors_credentials { layer.allow_credentials(true) } else { layer })

@@ -87,6 +87,21 @@ async fn the_tools_that_a_request_allows_are_the_only_ones() {
 }
 
 #[tokio::test]
+async fn a_call_that_the_request_does_not_allow_is_not_made() {
+    let script = [ScriptedReply::call("ask", json!({})), ScriptedReply::text("Then not.")];
+    let (_holdfast, client, provider) = start([script.clone(), script].concat()).await;
+    let allowed = json!({"type": "allowed_tools", "mode": "auto", "tools": [{"type": "function", "name": "look"}]});
+    let tools = json!([{"type": "function", "name": "ask"}, {"type": "function", "name": "look"}]);
+    for choice in [allowed, json!("none")] {
+        let body = json!({"input": "Hi", "tools": tools, "tool_choice": choice});
+        let (status, response) = call(super::create(&client, &body)).await;
+        assert_eq!((status, &response["status"]), (200, &json!("completed")), "{response}");
+        let last = provider.taken().last().unwrap().messages().to_string();
+        assert!(last.contains("there is no tool"), "{response} after {last}");
+    }
+}
+
+#[tokio::test]
 async fn a_function_of_a_namespace_is_called_by_both_of_its_names() {
     let calls = ScriptedReply::call("mcp__files__read", json!({}));
     let (_holdfast, client, provider) = start(vec![calls, ScriptedReply::text("Teal.")]).await;

@@ -15,6 +15,7 @@ use crate::{
     support::{
         Client, Embedded, Holdfast,
         providers::{OPENAI, RuledProvider, ScriptedReply},
+        tokens::{SECRET, claims, token},
     },
     tool_files::BASE64,
 };
@@ -33,7 +34,9 @@ impl PictureServer {
             ([(CONTENT_TYPE, "image/png")], PIXEL.to_vec()).into_response()
         };
         let page = || async { ([(CONTENT_TYPE, "application/octet-stream")], vec![0_u8, 1, 2, 3, 255, 254]) };
-        let routes = Router::new().route("/a.png", get(picture)).route("/other", get(page));
+        let notes = || async { "a note\n".repeat(3_000) };
+        let routes =
+            Router::new().route("/a.png", get(picture)).route("/other", get(page)).route("/{name}", get(notes));
         let routes = routes.with_state(Arc::clone(&fetched));
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
@@ -124,6 +127,35 @@ async fn a_picture_of_a_given_history_is_fetched_once_for_all_parts_of_its_run()
     let (status, second) = call(completion(&client, &json!({"messages": messages, "tools": tools}))).await;
     assert_eq!((status, &second["choices"][0]["message"]["content"]), (200, &json!("Teal.")), "{second}");
     assert_eq!((pictures_sent(&provider), pictures.fetched()), (vec![1, 1], 1));
+}
+
+#[tokio::test]
+async fn files_by_address_count_for_the_address_of_an_anonymous_caller() {
+    let pictures = PictureServer::start().await;
+    let embedded = Embedded::new()
+        .with("HOLDFAST_JWT_KEY", SECRET)
+        .with("HOLDFAST_ANONYMOUS_BYTES_PER_HOUR", 64 * 1024)
+        .with("HOLDFAST_EGRESS_ALLOW", format!("127.0.0.1:{}", pictures.port));
+    let mut holdfast = embedded.start();
+    let client = holdfast.client();
+    let ask = async |client: &Client, name: &str| {
+        let url = format!("http://127.0.0.1:{}/{name}", pictures.port);
+        let parts = json!([{"type": "input_image", "image_url": url}, {"type": "input_text", "text": "[tokens=1]"}]);
+        let (status, response) = call(create(client, &json!({"input": [{"role": "user", "content": parts}]}))).await;
+        assert_eq!(status, 200, "{response}");
+        let warned = warnings(client, response["metadata"]["run_id"].as_str().unwrap()).await;
+        warned.into_iter().map(|warning| warning["message"].to_string()).collect::<String>()
+    };
+    for (name, is_kept) in [("one", true), ("two", true), ("three", false)] {
+        // Another secret does not help.
+        let made = client.post("/v1/users/anonymous", json!({})).await.unwrap();
+        let user = client.token(made["token"].as_str().unwrap());
+        let warned = ask(&user, name).await;
+        assert_eq!(warned.is_empty(), is_kept, "{name}: {warned}");
+        assert!(is_kept || warned.contains("may store 64 KiB per hour from one address"), "{warned}");
+    }
+    let named = client.token(&token(&claims("ann", json!({}))));
+    assert_eq!(ask(&named, "three").await, "");
 }
 
 #[tokio::test]

@@ -13,6 +13,15 @@ async fn a_reload_shows_the_answer_so_far_and_continues(deployment: Deployment) 
 }
 
 #[tokio::test]
+async fn a_reload_shows_what_waits_behind_the_answer_at_work() {
+    let (end, client, _deployment) =
+        Visit::begin(Deployment::embedded(), "reloads_with_waiting_messages").await.ends().await;
+    let runs = client.get("/v1/runs").await.unwrap()["items"].clone();
+    let states: Vec<&str> = runs.as_array().unwrap().iter().map(|run| run["status"].as_str().unwrap()).collect();
+    assert_eq!(states, ["cancelled", "completed", "cancelled"], "taken back, waited, stopped; {end}");
+}
+
+#[tokio::test]
 async fn all_tabs_show_what_one_of_them_has_begun() {
     let (end, client, _deployment) = Visit::begin(Deployment::embedded(), "reads_in_two_tabs").await.ends().await;
     let runs = client.get("/v1/runs").await.unwrap();

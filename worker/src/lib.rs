@@ -44,6 +44,7 @@ use holdfast_shared::{
     file_store::FileStore,
     queue::Queue,
     quotas::{FileLimits, KnowledgeLimits, MemoryLimits, Quotas, WorkspaceLimits},
+    rate_limit::{Rate, RateLimit},
     run_log::RunLog,
     schema::SchemaChecks,
     storage::{ClaimTerms, Holder, Storage},
@@ -97,6 +98,10 @@ pub struct Worker {
     pub quotas: Quotas,
     /// The quotas of the files that tools return.
     pub file_limits: FileLimits,
+    /// The buckets of the bytes that runs of anonymous callers store.
+    pub rate_limit: RateLimit,
+    /// The rate of these bytes for one address, in kibibytes; `None` for no limit.
+    pub anonymous_byte_rate: Option<Rate>,
     /// The quotas of the texts that are extracted.
     pub knowledge_limits: KnowledgeLimits,
     /// The limits of one owner's workspace, which runs change.

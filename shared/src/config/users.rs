@@ -138,6 +138,12 @@ impl UsersConfig {
         NonZeroUsize::new(bytes).map(Rate::of_hourly_bytes)
     }
 
+    /// Returns the rate at which the runs of anonymous callers of one address may store bytes; `None` for no limit. A worker may
+    /// not know the key by which its APIs know callers, so it holds for each run whose API has found its caller anonymous.
+    pub fn anonymous_run_byte_rate(&self) -> Option<Rate> {
+        NonZeroUsize::new(self.anonymous_bytes_per_hour.unwrap_or(DEFAULT_BYTES_PER_HOUR)).map(Rate::of_hourly_bytes)
+    }
+
     fn in_force(&self, set: Option<RateLimitSetting>, default: &str) -> Option<Rate> {
         match (set, &self.jwt_key) {
             (Some(RateLimitSetting::At(rate)), _) => Some(rate),

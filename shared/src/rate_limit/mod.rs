@@ -1,7 +1,7 @@
-//! The rate limit: buckets that all API processes share, so that an anonymous caller cannot get one bucket per process.
+//! The rate limit: buckets that all processes share, so that an anonymous caller cannot get one bucket per process.
 //!
 //! A bucket is a name, such as an address. It refills by itself, and no process creates or removes it. The API chooses
-//! the limited callers and their buckets.
+//! the limited callers and their buckets; workers take from the buckets of bytes, for what runs store.
 
 mod memory;
 mod rate;
@@ -12,6 +12,11 @@ use std::{num::NonZeroU32, sync::Arc, time::Duration};
 pub use rate::{InvalidRate, KIBIBYTE, Period, Rate};
 
 use crate::config::Stores;
+
+/// Returns the bucket of the bytes that callers of one address store. `client` is their group, or the address where callers have none.
+pub fn byte_bucket(client: &str) -> String {
+    format!("bytes:{client}")
+}
 
 /// A call to Redis failed.
 #[derive(Debug, thiserror::Error)]

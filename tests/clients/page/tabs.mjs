@@ -21,6 +21,34 @@ export async function reloads({ person }) {
   return { shown: await tab.shown(), conversation: await tab.conversation() };
 }
 
+/** A reload in mid-answer shows the answer and, below it, the messages that wait; one is taken back, and a stop leaves the other. */
+export async function reloads_with_waiting_messages({ person }) {
+  const me = await person();
+  const tab = await me.open();
+  const waiting = (tab, text) => tab.page.getByRole("article", { name: "Waiting message" }).filter({ hasText: text });
+  await tab.say("[tokens=2000] [delay=30] first");
+  await tab.reads(20);
+  for (const text of ["[tokens=5] second", "[tokens=5] third"]) {
+    await tab.field.fill(text);
+    await tab.field.press("Control+Enter");
+    await waiting(tab, text).waitFor();
+  }
+  const other = await me.open(`/c/${await tab.conversation()}`);
+  await tab.page.reload();
+  for (const page of [tab, other]) {
+    await page.reads(20);
+    await waiting(page, "second").waitFor();
+    await waiting(page, "third").waitFor();
+    assert.equal(await page.questions.count(), 1);
+  }
+  await tab.button("Take back", waiting(tab, "third")).click();
+  await waiting(tab, "third").waitFor({ state: "detached" });
+  await tab.stop.click();
+  await tab.answers.nth(1).waitFor();
+  await tab.readsToTheEnd();
+  await waiting(tab, "second").waitFor({ state: "detached" });
+}
+
 /** An answer that one tab has started is live in all others, also in older ones. */
 export async function reads_in_two_tabs({ person }) {
   const me = await person();

@@ -18,6 +18,10 @@ use reqwest::{
     header::LOCATION,
     redirect,
 };
+use tokio::{
+    sync::Semaphore,
+    time::{Instant, timeout_at},
+};
 
 mod addresses;
 
@@ -26,8 +30,17 @@ use addresses::{is_public, literal_of};
 /// Most redirects of one fetch.
 const MAX_REDIRECTS: usize = 5;
 
-/// Runs for which a worker fetches at the same time, at most one of a caller.
-const RUNS_AT_ONCE: usize = 8;
+/// Runs for which a worker fetches at the same time, at most one of a caller. A server that never answers costs a connection only.
+const RUNS_AT_ONCE: usize = 64;
+
+/// Bodies that arrive at the same time, because each may take much memory.
+const BODIES_AT_ONCE: usize = 8;
+
+/// Time of a body before the least rate counts.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Least bytes per second of a body, or a slow server would hold a place of others.
+const LEAST_RATE: usize = 64 << 10;
 
 /// Addresses of a run that are fetched at the same time.
 pub const ADDRESSES_AT_ONCE: usize = 2;
@@ -44,6 +57,7 @@ pub struct Egress {
     exceptions: Vec<AllowedHost>,
     max_bytes: usize,
     turns: Turns,
+    bodies: Semaphore,
 }
 
 /// Why nothing was fetched, in words for the reader, without an address of ours.
@@ -63,6 +77,8 @@ pub enum EgressError {
     Status(u16),
     #[error("it has more than {0} bytes")]
     TooLarge(usize),
+    #[error("its server sends it too slowly")]
+    TooSlow,
     #[error("its server cannot be reached")]
     Unreachable,
     #[error("too much else is fetched at the moment")]
@@ -86,6 +102,7 @@ impl Egress {
             exceptions: config.egress_allow.clone(),
             max_bytes: config.egress_max_bytes,
             turns: Turns::new(RUNS_AT_ONCE),
+            bodies: Semaphore::new(BODIES_AT_ONCE),
         })
     }
 
@@ -145,16 +162,24 @@ impl Egress {
         if response.content_length().is_some_and(|length| length > self.max_bytes as u64) {
             return Err(too_large());
         }
+        let _place = self.bodies.acquire().await.expect("it is never closed");
+        let begun = Instant::now();
         let (mut body, mut chunks) = (BytesMut::new(), response.bytes_stream());
-        while let Some(chunk) = chunks.next().await {
+        loop {
+            let next = timeout_at(begun + latest(body.len()), chunks.next()).await;
+            let Some(chunk) = next.map_err(|_| EgressError::TooSlow)? else { return Ok(body.freeze()) };
             let chunk = chunk.map_err(|_| EgressError::Unreachable)?;
             if body.len() + chunk.len() > self.max_bytes {
                 return Err(too_large());
             }
             body.extend_from_slice(&chunk);
         }
-        Ok(body.freeze())
     }
+}
+
+/// Returns the time within which the bytes after these must begin to arrive.
+fn latest(arrived: usize) -> Duration {
+    PATIENCE + Duration::from_secs_f64(arrived as f64 / LEAST_RATE as f64)
 }
 
 fn is_redirect(status: StatusCode) -> bool {

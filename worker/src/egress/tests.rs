@@ -111,6 +111,30 @@ async fn answers_are_bounded_and_redirects_end() {
 }
 
 #[tokio::test]
+async fn a_body_that_drips_gives_its_place_back() {
+    let silent = serve("HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n".to_owned()).await;
+    let egress = egress(&["--egress-allow=127.0.0.1".to_owned()]);
+    let turn = egress.turn("ann", LONG).await.unwrap();
+    // That server hangs up after its answer, and this one does not.
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let holding = tokio::spawn(async move {
+        let (mut socket, _) = listener.accept().await.unwrap();
+        let _ = socket.read(&mut [0; 1024]).await;
+        socket.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n").await.unwrap();
+        std::future::pending::<()>().await;
+        drop(socket);
+    });
+    let cut = egress.fetch(&turn, &format!("http://127.0.0.1:{silent}/")).await;
+    assert_eq!(cut, Err(EgressError::Unreachable), "its server hangs up");
+    let slow = egress.fetch(&turn, &format!("http://127.0.0.1:{port}/")).await;
+    assert_eq!(slow, Err(EgressError::TooSlow));
+    assert_eq!(egress.bodies.available_permits(), BODIES_AT_ONCE);
+    assert_eq!([0, LEAST_RATE, 10 * LEAST_RATE].map(|arrived| latest(arrived).as_secs()), [2, 3, 12]);
+    holding.abort();
+}
+
+#[tokio::test]
 async fn a_caller_has_one_turn_and_all_callers_have_a_few() {
     let egress = egress(&[]);
     let held = egress.turn("ann", LONG).await.unwrap();

@@ -39,6 +39,8 @@ pub enum CallPlan {
 pub struct CallFacts {
     /// The tool; `None` if there is none of this name now.
     pub tool: Option<ToolFacts>,
+    /// Whether the client's choice of tools lets the model call it.
+    pub is_allowed: bool,
     /// Calls of the run before this one.
     pub calls_before: u32,
     /// Most calls of the run.
@@ -92,7 +94,8 @@ pub fn plan(StepCall { state, approval }: &StepCall, facts: CallFacts) -> CallPl
 
 /// Decides about a call that the model has just requested.
 fn plan_fresh(state: &CallState, facts: CallFacts) -> CallPlan {
-    let Some(tool) = facts.tool else { return CallPlan::RefuseUnknown };
+    // A model may ask for a tool that its request has left out.
+    let Some(tool) = facts.tool.filter(|_| facts.is_allowed) else { return CallPlan::RefuseUnknown };
     if facts.calls_before >= facts.most_calls {
         return CallPlan::Refuse(too_many_calls(facts.most_calls));
     }
@@ -148,7 +151,8 @@ mod tests {
 
     const TOOL: ToolFacts =
         ToolFacts { is_client_tool: false, delegates: false, is_planners: false, needs_approval: false };
-    const FACTS: CallFacts = CallFacts { tool: Some(TOOL), calls_before: 0, most_calls: 2, invalid: None };
+    const FACTS: CallFacts =
+        CallFacts { tool: Some(TOOL), is_allowed: true, calls_before: 0, most_calls: 2, invalid: None };
 
     fn call(status: ToolCallStatus, effect: Effect, approval: Option<Approval>) -> StepCall {
         let state = CallState {
@@ -250,6 +254,7 @@ mod tests {
         let asked = ToolFacts { needs_approval: true, ..TOOL };
         for (facts, expected) in [
             (CallFacts { tool: None, ..FACTS }, "unknown tool"),
+            (CallFacts { is_allowed: false, ..FACTS }, "unknown tool"),
             (CallFacts { calls_before: 1, ..FACTS }, r#"call {"n":1}"#),
             (CallFacts { calls_before: 2, ..FACTS }, "limit_reached"),
             (CallFacts { invalid: invalid(), ..FACTS }, "invalid_arguments"),

@@ -144,15 +144,8 @@ async fn fetch_one(
         let what = if PICTURES.contains(&media_type.as_str()) { "pictures" } else { "such files" };
         return Err(format!("the model takes no {what} ({media_type})"));
     }
-    let worker = &shared.worker;
-    let keeper = FileKeeper {
-        storage: worker.storage.clone(),
-        file_store: worker.file_store.clone(),
-        config: worker.files.clone(),
-        limits: worker.file_limits,
-        run_id: claim.run_id,
-    };
-    let data = ReturnedData::Bytes(contents.to_vec());
+    let keeper = FileKeeper::new(&shared.worker, claim);
+    let data = ReturnedData::Bytes(contents.clone());
     keeper.keep_fetched(ReturnedFile { kind: "file", uri: Some(url.to_owned()), media_type: None, data }).await
 }
 

@@ -17,6 +17,11 @@ pub fn may_call(attempt: &Attempt<'_>) -> bool {
     choice_of(&attempt.memory).is_none_or(|choice| choice.mode != ToolMode::None) && !attempt.tool_specs().is_empty()
 }
 
+/// Returns whether a call of the model of this tool is made.
+pub fn allows(attempt: &Attempt<'_>, tool: &str) -> bool {
+    choice_of(&attempt.memory).is_none_or(|choice| choice.mode != ToolMode::None && choice.allows(tool))
+}
+
 /// Returns the most calls that one step may make.
 pub fn most_calls(attempt: &Attempt<'_>) -> usize {
     let is_single = choice_of(&attempt.memory).is_some_and(|choice| choice.parallel == Some(false));

@@ -34,7 +34,7 @@ use super::{
     mcp_servers::await_named,
     outcome::{CallOutcome, complete, intend},
     planning::{Drafting, ask_questions, make_plan, read_questions},
-    results,
+    results, tool_choice,
     workspace::follow_shift,
 };
 use crate::{
@@ -162,6 +162,7 @@ fn plan_of(attempt: &Attempt<'_>, index: usize, invalid: Option<ToolError>) -> C
             is_planners: tool.planner().is_some(),
             needs_approval: tool.needs_approval,
         }),
+        is_allowed: tool_choice::allows(attempt, &call.state.name),
         calls_before,
         most_calls: attempt.limits.tool_calls,
         invalid,
@@ -174,7 +175,7 @@ async fn call_all(attempt: &mut Attempt<'_>, mut to_call: VecDeque<(usize, Arc<T
     let most = attempt.shared.worker.tools.tool_concurrency;
     // Dropping the set cancels the calls in flight.
     let mut under_way: JoinSet<CallOutcome> = JoinSet::new();
-    let files = Arc::new(keeper(attempt));
+    let files = Arc::new(FileKeeper::new(&attempt.shared.worker, attempt.claim));
     loop {
         let free =
             if attempt.lease.should_yield() { 0 } else { most.saturating_sub(under_way.len()).min(to_call.len()) };
@@ -220,18 +221,6 @@ async fn call_all(attempt: &mut Attempt<'_>, mut to_call: VecDeque<(usize, Arc<T
                 std::panic::resume_unwind(panicked.into_panic());
             }
         }
-    }
-}
-
-/// Returns the keeper of the files that the calls return.
-fn keeper(attempt: &Attempt<'_>) -> FileKeeper {
-    let worker = &attempt.shared.worker;
-    FileKeeper {
-        storage: worker.storage.clone(),
-        file_store: worker.file_store.clone(),
-        config: worker.files.clone(),
-        limits: worker.file_limits,
-        run_id: attempt.claim.run_id,
     }
 }
 
@@ -352,6 +341,11 @@ fn no_such_tool(attempt: &Attempt<'_>, name: &str) -> ToolError {
             format!("this call was not made: the server of {name} cannot be reached now"),
         );
     }
-    let names: Vec<String> = attempt.tool_specs().into_iter().map(|spec| spec.name).collect();
+    let names: Vec<String> = attempt
+        .tool_specs()
+        .into_iter()
+        .map(|spec| spec.name)
+        .filter(|name| tool_choice::allows(attempt, name))
+        .collect();
     ToolError::new("unknown_tool", format!("there is no tool {name:?}; there are: {}", names.join(", ")))
 }

@@ -8,6 +8,7 @@
 mod base64_text;
 mod drawing;
 mod files;
+mod group_bytes;
 mod kept_results;
 mod knowledge;
 pub mod mcp;

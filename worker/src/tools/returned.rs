@@ -21,14 +21,15 @@ use holdfast_shared::{
     media_type,
     quotas::FileLimits,
     storable::storable,
-    storage::{self, NewFile, Storage, UploadOutcome, UploadedContents},
+    storage::{self, Claim, NewFile, Storage, UploadOutcome, UploadedContents},
 };
 use percent_encoding::percent_decode_str;
 use sha2::{Digest, Sha256};
 use tokio::task::spawn_blocking;
 use uuid::Uuid;
 
-use super::{base64_text::without_base64, workspace::CallResult};
+use super::{base64_text::without_base64, group_bytes::GroupBytes, workspace::CallResult};
+use crate::Worker;
 
 /// Pause before a file is stored again, while the database is away.
 const PAUSE: Duration = Duration::from_millis(250);
@@ -68,7 +69,7 @@ pub struct ReturnedFile {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReturnedData {
     Base64(String),
-    Bytes(Vec<u8>),
+    Bytes(Bytes),
 }
 
 impl ReturnedFile {
@@ -109,7 +110,27 @@ pub struct FileKeeper {
     pub file_store: FileStore,
     pub config: FilesConfig,
     pub limits: FileLimits,
+    pub bytes: GroupBytes,
     pub run_id: Uuid,
+}
+
+impl FileKeeper {
+    /// Returns the keeper of the files of a claimed run.
+    pub fn new(worker: &Worker, claim: &Claim) -> Self {
+        Self {
+            storage: worker.storage.clone(),
+            file_store: worker.file_store.clone(),
+            config: worker.files.clone(),
+            limits: worker.file_limits,
+            bytes: GroupBytes {
+                group: claim.caller_group.clone(),
+                buckets: worker.rate_limit.clone(),
+                rate: worker.anonymous_byte_rate,
+                most_of_all: worker.all_anonymous_bytes,
+            },
+            run_id: claim.run_id,
+        }
+    }
 }
 
 /// A file before it is stored.
@@ -221,7 +242,7 @@ impl FileKeeper {
         let IdempotencyKey { fingerprint, .. } =
             IdempotencyKey::new(String::new(), &["tool", call_id, &place, &name, &sha256]);
         let key = IdempotencyKey { key: format!("tool:{fingerprint}"), fingerprint };
-        Ok(DecodedFile { name, media_type, contents: contents.into(), sha256, key })
+        Ok(DecodedFile { name, media_type, contents, sha256, key })
     }
 
     async fn store(&self, file: &DecodedFile) -> Result<ToolFile, String> {
@@ -254,10 +275,14 @@ impl FileKeeper {
             let quotas = self.limits.of(begins_with(&owner, ANONYMOUS_PREFIX));
             let refused = |reason: String| Err(KeepFailure::Refused(reason));
             match self.storage.begin_upload(&owner, &new, quotas).await? {
-                UploadOutcome::Begun(begun) => match self.bring(&owner, &begun, file).await {
+                UploadOutcome::Begun(begun) => match self.bring_admitted(&owner, &begun, file).await {
                     Ok(Some(stored)) => return Ok(stored),
                     // Another attempt brings the bytes.
                     Ok(None) => self.storage.discard_contents(begun.content_id).await?,
+                    Err(KeepFailure::Refused(reason)) => {
+                        self.storage.give_up_upload(&owner, &begun).await?;
+                        return refused(reason);
+                    }
                     Err(KeepFailure::Store(error)) if !matches!(error, file_store::Error::Database(_)) => {
                         self.storage.give_up_upload(&owner, &begun).await?;
                         return Err(error.into());
@@ -275,6 +300,18 @@ impl FileKeeper {
             }
         }
         Err(KeepFailure::Refused("another attempt of the run stores it too".to_owned()))
+    }
+
+    /// Stores the contents if their bytes are admitted, as `bring` does.
+    async fn bring_admitted(
+        &self,
+        owner: &str,
+        begun: &StoredFile,
+        file: &DecodedFile,
+    ) -> Result<Option<StoredFile>, KeepFailure> {
+        let admitted = self.bytes.admit(&self.storage, begun.bytes).await?;
+        admitted.map_err(KeepFailure::Refused)?;
+        self.bring(owner, begun, file).await
     }
 
     /// Stores the contents. `None` if another attempt has taken the upload over.
@@ -306,7 +343,7 @@ impl FileKeeper {
 }
 
 /// Returns the bytes of a file; `None` if their encoding is invalid.
-fn contents_of(data: ReturnedData) -> Option<Vec<u8>> {
+fn contents_of(data: ReturnedData) -> Option<Bytes> {
     match data {
         ReturnedData::Bytes(bytes) => Some(bytes),
         // Some servers break the lines of their base64.
@@ -314,7 +351,7 @@ fn contents_of(data: ReturnedData) -> Option<Vec<u8>> {
             if text.contains(|c: char| c.is_ascii_whitespace()) {
                 text.retain(|c| !c.is_ascii_whitespace());
             }
-            BASE64.decode(text).ok()
+            BASE64.decode(text).ok().map(Bytes::from)
         }
     }
 }

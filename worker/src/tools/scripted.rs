@@ -81,6 +81,6 @@ impl ScriptedTool {
 }
 
 fn drawn(picture: Vec<u8>) -> ResultPart {
-    let (media_type, data) = (Some("image/png".to_owned()), ReturnedData::Bytes(picture));
+    let (media_type, data) = (Some("image/png".to_owned()), ReturnedData::Bytes(picture.into()));
     ResultPart::File(ReturnedFile { kind: "image", uri: None, media_type, data })
 }

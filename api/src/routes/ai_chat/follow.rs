@@ -1,4 +1,4 @@
-//! Resumes a stream: a chat's last answer from the start, or the chunks after a given number of them.
+//! Resumes a stream: a chat's answer at work, else its last one, from the start, or the chunks after a given number of them.
 
 use std::sync::Arc;
 
@@ -22,20 +22,20 @@ use crate::{
     relay::TruncatedStream,
     routes::{
         events::{unsent, view_of},
-        thread::{LogFilter, Outline, find_thread},
+        thread::{LogFilter, Outline, current_run, find_thread},
     },
     wire::{LogPosition, View, Wire, ai_sdk},
 };
 
-/// Returns the chat's last answer from the start, while its run is unfinished and for `chat_grace` after its end.
+/// Returns the chat's answer at work from the start, else its last one, while its run is unfinished and for `chat_grace` after its end.
 pub async fn last_answer(app: &Arc<App>, caller: &Caller, id: &str) -> Result<Response, Problem> {
-    match last_run(app, caller, id).await? {
+    match run_of_chat(app, caller, id).await? {
         Some(run) if is_resumable(app, &run) => answer_from_start(app, caller, &Arc::new(run)).await,
         _ => Ok(no_content()),
     }
 }
 
-/// Returns the headers of the chat's last answer, or of a segment, without opening a stream or reading an event.
+/// Returns the headers of the chat's answer, or of a segment, without opening a stream or reading an event.
 pub async fn head(app: &App, caller: &Caller, id: &str) -> Result<Response, Problem> {
     let segment = Segment::parse(id);
     let run = match segment {
@@ -44,7 +44,7 @@ pub async fn head(app: &App, caller: &Caller, id: &str) -> Result<Response, Prob
     };
     let (run, segment) = match (run, segment) {
         (Some(run), Some(segment)) => (run, segment),
-        _ => match last_run(app, caller, id).await? {
+        _ => match run_of_chat(app, caller, id).await? {
             Some(run) => {
                 let segment = Segment::first_of(run.id);
                 (run, segment)
@@ -80,7 +80,7 @@ pub async fn from_index(app: &Arc<App>, caller: &Caller, id: &str, start: i64) -
     };
     let (run, segment, is_chat) = match addressed {
         Some((run, segment)) => (run, segment, false),
-        None => match last_run(app, caller, id).await? {
+        None => match run_of_chat(app, caller, id).await? {
             Some(run) => {
                 let segment = Segment::first_of(run.id);
                 (run, segment, true)
@@ -179,10 +179,10 @@ impl Bounds {
     }
 }
 
-/// Returns the run of a chat's last answer, which may be unfinished.
-async fn last_run(app: &App, caller: &Caller, id: &str) -> Result<Option<Run>, Problem> {
+/// Returns the run of a chat's answer at work, else of its last one.
+async fn run_of_chat(app: &App, caller: &Caller, id: &str) -> Result<Option<Run>, Problem> {
     let Some(conversation) = find_thread(app, caller, id).await? else { return Ok(None) };
-    Ok(app.storage().last_run(&caller.owner, conversation.id).await?)
+    current_run(app, caller, &conversation).await
 }
 
 /// Returns whether a disconnected client may still want the answer. A client that has cancelled it does not.

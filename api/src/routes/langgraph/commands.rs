@@ -66,10 +66,7 @@ pub async fn command(
     }
     let params = Value::Object(params);
     let result = match method.as_str() {
-        "run.start" => match repeated(&app, &caller, &thread_id, &params).await? {
-            Some(run_id) => Ok(json!({"run_id": run_id})),
-            None => start(&app, &caller, &thread_id, Ok(run_of(&params))).await,
-        },
+        "run.start" => start_once(&app, &caller, &thread_id, &params).await,
         "input.respond" => start(&app, &caller, &thread_id, resume_of(&params)).await,
         "input.inject" => start(&app, &caller, &thread_id, injection_of(&params)).await,
         "state.get" => state(&app, &caller, &thread_id).await,
@@ -82,6 +79,20 @@ pub async fn command(
         Err(problem) => Ok(Json(json!({
             "type": "error", "id": id, "error": error_code(&problem), "message": langgraph_detail(&problem), "code": problem.code,
         }))),
+    }
+}
+
+/// Starts a run, or returns that of an equal command, also of one at the same moment.
+async fn start_once(app: &Arc<App>, caller: &Caller, thread_id: &str, params: &Value) -> Result<Value, Problem> {
+    if let Some(run_id) = repeated(app, caller, thread_id, params).await? {
+        return Ok(json!({"run_id": run_id}));
+    }
+    match start(app, caller, thread_id, Ok(run_of(params))).await {
+        Err(problem) if problem.code == "message_exists" => {
+            let run_id = repeated(app, caller, thread_id, params).await?;
+            run_id.map(|run_id| json!({"run_id": run_id})).ok_or(problem)
+        }
+        result => result,
     }
 }
 
@@ -127,6 +138,8 @@ async fn start(
 }
 
 async fn state(app: &App, caller: &Caller, thread_id: &str) -> Result<Value, Problem> {
+    // The command is a POST, which `read_limit::admit` does not count.
+    app.anonymous_limits().admit_read(caller).await?;
     let _turn = app.read_limit().begin(caller).await?;
     let _assembled = app.unread_answers().assemble(caller, app.config().max_page_bytes)?;
     let thread = thread_named(app, caller, thread_id).await?;

@@ -12,6 +12,7 @@ import type { Effect, Event } from "./reducer";
 import { shownOf, type State } from "./state";
 import { chatTabs } from "./tabs";
 import { say } from "./utterance";
+import { queuedIn } from "./waiting";
 
 /** The interval in ms at which a view receives new text. */
 export const THROTTLE_MS = 50;
@@ -94,9 +95,10 @@ export class Effects {
       // Order matters: the history then includes a run that ends between the two requests.
       const conversation = id === undefined ? undefined : await this.#patiently(() => readConversation(id), operation);
       const read = await this.#patiently(() => readMessages<ChatMessage>(conversation?.id ?? this.stage.name, { limit: NEWEST }), operation);
+      const queued = conversation && (await queuedIn(conversation, read.messages));
       if (!this.#isNewest(operation)) return;
       await sdk.stop();
-      void this.stage.dispatch({ type: "history", operation, conversation, ...read });
+      void this.stage.dispatch({ type: "history", operation, conversation, ...read, queued });
     } catch (error) {
       void this.stage.dispatch({ type: "read-failed", operation, error });
     }

@@ -223,6 +223,7 @@ describe("messages during an answer", () => {
     ["can be taken back", kept, { type: "taken-back", messageId: "w" }, { waiting: [] }, [tell], live],
     ["have a run of their own after the answer", kept, { type: "ended", isError: false }, { isBehind: true, phase: "idle" }, [drop], { messages: [question, answer] }],
     ["stay out of the history while another run is live", { ...resuming, waiting: [waiting] }, history([question, said], RUN), { waiting: [waiting], held: { messages: [question, half] } }, [set(question), resume]],
+    ["stay out of a history that says that they wait", resuming, { ...history([question, said], RUN), queued: [{ id: "w", runId: "run-2" }] } as Event, { waiting: [{ ...waiting, files: [], mode: "enqueue" }], held: { messages: [question, half] } }, [set(question), resume]],
     ["are ordinary ones when theirs is live", { ...resuming, waiting: [waiting] }, history([question, answer, said], "run-2"), { waiting: [] }, [set(question, answer, said), { ...resume, runId: "run-2" }]],
     ["are caught up with if the run had ended before", idle, { type: "posted", message: waiting }, { isReading: true }, [tell, read]],
   ]);

@@ -11,7 +11,7 @@ import type { Posting, WaitingMessage } from "./chat";
 import { readEarlier, withEarlier, withKept } from "./earlier";
 import { type Folded, type State, conversationOf, isAsking, progressOf, reconnecting, retryingOf, shownOf, withAnswer } from "./state";
 import { type Utterance, isVersion, unsentAfter } from "./utterance";
-import { apart, withPosted, withPosting, withSteered, without } from "./waiting";
+import { type Queued, apart, withPosted, withPosting, withSteered, without } from "./waiting";
 
 export type Event =
   // Wishes of the reader.
@@ -52,7 +52,7 @@ export type Event =
   | { type: "ended"; isError: boolean }
   | { type: "failed"; error: unknown }
   // Results of effects; those with an operation are ignored when a newer one has begun.
-  | { type: "history"; operation: number; conversation?: Conversation; messages: ChatMessage[]; earlier?: string }
+  | { type: "history"; operation: number; conversation?: Conversation; messages: ChatMessage[]; earlier?: string; queued?: Queued[] }
   | { type: "read-failed"; operation: number; error: unknown }
   | { type: "looked"; operation: number; conversation: Conversation }
   | { type: "resumed"; operation: number; runId?: string; hasStream: boolean }
@@ -218,10 +218,10 @@ function posted(state: State, message: WaitingMessage, folded: Folded): Step {
   return also(catchUpWithOthers({ ...next, isBehind }, folded), [{ do: "tell" }, ...effects]);
 }
 
-function history(state: State, { conversation, messages: newest, earlier: before }: Extract<Event, { type: "history" }>, folded: Folded): Step {
+function history(state: State, { conversation, messages: newest, earlier: before, queued }: Extract<Event, { type: "history" }>, folded: Folded): Step {
   const runId = conversation?.live_run_id ?? undefined;
   const { messages: all, earlier } = withKept(state, newest, before, folded);
-  const { waiting, messages } = apart(state.waiting, all, runId);
+  const { waiting, messages } = apart(state.waiting, all, { runId, queued });
   const unsent = unsentAfter(state.unsent, messages);
   const next: State = {
     ...settled(state),

@@ -1,8 +1,9 @@
 // Messages that the server has while an answer is being made: the page shows them below the answer until a run reads them.
 // Before that, they are in flight.
+import { type Conversation, readRuns } from "../client/server";
 import type { Posting, WaitingMessage } from "./chat";
-import { partsOf } from "./files";
-import type { ChatMessage } from "./message";
+import { filesOf, partsOf } from "./files";
+import { type ChatMessage, textOf } from "./message";
 import type { Step } from "./reducer";
 import { type Folded, type State, shownOf } from "./state";
 
@@ -29,10 +30,34 @@ export function withSteered(state: State, messageId: string, folded: Folded): St
   return message ? joined(next, message, folded) : [next, []];
 }
 
-/** Takes the messages that still wait for the live run out of a history. */
-export function apart(waiting: WaitingMessage[], history: ChatMessage[], liveRunId: string | undefined) {
-  const still = liveRunId === undefined ? [] : waiting.filter(({ runId }) => runId !== liveRunId);
+/** A message whose run has not begun. */
+export interface Queued {
+  /** The server's id of the message. */
+  id: string;
+  runId: string;
+}
+
+/** More messages than these hardly wait. */
+const MOST = 50;
+
+/** Returns the messages of a conversation whose runs have not begun, in their order; none if that cannot be read. */
+export async function queuedIn({ id, live_run_id }: Conversation, messages: ChatMessage[]): Promise<Queued[]> {
+  // Usually only the question of the live run has no answer.
+  const hasOthers = live_run_id !== null && messages.slice(-2).filter(({ role }) => role === "user").length === 2;
+  const runs = hasOthers ? await readRuns({ conversationId: id, status: "queued", limit: MOST }).catch(() => undefined) : undefined;
+  return (runs?.items ?? []).map((run) => ({ id: run.input_message_id, runId: run.id })).reverse();
+}
+
+/** Takes the messages that still wait for the live run out of a history: those that this page has sent, and others. */
+export function apart(known: WaitingMessage[], history: ChatMessage[], { runId: liveRunId, queued = [] }: { runId?: string; queued?: Queued[] }) {
+  const others = queued.filter(({ id }) => !known.some((message) => message.id === id)).flatMap((one) => waitingOf(one, history));
+  const still = liveRunId === undefined ? [] : [...known, ...others].filter(({ runId }) => runId !== liveRunId);
   return { waiting: still, messages: history.filter(({ id }) => !still.some((message) => message.id === id)) };
+}
+
+function waitingOf({ id, runId }: Queued, history: ChatMessage[]): WaitingMessage[] {
+  const message = history.find((message) => message.id === id);
+  return message ? [{ id, runId, text: textOf(message), files: filesOf(message), mode: "enqueue" }] : [];
 }
 
 function joined(state: State, message: WaitingMessage, folded: Folded): Step {

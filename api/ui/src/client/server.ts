@@ -77,6 +77,7 @@ export interface Run {
   id: string;
   conversation_id: string;
   status: "queued" | "running" | "waiting" | "completed" | "failed" | "cancelled";
+  input_message_id: string;
   error: { code: string; message: string } | null;
 }
 
@@ -124,7 +125,8 @@ export const readConversations = ({ q, project_id, cursor, limit, signal }: List
 export const readRun = (id: string) => call<Run>(path`/v1/runs/${id}`);
 
 /** The newest run comes first. */
-export const readRuns = ({ status, limit }: { status?: Run["status"]; limit?: number }) => call<Page<Run>>(`/v1/runs${query({ status, limit })}`);
+export const readRuns = ({ conversationId, status, limit }: { conversationId?: string; status?: Run["status"]; limit?: number }) =>
+  call<Page<Run>>(`/v1/runs${query({ conversation_id: conversationId, status, limit })}`);
 
 export const readSessions = ({ limit }: Listing = {}) => call<Page<SessionName>>(`/v1/sessions${query({ limit })}`);
 
