@@ -1,1 +1,0 @@
-export{t as Messages}from"./messages-B4t6ytV7.js";

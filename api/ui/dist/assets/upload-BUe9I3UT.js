@@ -1,1 +1,0 @@
-export{t as uploadFile}from"./upload-Bn-Rhv2F.js";
