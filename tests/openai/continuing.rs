@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{call, completion, create, text};
+use super::{call, completion, create, get, text};
 use crate::{
     support::{
         Client, Embedded, Holdfast,
@@ -182,6 +182,24 @@ async fn the_beginning_of_an_answer_is_continued() {
     let sent = taken[0].messages().as_array().unwrap();
     let at = sent.iter().position(|message| message["role"] == "assistant").unwrap();
     assert!(sent[at].to_string().contains("one two") && sent[at + 1]["role"] == "user", "{sent:?}");
+}
+
+#[tokio::test]
+async fn the_items_of_a_conversation_have_its_pictures() {
+    let (_holdfast, client, provider) = start(vec![ScriptedReply::text("A dot."); 2]).await;
+    let parts = json!([
+        {"type": "input_text", "text": "Look"},
+        {"type": "input_image", "image_url": format!("data:image/png;base64,{BASE64}")}
+    ]);
+    let (_, first) = call(create(&client, &json!({"input": [{"role": "user", "content": parts}]}))).await;
+    let conversation = first["conversation"]["id"].as_str().unwrap();
+    let (_, items) = call(get(&client, &format!("/conversations/{conversation}/items?order=asc"))).await;
+    let content = items["data"][0]["content"].clone();
+    assert_eq!((&content[0]["text"], &content[1]["type"]), (&json!("Look"), &json!("input_image")), "{items}");
+    let again = json!([{"role": "user", "content": content}, {"role": "user", "content": "Which colour?"}]);
+    assert_eq!(call(create(&client, &json!({"input": again}))).await.0, 200);
+    let (sent, _) = newest(&provider);
+    assert!(sent.contains(BASE64), "{sent}");
 }
 
 #[tokio::test]
