@@ -2,6 +2,7 @@
 
 mod agents;
 mod choices;
+mod continuing;
 mod disconnects;
 mod pictures;
 mod refusals;

@@ -87,6 +87,13 @@ impl From<&StoredFile> for ToolFile {
     }
 }
 
+impl From<Attachment> for ToolFile {
+    fn from(file: Attachment) -> Self {
+        let Attachment { file_id, name, media_type, bytes, .. } = file;
+        Self { file_id, name, media_type, bytes }
+    }
+}
+
 impl ToolFile {
     /// Returns the path at which the API serves the file.
     pub fn path(&self) -> String {

@@ -91,6 +91,9 @@ pub struct GivenHistory {
     /// Results of tools after the input.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub results: Vec<EarlierResult>,
+    /// The beginning of the answer, which the model continues.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub begun: Option<String>,
     /// Number of older messages, calls and results that the server has left out.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub left_out: usize,

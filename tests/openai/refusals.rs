@@ -107,7 +107,7 @@ async fn a_failure_after_the_first_words_ends_the_stream_with_an_error() {
 }
 
 #[tokio::test]
-async fn a_refusal_after_the_result_of_a_call_has_its_status_and_is_not_repeated() {
+async fn a_refusal_after_the_result_of_a_call_has_its_status() {
     let provider = RuledProvider::start(OPENAI, []).await;
     let mut embedded = Embedded::new().with("HOLDFAST_MODEL_RETRIES", 0);
     embedded.settings.extend(provider.settings());
@@ -120,7 +120,9 @@ async fn a_refusal_after_the_result_of_a_call_has_its_status_and_is_not_repeated
         let code = json!("rate_limit_exceeded");
         ScriptedReply::Refuse(ProviderRefusal::of_openai(429, "Please slow down.", Value::Null, code))
     };
-    let expected = (429, Some("false".to_owned()), json!("rate_limit_exceeded"));
+    let code = json!("rate_limit_exceeded");
+    // A repeated completion is a question of its own; a repeated answer to a response finds its run again.
+    let (of_completion, of_response) = ((429, None, code.clone()), (429, Some("false".to_owned()), code));
     for stream in [false, true] {
         provider.reply_with([ScriptedReply::call("ask", json!({})), slow()]);
         let mut messages = vec![json!({"role": "user", "content": "x"})];
@@ -131,7 +133,7 @@ async fn a_refusal_after_the_result_of_a_call_has_its_status_and_is_not_repeated
         let id = message["tool_calls"][0]["id"].clone();
         messages.extend([message, json!({"role": "tool", "tool_call_id": id, "content": "teal"})]);
         let (status, header, _, error) = refusal(completion(&client, &body(&messages, stream))).await;
-        assert_eq!((status, header, error["code"].clone()), expected, "{error}");
+        assert_eq!((status, header, error["code"].clone()), of_completion, "{error}");
 
         provider.reply_with([ScriptedReply::call("ask", json!({})), slow()]);
         let (_, asked) = call(create(&client, &json!({"input": "x", "tools": of_responses}))).await;
@@ -146,7 +148,7 @@ async fn a_refusal_after_the_result_of_a_call_has_its_status_and_is_not_repeated
         let (status, _, _, error) = refusal(create(&client, &answered(Value::Null, choice))).await;
         assert_eq!((status, &error["code"]), (400, &json!("invalid_body")), "{error}");
         let (status, header, _, error) = refusal(create(&client, &answered(Value::Null, json!("auto")))).await;
-        assert_eq!((status, header, error["code"].clone()), expected, "{error}");
+        assert_eq!((status, header, error["code"].clone()), of_response, "{error}");
     }
 }
 

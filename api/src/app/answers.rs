@@ -80,11 +80,7 @@ impl App {
         call_id: String,
         result: ClientResult,
     ) -> Result<Run, Problem> {
-        let most = self.tools.tool_result_bytes;
-        let result = match result {
-            ClientResult::Output(output) => ClientResult::Output(excerpt::bytes(output, most)),
-            ClientResult::Error(message) => ClientResult::Error(excerpt::bytes(message, most)),
-        };
+        let result = self.result_to_store(result);
         let (app, user, call, origin) = (Arc::clone(self), owner.to_owned(), call_id.clone(), AnswerOrigin::now());
         let outcome = self.to_completion(async move {
             let outcome = app.storage.complete_client_call(&user, run_id, &call, &result).await?;
@@ -92,6 +88,15 @@ impl App {
         });
         let not_found = || Problem::call_not_found(&call_id, run_id);
         self.run_after_answer(owner, run_id, outcome.await?, not_found).await
+    }
+
+    /// Returns as much of a result as a run keeps.
+    pub fn result_to_store(&self, result: ClientResult) -> ClientResult {
+        let most = self.tools.tool_result_bytes;
+        match result {
+            ClientResult::Output(output) => ClientResult::Output(excerpt::bytes(output, most)),
+            ClientResult::Error(message) => ClientResult::Error(excerpt::bytes(message, most)),
+        }
     }
 
     /// Publishes an accepted answer, and wakes a worker if the run is queued again.

@@ -1,6 +1,6 @@
 //! The tools and overrides that the client of a run has brought beside its message.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use sqlx::types::Json;
 use uuid::Uuid;
 
@@ -9,9 +9,9 @@ use super::{
     sql::{args, statements},
 };
 use crate::{
+    file::ToolFile,
     overrides::{RunOverrides, StoredClientParts},
     tool::ClientTool,
-    tool_choice::ToolChoice,
 };
 
 statements! {
@@ -33,56 +33,56 @@ statements! {
             where id = $1
         ",
     },
-    /// Replaces the choice of tools of a waiting run; null removes it. Rows of earlier versions have a list of tools.
-    SET_TOOL_CHOICE {
+    /// Notes that a run names files of its owner, which the result of a call brings.
+    USE_CALL_FILES = "
+        insert into run_files (file_id, run_id)
+        select f.id, $1
+        from files f
+        where f.owner_id = $2 and f.id {in:$3}
+        on conflict (file_id, run_id) do nothing
+        returning run_id
+    ",
+    /// Stores the files of a client's call before its result.
+    SET_CALL_FILES = "
+        update agent_run_tool_calls
+        set files = $3
+        where run_id = $1
+          and call_id = $2
+          and status = 'client'
+        returning run_id
+    ",
+    /// Replaces the tools, the overrides and the metadata of a waiting run. Its given history stays.
+    RENEW_CLIENT_PARTS {
         postgres = "
             update agent_runs
             set client_tools = case
-                when cast($2 as jsonb) is null
-                then client_tools #- array['overrides', 'tool_choice']
-                else jsonb_set(
-                    case jsonb_typeof(client_tools)
-                        when 'object' then client_tools
-                        else jsonb_build_object(
-                            'client_tools', coalesce(client_tools, jsonb_build_array()),
-                            'overrides', jsonb_build_object()
-                        )
-                    end,
-                    array['overrides', 'tool_choice'],
-                    cast($2 as jsonb)
-                )
-            end
+                    when client_tools #> array['overrides', 'history'] is null
+                    then cast($2 as jsonb)
+                    else jsonb_set(
+                        cast($2 as jsonb),
+                        array['overrides', 'history'],
+                        client_tools #> array['overrides', 'history']
+                    )
+                end,
+                metadata = cast($3 as jsonb)
             where id = $1
               and status = 'waiting'
-              and (
-                  cast($2 as jsonb) is not null
-                  or client_tools #> array['overrides', 'tool_choice'] is not null
-              )
             returning id
         ",
         sqlite = "
             update agent_runs
             set client_tools = case
-                when $2 is null
-                then json_remove(client_tools, '$.overrides.tool_choice')
-                else json_set(
-                    case json_type(client_tools)
-                        when 'object' then client_tools
-                        else json_object(
-                            'client_tools', json(coalesce(client_tools, json_array())),
-                            'overrides', json_object()
-                        )
-                    end,
-                    '$.overrides.tool_choice',
-                    json($2)
-                )
-            end
+                    when json_type(client_tools, '$.overrides.history') is null
+                    then json($2)
+                    else json_set(
+                        $2,
+                        '$.overrides.history',
+                        json(json_extract(client_tools, '$.overrides.history'))
+                    )
+                end,
+                metadata = json($3)
             where id = $1
               and status = 'waiting'
-              and (
-                  $2 is not null
-                  or json_extract(client_tools, '$.overrides.tool_choice') is not null
-              )
             returning id
         ",
     },
@@ -102,9 +102,33 @@ impl Storage {
         Ok(row.and_then(|(parts,)| parts).map(|parts| parts.0.into_parts()).unwrap_or_default())
     }
 
-    /// Replaces the choice of tools of a run, if it waits for its client.
-    pub async fn set_tool_choice(&self, run_id: Uuid, choice: Option<&ToolChoice>) -> Result<(), Error> {
-        let args = args![run_id, choice.map(|choice| json!(choice))];
-        self.database.write::<(Uuid,)>("change the choice of tools of a run", SET_TOOL_CHOICE, args).await.map(drop)
+    /// Stores the files that the result of an open call of the client brings. The result itself follows.
+    pub async fn set_call_files(
+        &self,
+        owner: &str,
+        run_id: Uuid,
+        call_id: &str,
+        files: &[ToolFile],
+    ) -> Result<(), Error> {
+        let ids: Vec<Uuid> = files.iter().map(|file| file.file_id).collect();
+        // Order matters: a file that no run names may be deleted as unused.
+        let doing = "store the files of a client's call";
+        self.database.write::<(Uuid,)>(doing, USE_CALL_FILES, args![run_id, owner, ids]).await?;
+        self.database.write::<(Uuid,)>(doing, SET_CALL_FILES, args![run_id, call_id, json!(files)]).await?;
+        Ok(())
+    }
+
+    /// Replaces the tools, the overrides and the metadata of a run, if it waits for its client. Its given history stays.
+    pub async fn renew_client_parts(
+        &self,
+        run_id: Uuid,
+        client_tools: Vec<ClientTool>,
+        overrides: RunOverrides,
+        metadata: Option<Value>,
+    ) -> Result<(), Error> {
+        let parts = StoredClientParts::All { client_tools, overrides: Box::new(overrides) };
+        let args = args![run_id, json!(parts), metadata];
+        self.database.write::<(Uuid,)>("renew what the client of a run has brought", RENEW_CLIENT_PARTS, args).await?;
+        Ok(())
     }
 }

@@ -6,7 +6,9 @@ use holdfast_shared::{
     ending::Ending,
     message::Role,
     overrides::{GivenHistory, GivenMessage, JsonFormat, RunOverrides},
-    storage::{Answer, BeginResult, EarlierResult, NewRun, Progress, Release, RunOptions, Target, Window},
+    storage::{
+        Answer, BeginResult, ClientResult, EarlierResult, NewRun, Progress, Release, RunOptions, Target, Window,
+    },
     tool::{ClientTool, ToolCallStatus, any_object},
     tool_choice::{ToolChoice, ToolMode},
 };
@@ -21,7 +23,7 @@ use crate::{
 
 on_each_backend!(
     a_run_keeps_the_overrides_of_its_client,
-    only_a_waiting_run_takes_another_choice_of_tools,
+    only_a_waiting_run_takes_what_a_later_request_brings,
     a_hidden_conversation_is_removed_with_the_events_of_its_run,
 );
 
@@ -64,27 +66,41 @@ async fn a_run_keeps_the_overrides_of_its_client(backends: TestBackends) {
     }
 }
 
-async fn only_a_waiting_run_takes_another_choice_of_tools(backends: TestBackends) {
+async fn only_a_waiting_run_takes_what_a_later_request_brings(backends: TestBackends) {
     let choice = ToolChoice { mode: ToolMode::Named("ask".into()), after_step: 2, ..ToolChoice::default() };
+    let tool = |name: &str| ClientTool { name: name.into(), description: String::new(), input_schema: any_object() };
+    let renewed =
+        RunOverrides { instructions: Some("Be long.".into()), tool_choice: Some(choice), ..RunOverrides::default() };
+    let (later, metadata) = (vec![tool("refund")], json!({"topic": "money"}));
+    let renew = async |run_id| {
+        let (tools, overrides, metadata) = (later.clone(), renewed.clone(), Some(metadata.clone()));
+        backends.storage.renew_client_parts(run_id, tools, overrides, metadata).await.unwrap();
+    };
     let running = submitted(&backends, new_run(NEW, "hi")).await.run.id;
     claim_of(&backends, running).await;
-    backends.storage.set_tool_choice(running, Some(&choice)).await.unwrap();
+    renew(running).await;
     assert_eq!(backends.storage.client_parts(running).await.unwrap(), Default::default());
 
-    let tool = ClientTool { name: "ask".into(), description: String::new(), input_schema: any_object() };
     let plain = RunOverrides::default();
-    for (tools, own) in [(Vec::new(), &plain), (vec![tool.clone()], &plain), (vec![tool], &overrides())] {
-        let options = RunOptions { overrides: own.clone(), client_tools: tools.clone(), ..RunOptions::default() };
+    for (tools, own) in [(Vec::new(), &plain), (vec![tool("ask")], &plain), (vec![tool("ask")], &overrides())] {
+        let options = RunOptions { overrides: own.clone(), client_tools: tools, ..RunOptions::default() };
         let run_id = submitted(&backends, NewRun { options, ..new_run(NEW, "hi") }).await.run.id;
         let claim = claim_of(&backends, run_id).await;
         let calls = vec![call("c1", ToolCallStatus::Client, None)];
         let tail = chunk(&claim, 2, Progress { calls, ..Progress::default() });
         backends.storage.release(&claim, Some(&tail), tail.last, Release::Waiting).await.unwrap();
-        for tool_choice in [None, Some(choice.clone()), Some(ToolChoice::default()), None] {
-            backends.storage.set_tool_choice(run_id, tool_choice.as_ref()).await.unwrap();
-            let expected = RunOverrides { tool_choice, history: None, ..own.clone() };
-            assert_eq!(backends.storage.client_parts(run_id).await.unwrap(), (tools.clone(), expected));
-        }
+        renew(run_id).await;
+        assert_eq!(backends.storage.client_parts(run_id).await.unwrap(), (later.clone(), renewed.clone()));
+        let run = backends.storage.run("ann", run_id).await.unwrap().unwrap();
+        assert_eq!(run.metadata.as_ref(), Some(&metadata));
+        let result = ClientResult::Output("found".into());
+        backends.storage.complete_client_call("ann", run_id, "c1", &result).await.unwrap();
+        let claim = claim_of(&backends, run_id).await;
+        let BeginResult::Executing(start) = backends.storage.begin(&claim, WINDOW).await.unwrap() else {
+            panic!("the claim is valid")
+        };
+        let history = own.history.clone();
+        assert_eq!((start.overrides, start.client_tools), (RunOverrides { history, ..renewed.clone() }, later.clone()));
     }
 }
 

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { createOpenAI } from "@ai-sdk/openai";
 import { ChatOpenAI } from "@langchain/openai";
 import { Agent, OpenAIResponsesModel, run, setTracingDisabled, tool } from "@openai/agents";
-import { generateText, streamText } from "ai";
+import { generateText, jsonSchema, streamText } from "ai";
 import OpenAI from "openai";
 
 const [base] = process.argv.slice(2);
@@ -90,6 +90,35 @@ await step("an agent of the agents SDK uses a tool", async () => {
   for await (const chunk of streamed.toTextStream({ compatibleWithNodeStreams: false })) text += chunk;
   await streamed.completed;
   assert.ok(text.length > 0);
+});
+
+await step("a handoff of the agents SDK gives the run to the other agent", async () => {
+  const parameters = { type: "object", properties: {}, required: [], additionalProperties: true };
+  const refunds = [];
+  const refund = tool({ name: "refund", description: "Refunds.", parameters, strict: false, execute: async () => `refund ${refunds.push(1)}` });
+  const model = () => new OpenAIResponsesModel(openai, "default");
+  // The model must call a tool, and the second agent has one only.
+  const billing = new Agent({ name: "billing", instructions: "Bill.", model: model(), tools: [refund], modelSettings: { toolChoice: "required" } });
+  const triage = new Agent({ name: "triage", instructions: "Sort.", model: model(), handoffs: [billing] });
+  const result = await run(triage, "[call=transfer_to_billing {}] [tokens=3] x");
+  assert.equal(result.lastAgent.name, "billing");
+  assert.equal(refunds.length, 1);
+});
+
+await step("a step of the AI SDK has tools of its own", async () => {
+  const provider = createOpenAI({ baseURL, apiKey: "none" });
+  for (const model of [provider.chat("default"), provider.responses("default")]) {
+    const called = [];
+    const named = (name) => ({ description: name, inputSchema: jsonSchema({ type: "object", properties: {} }), execute: async () => `${called.push(name)}` });
+    await generateText({
+      model,
+      prompt: "[call=search {}] [tokens=2] x",
+      tools: { search: named("search"), publish: named("publish") },
+      stopWhen: ({ steps }) => steps.length === 3,
+      prepareStep: ({ stepNumber }) => (stepNumber === 1 ? { activeTools: ["publish"], toolChoice: "required" } : { activeTools: ["search"] }),
+    });
+    assert.deepEqual(called, ["search", "publish"]);
+  }
 });
 
 await step("the provider of the AI SDK continues a conversation", async () => {

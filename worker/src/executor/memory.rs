@@ -90,6 +90,8 @@ pub struct Memory {
     pub tool_choice: Option<ToolChoice>,
     /// Results of the client's tools after the input, which another run has asked for.
     pub given_results: Vec<EarlierResult>,
+    /// The beginning of the answer, which the client has.
+    pub begun: Option<String>,
     /// Number of messages, calls and results of the client that the API has left out.
     pub left_out: usize,
     /// That metadata before a fresh run; `None` for the first run of a conversation.
@@ -151,10 +153,10 @@ impl Memory {
         } = overrides;
         let has_given_history = given.is_some();
         let older = history.older.filter(|_| !has_given_history);
-        let (summary, mut earlier, given_results, left_out) = match given {
-            None => (history.summary, history.earlier, Vec::new(), not_kept),
-            Some(GivenHistory { before, results, left_out }) => {
-                (None, earlier_of(before, &history.input), results, left_out)
+        let (summary, mut earlier, given_results, begun, left_out) = match given {
+            None => (history.summary, history.earlier, Vec::new(), None, not_kept),
+            Some(GivenHistory { before, results, begun, left_out }) => {
+                (None, earlier_of(before, &history.input), results, begun, left_out)
             }
         };
         earlier.iter_mut().for_each(|earlier| earlier.results.retain(|result| !is_reference(result)));
@@ -191,6 +193,7 @@ impl Memory {
             sampling,
             tool_choice,
             given_results,
+            begun,
             left_out,
             inherited,
         }

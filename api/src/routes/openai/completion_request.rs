@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::{
-    request::{client_tool, effort, json_format, parts_of, text_of},
+    request::{client_tool, effort, json_format, parts_of, result_of, text_of},
     tool_choice::tool_choice,
     turns::RequestTurn,
 };
@@ -191,6 +191,7 @@ fn turns_of(message: &CompletionMessage) -> Result<Vec<RequestTurn>, Problem> {
                 call_id: call["id"].as_str().unwrap_or_default().to_owned(),
                 name: call["function"]["name"].as_str().unwrap_or_default().to_owned(),
                 arguments: call["function"]["arguments"].as_str().unwrap_or_default().to_owned(),
+                run_id: None,
             });
             let text = text_of(content);
             let said = (!text.is_empty()).then_some(RequestTurn::Assistant { text, run_id: None });
@@ -198,7 +199,7 @@ fn turns_of(message: &CompletionMessage) -> Result<Vec<RequestTurn>, Problem> {
         }
         "tool" => {
             let call_id = tool_call_id.clone().unwrap_or_default();
-            Ok(vec![RequestTurn::Result { call_id, output: text_of(content) }])
+            Ok(vec![result_of(call_id, content)])
         }
         role => Err(Problem::invalid_body(format!(
             "A message has the role system, developer, user, assistant or tool, not {role:?}."

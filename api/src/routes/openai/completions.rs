@@ -13,13 +13,12 @@ use holdfast_shared::{config::OnDisconnect, event_id::EventId, run::Run, usage::
 use serde_json::{Value, json};
 
 use super::{
+    answering::{Answered, Answering, answer},
     catalog::answering_model,
     completion_request::CompletionBody,
     posting::{RequestFields, checked_metadata, posting},
     repeated::RepeatedFields,
-    respond::{
-        Answered, ResponsePart, RunAnswers, answer, ended, expect_output, head_of, refusal, seen_frames, state_of,
-    },
+    respond::{ResponsePart, ended, expect_output, head_of, refusal, seen_frames, state_of},
     turns::{OpenAiAction, Question},
 };
 use crate::{
@@ -48,6 +47,8 @@ struct StartedCompletion {
     after: Option<EventId>,
     until: Option<EventId>,
     guard: Option<DisconnectGuard>,
+    /// Whether a repeated request finds this run again, also if it has failed.
+    is_final: bool,
 }
 
 /// The request of a completion.
@@ -86,17 +87,17 @@ pub async fn create(
     let is_lost = body.is_lost_with_its_connection() && !headers.contains_key("idempotency-key");
     let cancels = is_lost && app.config().completions_on_disconnect == OnDisconnect::Cancel;
     let request = PostedCompletion { app: &app, caller: &caller, headers: &headers, cancels };
-    let started = match OpenAiAction::of(body.turns()?)? {
-        OpenAiAction::Ask(question) => request.ask(body, question).await?,
-        OpenAiAction::Answer { run_id, answers } => {
-            request
-                .answer(RunAnswers { run_id, answers, model: named.clone(), tool_choice: body.tool_choice()? })
-                .await?
-        }
+    let (turns, fields) = (body.turns()?, fields_of(body)?);
+    let started = match OpenAiAction::of(turns, fields.has_history())? {
+        OpenAiAction::Ask(question) => request.ask(fields, question).await?,
+        OpenAiAction::Answer(given) => match answer(&app, &caller, given, &fields).await? {
+            Answering::Apart(question) => request.ask(fields, *question).await?,
+            Answering::Continued(answered) => request.follow(*answered, fields.has_history()).await?,
+        },
     };
-    let StartedCompletion { run, mut subscriber, id, after, until, mut guard } = started;
+    let StartedCompletion { run, mut subscriber, id, after, until, mut guard, is_final } = started;
     if streams {
-        let output = expect_output(&app, &run, &mut subscriber, after).await;
+        let output = expect_output(&app, &run, &mut subscriber, after, is_final).await;
         output.inspect_err(|_| guard.iter_mut().for_each(DisconnectGuard::disarm))?;
     }
     let detail = detail_of(&app, &run, query.stream_mode, false).await?;
@@ -114,31 +115,30 @@ pub async fn create(
     let run = app.storage().run_without_answer(&caller.owner, run.id).await?;
     let run = run.ok_or_else(|| Problem::response_not_found(id.to_string()))?;
     let part = completion_part(&app, &run, id, after).await?;
-    whole(&app, &run, &head, &part).await
+    whole(&app, &run, &head, &part, is_final).await
 }
 
 impl PostedCompletion<'_> {
     /// Posts the message of the request.
-    async fn ask(&self, body: CompletionBody, question: Question) -> Result<StartedCompletion, Problem> {
+    async fn ask(&self, fields: RequestFields, question: Question) -> Result<StartedCompletion, Problem> {
         let Self { app, caller, headers, .. } = self;
-        let posting = posting(app, caller, headers, question, fields_of(body)?).await?;
+        let posting = posting(app, caller, headers, question, fields).await?;
         let (committed, subscriber) = app.post_and_follow(caller, posting, EventId::ORIGIN).await?;
         let run = Arc::new(committed.run);
         let guard = self.guard(&run);
         let subscriber = subscriber.ok_or_else(|| Problem::events_gone(run.id))?;
         let id = ResponseId::first_of(run.id);
         let until = completion_part(app, &run, id, None).await?.until;
-        Ok(StartedCompletion { run, subscriber, id, after: None, until, guard })
+        Ok(StartedCompletion { run, subscriber, id, after: None, until, guard, is_final: false })
     }
 
-    /// Gives a run the answers of the request.
-    async fn answer(&self, answers: RunAnswers) -> Result<StartedCompletion, Problem> {
-        let run_id = answers.run_id;
-        let Answered { run, subscriber, pauses_before, after, .. } = answer(self.app, self.caller, answers).await?;
+    /// Follows a run that the request has answered.
+    async fn follow(&self, answered: Answered, is_final: bool) -> Result<StartedCompletion, Problem> {
+        let Answered { run, subscriber, pauses_before, after, .. } = answered;
         let guard = self.guard(&run);
-        let id = ResponseId { run_id, pauses_before };
+        let id = ResponseId { run_id: run.id, pauses_before };
         let until = completion_part(self.app, &run, id, Some(after)).await?.until;
-        Ok(StartedCompletion { run, subscriber, id, after: Some(after), until, guard })
+        Ok(StartedCompletion { run, subscriber, id, after: Some(after), until, guard, is_final })
     }
 
     fn guard(&self, run: &Run) -> Option<DisconnectGuard> {
@@ -187,10 +187,16 @@ fn fields_of(body: CompletionBody) -> Result<RequestFields, Problem> {
 }
 
 /// Returns a completion as a whole. Fails if its run has failed.
-async fn whole(app: &App, run: &Run, head: &CompletionHead, part: &ResponsePart) -> Result<Response, Problem> {
+async fn whole(
+    app: &App,
+    run: &Run,
+    head: &CompletionHead,
+    part: &ResponsePart,
+    is_final: bool,
+) -> Result<Response, Problem> {
     let state = state_of(app, run, part).await?;
     if let ResponseState::Failed(error) = state.state() {
-        return Err(refusal(run, error, part.view.after.is_some()));
+        return Err(refusal(run, error, is_final));
     }
     let (mut text, mut reasoning, mut calls) = (String::new(), String::new(), Vec::new());
     for item in state.items() {

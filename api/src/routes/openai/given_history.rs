@@ -35,7 +35,7 @@ mod tests {
     }
 
     fn result(output: &str) -> RequestTurn {
-        RequestTurn::Result { call_id: "c".to_owned(), output: output.to_owned() }
+        RequestTurn::Result { call_id: "c".to_owned(), output: output.to_owned(), files: Vec::new() }
     }
 
     #[test]

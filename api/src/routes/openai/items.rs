@@ -7,7 +7,7 @@ use axum::{
     extract::{Path, State},
 };
 use holdfast_shared::{
-    file::UserContent,
+    file::{Attachment, AttachmentKind, ContentPart, UserContent, parts_of_message},
     message::{Message, Role},
     storage::AddedMessage,
 };
@@ -153,19 +153,36 @@ pub async fn messages_of(app: &Arc<App>, caller: &Caller, items: &[Value]) -> Re
 
 /// Returns a message, or a card, as an item.
 pub fn item_of(message: &Message) -> Value {
-    item(&item_id(message), message.role, &message.content.clone().into_stored())
+    item(&item_id(message), message.role, &message.content.clone().into_stored(), &message.attachments)
 }
 
 fn item_of_added(message: &AddedMessage) -> Value {
-    item(&format!("msg_{}", message.id.simple()), message.role, &message.content.text)
+    let AddedMessage { id, role, ref content, .. } = *message;
+    item(&format!("msg_{}", id.simple()), role, &content.text, &content.attachments)
 }
 
-fn item(id: &str, role: Role, text: &str) -> Value {
-    let content = match role {
-        Role::Assistant => json!({"type": "output_text", "text": text, "annotations": [], "logprobs": []}),
-        Role::User | Role::System => json!({"type": "input_text", "text": text}),
+fn item(id: &str, role: Role, text: &str, files: &[Attachment]) -> Value {
+    let content: Vec<Value> = match role {
+        Role::Assistant => vec![json!({"type": "output_text", "text": text, "annotations": [], "logprobs": []})],
+        Role::User | Role::System if files.is_empty() => vec![text_part(text)],
+        Role::User | Role::System => parts_of_message(text, files).into_iter().map(part).collect(),
     };
-    json!({"id": id, "type": "message", "role": role.as_str(), "status": "completed", "content": [content]})
+    json!({"id": id, "type": "message", "role": role.as_str(), "status": "completed", "content": content})
+}
+
+fn text_part(text: &str) -> Value {
+    json!({"type": "input_text", "text": text})
+}
+
+/// Returns a part of a message as a request may have it again.
+fn part(part: ContentPart<'_>) -> Value {
+    match part {
+        ContentPart::Text(text) => text_part(text),
+        ContentPart::File(file) if file.kind == AttachmentKind::Image => {
+            json!({"type": "input_image", "file_id": file.file_id, "detail": "auto"})
+        }
+        ContentPart::File(file) => json!({"type": "input_file", "file_id": file.file_id, "filename": file.name}),
+    }
 }
 
 /// The item of an answer names its run, so a request can continue after it.

@@ -1,8 +1,9 @@
 //! `/openai/v1`: the routes for the clients of OpenAI, with the Responses API and chat completions.
 //!
 //! `request` and `completion_request` read the bodies into `turns`, which say what a request asks for. `posting` makes a message of
-//! it, `respond` the response of a run, and `repeated` knows what that has of its request. The other files have the routes of a noun each.
+//! it, `answering` gives a waiting run its answers, `respond` the response of a run, and `repeated` knows what that has of its request. The other files have the routes of a noun each.
 
+mod answering;
 mod catalog;
 mod completion_request;
 pub mod completions;

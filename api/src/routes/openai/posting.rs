@@ -57,6 +57,46 @@ pub struct RequestFields {
 /// The member of a run's metadata that has the fields which its response repeats.
 pub const REPEATED: &str = "openai";
 
+impl RequestFields {
+    /// Returns whether the request names the conversation that has its history.
+    pub const fn has_history(&self) -> bool {
+        self.conversation.is_some() || self.after.is_some()
+    }
+
+    /// Returns whether the request changes nothing of a run that it answers, but the choice of tools.
+    pub fn is_bare(&self) -> bool {
+        self.client_tools.is_empty()
+            && self.instructions.is_none()
+            && self.options.is_default()
+            && self.sampling.is_default()
+            && self.format.is_none()
+    }
+
+    /// Returns how the run is executed, with all instructions of the request. Fails for what no run takes.
+    pub fn run_options(
+        &self,
+        app: &App,
+        model: &ModelTarget,
+        repeated: &RepeatedFields,
+        among: Vec<String>,
+    ) -> Result<RunOptions, Problem> {
+        self.options.check("the request").map_err(|error| Problem::invalid_body(error.to_string()))?;
+        let metadata = json!({ REPEATED: repeated });
+        let mut options = checked_options(app, None, self.client_tools.clone(), Some(metadata), None)?;
+        let instructions: Vec<String> = self.instructions.iter().cloned().chain(among).collect();
+        options.overrides = RunOverrides {
+            instructions: (!instructions.is_empty()).then(|| instructions.join("\n\n")),
+            profile: model.profile.clone(),
+            options: self.options.clone(),
+            sampling: self.sampling,
+            format: self.format.clone(),
+            tool_choice: self.tool_choice.clone(),
+            ..RunOverrides::default()
+        };
+        Ok(options)
+    }
+}
+
 /// Returns the message that a question posts.
 pub async fn posting(
     app: &Arc<App>,
@@ -65,9 +105,6 @@ pub async fn posting(
     question: Question,
     fields: RequestFields,
 ) -> Result<Posting, Problem> {
-    fields.options.check("the request").map_err(|error| Problem::invalid_body(error.to_string()))?;
-    let metadata = json!({ REPEATED: fields.repeated });
-    let mut options = checked_options(app, None, fields.client_tools, Some(metadata), None)?;
     let model = model_named(app, caller, fields.model.as_deref()).await?;
     let named = match fields.conversation {
         Some(id) => app.storage().conversation(&caller.owner, id).await?,
@@ -75,23 +112,11 @@ pub async fn posting(
     };
     let is_continued = fields.after.is_some() || fields.conversation.is_some() && !takes_history(named.as_ref());
     let question = if is_continued { question.in_conversation()? } else { question };
-    let instructions: Vec<String> = fields.instructions.into_iter().chain(question.instructions.clone()).collect();
-    let instructions = (!instructions.is_empty()).then(|| instructions.join("\n\n"));
+    let mut options = fields.run_options(app, &model, &fields.repeated, question.instructions.clone())?;
     let known = question.after;
     let (content, history) = question.content(app, caller).await?;
     let (given, history, left_out) = kept_history(history, fields.hides);
-    let RequestFields { format, tool_choice, sampling, .. } = fields;
-    options.overrides = RunOverrides {
-        instructions,
-        profile: model.profile.clone(),
-        options: fields.options,
-        sampling,
-        format,
-        tool_choice,
-        history,
-        left_out,
-        ..RunOverrides::default()
-    };
+    options.overrides = RunOverrides { history, left_out, ..options.overrides };
     check_overrides(app, caller, &options)?;
     options.hides_conversation = fields.hides;
     let (target, replace_from) = match (fields.conversation, fields.after.or(known)) {
@@ -119,8 +144,10 @@ fn kept_history(history: Option<GivenHistory>, hides: bool) -> (Vec<AddedMessage
         return (Vec::new(), Some(history), 0);
     }
     let given = messages_of_given(&history.before);
-    let has_results = !history.results.is_empty() || history.before.iter().any(|message| !message.results.is_empty());
-    if has_results { (given, Some(history), 0) } else { (given, None, history.left_out) }
+    let has_more = history.begun.is_some()
+        || !history.results.is_empty()
+        || history.before.iter().any(|message| !message.results.is_empty());
+    if has_more { (given, Some(history), 0) } else { (given, None, history.left_out) }
 }
 
 /// Fails if another agent than the request's answers in the conversation, whose first run has chosen it.
@@ -142,7 +169,7 @@ pub async fn expect_model_of(app: &App, caller: &Caller, id: Uuid, model: &Model
 }
 
 /// Fails for texts that no database takes, and for instructions or a schema that are too large.
-fn check_overrides(app: &App, caller: &Caller, options: &RunOptions) -> Result<(), Problem> {
+pub fn check_overrides(app: &App, caller: &Caller, options: &RunOptions) -> Result<(), Problem> {
     let instructions = options.overrides.instructions.as_ref().map_or(0, String::len);
     let most = most_bytes(app.config(), caller);
     if instructions > most {

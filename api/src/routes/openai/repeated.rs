@@ -23,7 +23,7 @@ const MAX_TEXT: usize = 512;
 const MAX_CHOICE: usize = 4096;
 
 /// The fields of a request that its run's metadata keeps.
-#[derive(Default, Serialize, Deserialize)]
+#[derive(Clone, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RepeatedFields {
     pub model: Option<String>,
@@ -104,6 +104,25 @@ impl RepeatedFields {
     pub fn of_run(run: &Run) -> Self {
         let repeated = run.metadata.as_ref().map(|metadata| &metadata[REPEATED]);
         repeated.and_then(|repeated| Self::deserialize(repeated).ok()).unwrap_or_default()
+    }
+
+    /// Returns what the later responses of the run repeat, after a request that answers it: that request's own fields.
+    pub fn renewed(self, by: &Self) -> Self {
+        let namespaces: BTreeSet<String> = self.namespaces.into_iter().chain(by.namespaces.clone()).collect();
+        Self {
+            model: by.model.clone().or(self.model),
+            previous_response_id: self.previous_response_id,
+            store: self.store,
+            metadata: if by.metadata.is_empty() { self.metadata } else { by.metadata.clone() },
+            namespaces: namespaces.into_iter().collect(),
+            ..by.clone()
+        }
+    }
+
+    /// Returns the instructions among the input of the request, of all those that its run has.
+    pub fn instructions_of_input(&self, all: Option<&str>) -> Option<String> {
+        let rest = all?.get(self.instructions.unwrap_or(0)..)?.trim_start_matches('\n');
+        (!rest.is_empty()).then(|| rest.to_owned())
     }
 
     /// Returns all fields that the response has as the request had them.

@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 use super::{tool_choice::tool_choice, turns::RequestTurn};
 use crate::{
     problem::Problem,
-    routes::thread::UiPart,
+    routes::thread::{FILES, UiPart},
     wire::openai::{flat_name, run_of_item},
 };
 
@@ -170,20 +170,23 @@ pub fn turn_of_item(item: &Value) -> Result<Option<RequestTurn>, Problem> {
         },
         Some("function_call") => {
             // A call of this server names its run.
-            if let Some(run_id) = run_id.or_else(|| item.call_id.as_deref().and_then(run_of_item)) {
-                return Ok(Some(RequestTurn::Item(run_id)));
-            }
-            let call_id = item.call_id.ok_or_else(|| missing("call_id"))?;
+            let run_id = run_id.or_else(|| item.call_id.as_deref().and_then(run_of_item));
+            let call_id = match (item.call_id, run_id) {
+                (Some(call_id), _) => call_id,
+                (None, Some(run_id)) => return Ok(Some(RequestTurn::Item(run_id))),
+                (None, None) => return Err(missing("call_id")),
+            };
             let name = item.name.unwrap_or_default();
             RequestTurn::Call {
                 call_id,
                 name: item.namespace.map_or_else(|| name.clone(), |namespace| flat_name(&namespace, &name)),
                 arguments: item.arguments.unwrap_or_default(),
+                run_id,
             }
         }
         Some("function_call_output") => {
             let call_id = item.call_id.ok_or_else(|| missing("call_id"))?;
-            RequestTurn::Result { call_id, output: text_of(&item.output) }
+            result_of(call_id, &item.output)
         }
         Some("mcp_approval_response") => RequestTurn::Approval {
             request_id: item.approval_request_id.ok_or_else(|| missing("approval_request_id"))?,
@@ -253,6 +256,27 @@ pub fn text_of(content: &Value) -> String {
         Value::Null => String::new(),
         other => other.to_string(),
     }
+}
+
+/// Returns the result of a call: its texts, and the files among its parts. A file of the web is named among the texts.
+pub fn result_of(call_id: String, output: &Value) -> RequestTurn {
+    let mut files = Vec::new();
+    let Value::Array(parts) = output else { return RequestTurn::Result { call_id, output: text_of(output), files } };
+    let mut texts = Vec::new();
+    for part in parts {
+        match (part["text"].as_str(), part_of(part)) {
+            (Some(text), _) => texts.push(text.to_owned()),
+            (None, Ok(UiPart::File { url, .. })) if !url.starts_with("data:") && !url.contains(FILES) => {
+                texts.push(format!("[The file at {url} is not shown]"));
+            }
+            (None, Ok(file @ UiPart::File { .. })) => files.push(file),
+            _ => {}
+        }
+    }
+    if texts.is_empty() && !files.is_empty() {
+        texts.push("[The result is a file]".to_owned());
+    }
+    RequestTurn::Result { call_id, output: texts.join("\n"), files }
 }
 
 /// Returns the parts of a user's message in either API. Fails for a part that this server does not take.

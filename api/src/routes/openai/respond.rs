@@ -12,18 +12,11 @@ use holdfast_shared::{
     agent::StreamMode,
     event_id::EventId,
     run::{Run, RunError, RunStatus},
-    tool::{ToolCall, ToolCallStatus},
-    tool_choice::ToolChoice,
 };
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::{
-    catalog::{answering_model, model_named},
-    posting::expect_model_of,
-    repeated::RepeatedFields,
-    turns::OpenAiAction,
-};
+use super::{catalog::answering_model, repeated::RepeatedFields, turns::OpenAiAction};
 use crate::{
     app::App,
     auth::Caller,
@@ -31,13 +24,11 @@ use crate::{
     relay::{FoldStream, SeenFrames, Subscriber},
     routes::{
         events::{detail_of, event_stream},
-        thread::{Outline, PartAnswer, answer_questions, last_frame},
+        thread::{Outline, last_frame},
     },
     wire::{
         WireFold,
-        openai::{
-            ResponseFold, ResponseHead, ResponseId, ResponseState, ResponseView, call_id, event_of_item, is_id_of_call,
-        },
+        openai::{ResponseFold, ResponseHead, ResponseId, ResponseState, ResponseView, event_of_item},
     },
 };
 
@@ -45,28 +36,6 @@ use crate::{
 pub struct ResponsePart {
     pub view: ResponseView,
     /// The pause at which it ends, if the log has one.
-    pub until: Option<EventId>,
-}
-
-/// The answers of a request to the questions of a run.
-pub struct RunAnswers {
-    pub run_id: Uuid,
-    /// Calls have the protocol's ids.
-    pub answers: Vec<PartAnswer>,
-    /// The model that the request names.
-    pub model: Option<String>,
-    /// The tools that the model may call after the answers.
-    pub tool_choice: Option<ToolChoice>,
-}
-
-/// A run whose questions a request has answered.
-pub struct Answered {
-    pub run: Arc<Run>,
-    pub subscriber: Subscriber,
-    pub pauses_before: usize,
-    /// The pause at which the run had asked.
-    pub after: EventId,
-    /// The next pause, if the log has it.
     pub until: Option<EventId>,
 }
 
@@ -197,23 +166,24 @@ pub fn streamed(part: ResponsePart, subscriber: Subscriber, seen: SeenFrames) ->
 }
 
 /// Waits for the first output of a run, so that a refusal of the model's provider is the status of the response.
-/// `after` is the pause before an answer.
+/// `after` is the pause before an answer, and `is_final` says whether a repeated request finds this run again.
 pub async fn expect_output(
     app: &App,
     run: &Run,
     subscriber: &mut Subscriber,
     after: Option<EventId>,
+    is_final: bool,
 ) -> Result<(), Problem> {
     match subscriber.failure_before_output(after.unwrap_or(EventId::ORIGIN), app.config().head_wait).await {
-        Some(error) => Err(refusal(run, &error, after.is_some())),
+        Some(error) => Err(refusal(run, &error, is_final)),
         None => Ok(()),
     }
 }
 
-/// Returns the refusal of a failed run. A repeated answer finds this run again, so clients need not repeat it.
-pub fn refusal(run: &Run, error: &RunError, is_of_answer: bool) -> Problem {
+/// Returns the refusal of a failed run. Clients need not repeat a request that finds this run again.
+pub fn refusal(run: &Run, error: &RunError, is_final: bool) -> Problem {
     let problem = Problem::run_refused(run.id, error);
-    if is_of_answer { problem.without_retry() } else { problem }
+    if is_final { problem.without_retry() } else { problem }
 }
 
 /// Waits for the end of a stream without sending it. Fails if this process shuts down meanwhile.
@@ -225,68 +195,11 @@ pub async fn ended<F: WireFold>(stream: FoldStream<F>, subscriber: Subscriber, r
     Ok(())
 }
 
-/// Fails if the client would still owe the result of one of these calls, because its run would wait for another request.
-fn expect_all_results(run: &Run, calls: &[ToolCall], asked: &[&str], answered: &[String]) -> Result<(), Problem> {
-    let is_owed = |call: &&ToolCall| {
-        call.status == ToolCallStatus::Client
-            && asked.contains(&call.call_id.as_str())
-            && !answered.contains(&call.call_id)
-    };
-    match calls.iter().find(is_owed) {
-        None => Ok(()),
-        Some(call) => {
-            let id = call_id(run.id, &call.call_id);
-            Err(Problem::invalid_body(format!(
-                "The request lacks the result of the call {id}; send all results at once."
-            )))
-        }
-    }
-}
-
-/// Gives a run the answers of a request, and follows it.
-pub async fn answer(
-    app: &Arc<App>,
-    caller: &Caller,
-    RunAnswers { run_id, answers, model, tool_choice }: RunAnswers,
-) -> Result<Answered, Problem> {
-    let run = app.run_to_stream(&caller.owner, run_id).await?;
-    expect_model_of(app, caller, run.conversation_id, &model_named(app, caller, model.as_deref()).await?).await?;
-    let outline = Outline::read(app, run.id).await?;
-    let calls = app.storage().tool_calls(run.id).await?;
-    let answers = answers.into_iter().map(|answer| with_own_id(&run, &calls, answer)).collect::<Result<Vec<_>, _>>()?;
-    let questions: Vec<String> = answers.iter().map(PartAnswer::question).collect();
-    let pauses_before = outline.pauses_up_to(&questions).ok_or_else(|| Problem::run_not_waiting(run.id))?;
-    // Order matters: the limit on streams refuses the request before the first answer.
-    let permit = app.streams().open(caller)?;
-    expect_all_results(&run, &calls, &outline.calls_at(pauses_before), &questions)?;
-    // Order matters: the worker that continues the run reads the choice.
-    let after_step = calls.iter().map(|call| call.step).max().unwrap_or(0);
-    let tool_choice = tool_choice.map(|choice| ToolChoice { after_step, ..choice });
-    app.storage().set_tool_choice(run.id, tool_choice.as_ref()).await?;
-    answer_questions(app, caller, &run, answers).await?;
-    let subscriber = app.relay().open(&caller.owner, &run, EventId::ORIGIN, permit).await?;
-    let subscriber = subscriber.ok_or_else(|| Problem::events_gone(run.id))?;
-    let (after, until) = (outline.pauses[pauses_before - 1], outline.pauses.get(pauses_before).copied());
-    Ok(Answered { run, subscriber, pauses_before, after, until })
-}
-
-/// Returns the answer with the run's own id of its call.
-fn with_own_id(run: &Run, calls: &[ToolCall], answer: PartAnswer) -> Result<PartAnswer, Problem> {
-    match answer {
-        PartAnswer::Result { call_id: id, result } => {
-            let call = calls.iter().find(|call| is_id_of_call(&id, run.id, &call.call_id));
-            let call_id = call.ok_or_else(|| Problem::run_not_waiting(run.id))?.call_id.clone();
-            Ok(PartAnswer::Result { call_id, result })
-        }
-        approval => Ok(approval),
-    }
-}
-
 impl OpenAiAction {
     /// Fails if the request names another run than the one whose questions it answers.
     pub fn expect_run(&self, previous: Option<ResponseId>) -> Result<(), Problem> {
         match (self, previous) {
-            (Self::Answer { run_id, .. }, Some(previous)) if previous.run_id != *run_id => {
+            (Self::Answer(given), Some(previous)) if previous.run_id != given.run_id => {
                 Err(Problem::invalid_body("The answers are for another response than previous_response_id."))
             }
             _ => Ok(()),

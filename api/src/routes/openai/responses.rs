@@ -14,13 +14,14 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::{
+    answering::{Answered, Answering, answer},
     items::{item_of, list_of},
     posting::{RequestFields, checked_metadata, posting},
     repeated::RepeatedFields,
     request::ResponseRequest,
     respond::{
-        Answered, ResponsePart, RunAnswers, answer, ended, expect_output, frames_up_to, head_of, part_of, refusal,
-        seen_frames, state_of, streamed, whole,
+        ResponsePart, ended, expect_output, frames_up_to, head_of, part_of, refusal, seen_frames, state_of, streamed,
+        whole,
     },
     turns::{OpenAiAction, Question},
 };
@@ -73,34 +74,56 @@ pub async fn create(
 ) -> Result<Response, Problem> {
     let previous = body.previous_response_id.as_deref().map(response_id).transpose()?;
     conversation_of(&body)?;
-    let action = OpenAiAction::of(body.turns()?)?;
+    let (turns, form) = (
+        body.turns()?,
+        ResponseForm { streams: body.stream == Some(true), in_background: body.background == Some(true) },
+    );
+    let fields = fields_of(body, previous)?;
+    let action = OpenAiAction::of(turns, fields.has_history())?;
     action.expect_run(previous)?;
     match action {
-        OpenAiAction::Ask(question) => ask(&app, &caller, &headers, &query, body, question, previous).await,
-        OpenAiAction::Answer { run_id, answers } => {
-            let answers = RunAnswers { run_id, answers, model: body.model.clone(), tool_choice: body.tool_choice()? };
-            let Answered { run, mut subscriber, pauses_before, after, until } = answer(&app, &caller, answers).await?;
-            let id = ResponseId { run_id, pauses_before };
-            let detail = detail_of(&app, &run, query.stream_mode, false).await?;
-            let head = Arc::new(head_of(&app, &run, id).await?);
-            let view = ResponseView { detail, head, after: Some(after) };
-            let part = ResponsePart { view, until };
-            let in_background = body.background == Some(true);
-            if body.stream == Some(true) {
-                if !in_background {
-                    expect_output(&app, &run, &mut subscriber, Some(after)).await?;
-                }
-                return Ok(streamed(part, subscriber, seen_frames(&headers, None)?));
-            }
-            if in_background {
-                let (run, id) = find(&app, &caller, &id.to_string()).await?;
-                return Ok(Json(whole(&app, &caller, &run, id).await?).into_response());
-            }
-            let stream = FoldStream::new(part.view, ResponseFold::of_run(run_id)).until(part.until);
-            ended(stream, subscriber, run_id).await?;
-            ended_response(&app, &caller, id).await
-        }
+        OpenAiAction::Ask(question) => ask(&app, &caller, &headers, &query, form, question, fields).await,
+        OpenAiAction::Answer(given) => match answer(&app, &caller, given, &fields).await? {
+            Answering::Apart(question) => ask(&app, &caller, &headers, &query, form, *question, fields).await,
+            Answering::Continued(answered) => respond(&app, &caller, &headers, &query, form, *answered).await,
+        },
     }
+}
+
+/// How the client wishes a response.
+#[derive(Clone, Copy)]
+struct ResponseForm {
+    streams: bool,
+    in_background: bool,
+}
+
+/// Responds with the part of a run after the answers of the request.
+async fn respond(
+    app: &Arc<App>,
+    caller: &Caller,
+    headers: &HeaderMap,
+    query: &WireQuery,
+    ResponseForm { streams, in_background }: ResponseForm,
+    answered: Answered,
+) -> Result<Response, Problem> {
+    let Answered { run, mut subscriber, pauses_before, after, until } = answered;
+    let id = ResponseId { run_id: run.id, pauses_before };
+    let detail = detail_of(app, &run, query.stream_mode, false).await?;
+    let head = Arc::new(head_of(app, &run, id).await?);
+    let part = ResponsePart { view: ResponseView { detail, head, after: Some(after) }, until };
+    if streams {
+        if !in_background {
+            expect_output(app, &run, &mut subscriber, Some(after), true).await?;
+        }
+        return Ok(streamed(part, subscriber, seen_frames(headers, None)?));
+    }
+    if in_background {
+        let (run, id) = find(app, caller, &id.to_string()).await?;
+        return Ok(Json(whole(app, caller, &run, id).await?).into_response());
+    }
+    let stream = FoldStream::new(part.view, ResponseFold::of_run(run.id)).until(part.until);
+    ended(stream, subscriber, run.id).await?;
+    ended_response(app, caller, id).await
 }
 
 /// Posts the message of a request, and responds as the client wishes: with a stream, at once, or at the end.
@@ -109,12 +132,11 @@ async fn ask(
     caller: &Caller,
     headers: &HeaderMap,
     query: &WireQuery,
-    body: ResponseRequest,
+    ResponseForm { streams, in_background }: ResponseForm,
     question: Question,
-    previous: Option<ResponseId>,
+    fields: RequestFields,
 ) -> Result<Response, Problem> {
-    let (streams, in_background) = (body.stream == Some(true), body.background == Some(true));
-    let posting = posting(app, caller, headers, question, fields_of(body, previous)?).await?;
+    let posting = posting(app, caller, headers, question, fields).await?;
     if in_background && !streams {
         let run = app.post(caller, posting).await?.run;
         return Ok(Json(whole(app, caller, &run, ResponseId::first_of(run.id)).await?).into_response());
@@ -124,7 +146,7 @@ async fn ask(
     let id = ResponseId::first_of(run.id);
     let mut subscriber = subscriber.ok_or_else(|| Problem::events_gone(run.id))?;
     if streams && !in_background {
-        expect_output(app, &run, &mut subscriber, None).await?;
+        expect_output(app, &run, &mut subscriber, None, false).await?;
     }
     let part = part_of(app, &run, id, query.stream_mode).await?;
     if streams {

@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// A part of a user's message that the model gets.
-#[derive(Deserialize)]
+#[derive(Clone, Deserialize)]
 #[serde(tag = "type", rename_all = "lowercase")]
 pub enum UiPart {
     Text {

@@ -24,6 +24,7 @@ use crate::storage::{
 use crate::{
     approval::{Approval, ApprovalKind, ApprovalStatus, Decision},
     event::{ApprovalResolved, Event, EventBody, ExecutedBy, ToolCallCompleted},
+    file::ToolFile,
     plan,
     run::RunStatus,
     storable::{storable, storable_json},
@@ -131,7 +132,7 @@ statements! {
     ",
     /// Returns a call of the client, and whether it has expired.
     CALL = "
-        select status, name, coalesce(expires_at < {now}, false) as expired,
+        select status, name, files, coalesce(expires_at < {now}, false) as expired,
             {ms since:created_at} as waited_ms
         from agent_run_tool_calls
         where run_id = $1 and call_id = $2
@@ -294,6 +295,7 @@ pub async fn complete_locked(
         #[sqlx(try_from = "String")]
         status: ToolCallStatus,
         name: String,
+        files: Option<Json<Vec<ToolFile>>>,
         expired: bool,
         waited_ms: i64,
     }
@@ -328,7 +330,7 @@ pub async fn complete_locked(
         output: output.map(Into::into),
         error,
         entities: Vec::new(),
-        files: Vec::new(),
+        files: call.files.map(|files| files.0).unwrap_or_default(),
         duration_ms: duration_ms as u64,
     });
     write_answer(tx, run, body).await

@@ -82,6 +82,8 @@ pub struct RunOptions {
     pub max_silence: Option<Duration>,
     /// True if the run makes the document of its conversation ready for searches, and asks no model.
     pub ingests: bool,
+    /// True if the request also answers the question for which a run of the conversation waits, so that the message does not end it.
+    pub keeps_wait: bool,
     /// Time from the submission before which no worker begins the run. Later runs of the conversation wait for it.
     pub delay: Option<Duration>,
     /// The zone of the dates that the run's model reads.
@@ -98,6 +100,7 @@ impl Default for RunOptions {
             metadata: None,
             max_silence: None,
             ingests: false,
+            keeps_wait: false,
             delay: None,
             zone: RunZone::default(),
         }

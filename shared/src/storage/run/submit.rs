@@ -274,6 +274,7 @@ async fn make_room(
             to_cancel.extend(unfinished);
         }
         _ if unfinished.len() >= new.max_unfinished => return Ok(Err(SubmitOutcome::TooMany)),
+        _ if new.options.keeps_wait => {}
         // A new message ends the wait, because it does not answer the run's question.
         _ => to_cancel.extend(unfinished.into_iter().filter(|run| run.awaits_human)),
     }
