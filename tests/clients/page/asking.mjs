@@ -1,4 +1,4 @@
-// What scenarios of several subjects ask: the server, as another program would, and where the focus is.
+// Asks of scenarios of several subjects: the server, as another program would, and where the focus is.
 import assert from "node:assert/strict";
 
 export async function ask(base, method, path, body) {
