@@ -7,6 +7,7 @@ import type { Plugin } from "unified";
 
 export const gfm: Plugin = function () {
   const data = this.data();
-  (data.micromarkExtensions ??= []).push(syntax());
+  // One tilde is a sign of ranges: "3~5 days, 100~200 km".
+  (data.micromarkExtensions ??= []).push(syntax({ singleTilde: false }));
   (data.fromMarkdownExtensions ??= []).push(gfmFromMarkdown());
 };

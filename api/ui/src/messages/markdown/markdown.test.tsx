@@ -135,6 +135,12 @@ test("a footnote's description is the label of its message's footnotes", () => {
   expect(html).toMatch(new RegExp(`<h3[^>]* id="${label}"`));
 });
 
+test.each([false, true])("only two tildes strike text, and ranges keep theirs (streaming: %s)", (isStreaming) => {
+  expect(drawn("3~5天，价格100~200元", isStreaming)).toContain("3~5天，价格100~200元");
+  expect(drawn("|a|\n|-|\n| 2~3 h and 4~5 h |", isStreaming)).toContain("2~3 h and 4~5 h");
+  expect(drawn("~~old price~~ at ~5 or ~6", isStreaming)).toContain("<del>old price</del> at ~5 or ~6");
+});
+
 test("the reader never sees half of a sign", () => {
   expect(drawn("this is **bo", true)).toContain("<strong>bo</strong>");
   expect(drawn("see [the docs](https://exam", true)).not.toContain("](");
