@@ -5,9 +5,11 @@ import { gfm as syntax } from "micromark-extension-gfm";
 import type {} from "remark-parse";
 import type { Plugin } from "unified";
 
+import { withCjk } from "./cjk";
+
 export const gfm: Plugin = function () {
   const data = this.data();
   // One tilde is a sign of ranges: "3~5 days, 100~200 km".
-  (data.micromarkExtensions ??= []).push(syntax({ singleTilde: false }));
+  (data.micromarkExtensions ??= []).push(withCjk(syntax({ singleTilde: false })));
   (data.fromMarkdownExtensions ??= []).push(gfmFromMarkdown());
 };
