@@ -54,6 +54,11 @@ async fn a_search_leads_to_the_place() {
 }
 
 #[tokio::test]
+async fn a_search_leads_to_the_word_in_a_long_message() {
+    Visit::begin(Deployment::embedded(), "finds_the_word").await.ends().await;
+}
+
+#[tokio::test]
 async fn printing_prints_the_conversation() {
     Visit::begin(Deployment::embedded(), "prints").await.ends().await;
 }

@@ -177,6 +177,11 @@ export async function reaches_the_beginning({ person, given }) {
   assert(await isInView(message(given.messages)));
   const before = await drawn();
   assert(before < given.messages / 2, `${before} messages at once`);
+  const onPaper = tab.log.getByText("This conversation begins earlier");
+  assert(!(await onPaper.isVisible()));
+  await tab.page.emulateMedia({ media: "print" });
+  assert(await onPaper.isVisible());
+  await tab.page.emulateMedia({ media: "screen" });
   const old = tab.page.locator(`article[data-id]`).first();
   await tab.page.waitForFunction(() => document.querySelectorAll("article").length >= 200);
   await old.scrollIntoViewIfNeeded();

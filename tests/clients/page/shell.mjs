@@ -156,11 +156,43 @@ export async function finds_the_place({ person }) {
   const other = await me.open(new URL(tab.page.url()).pathname + new URL(tab.page.url()).hash);
   await other.page.locator("article[data-found]").getByText("the lighthouse at the harbour").waitFor();
 
+  // Who goes on from there finds the end after a reload.
+  await tab.say("[tokens=600] [delay=1] and now?");
+  await tab.answers.nth(2).waitFor();
+  await tab.readsToTheEnd();
+  assert.equal(new URL(tab.page.url()).hash, "");
+  await tab.page.reload();
+  await tab.answers.nth(2).waitFor();
+  await tab.page.waitForFunction(() => [...document.querySelectorAll("article")].at(-1).getBoundingClientRect().bottom <= innerHeight);
+
   await me.context.setOffline(true);
   await search.fill("windmill");
   await tab.text("Searching needs the server, which cannot be reached now.").waitFor();
   await me.context.setOffline(false);
   await tab.text(/^No conversation contains .*windmill/).waitFor();
+}
+
+/** In a long message, a search leads to the word itself and marks it, also where the page had shown the beginning only. */
+export async function finds_the_word({ person }) {
+  const tab = await (await person()).open();
+  const lines = Array.from({ length: 60 }, (_, n) => `entry ${n + 1} of the harbour`).join("\n");
+  await tab.say(`[tokens=900] [delay=1] ${lines}\nthe word is zanzibar\n${lines}`);
+  await tab.reads(900);
+  await tab.readsToTheEnd();
+  await tab.button("Show all", tab.questions).waitFor();
+  await tab.button("New chat", tab.list).click();
+  const search = tab.page.getByRole("searchbox", { name: "Search conversations" });
+  const words = "harbour zanzibar";
+  await search.fill(words);
+  await tab.list.locator(".item-found mark").first().waitFor();
+  await search.press("Enter");
+  const isMarkedInSight = () => [...(CSS.highlights.get("found") ?? [])].some((range) => {
+    const { top, bottom } = range.getBoundingClientRect();
+    return range.toString() === "zanzibar" && top > 0 && bottom < innerHeight;
+  });
+  await tab.page.waitForFunction(isMarkedInSight);
+  await tab.page.reload();
+  await tab.page.waitForFunction(isMarkedInSight);
 }
 
 /** The list of a new search begins at its top, and the arrows go through it from the field and back. */
@@ -190,14 +222,25 @@ export async function goes_through_the_list({ person, base }) {
 /** On paper there is the whole conversation, and nothing that is pressed. */
 export async function prints({ person }) {
   const tab = await (await person()).open();
-  await tab.say("[tokens=700] [delay=1] hello");
+  const letter = Array.from({ length: 60 }, (_, n) => `line ${n + 1}`).join("\n");
+  await tab.say(`[tokens=700] [delay=1] ${letter}\nYours, Ann`);
   await tab.reads(700);
   await tab.readsToTheEnd();
+  await tab.button("Show all", tab.questions).waitFor();
+  await tab.page.evaluate(() => (document.documentElement.dataset.theme = "dark"));
+  // The browser tells the page before it draws for paper.
+  const tell = (what) => tab.page.evaluate((what) => void dispatchEvent(new Event(what)), what);
+  await tell("beforeprint");
   await tab.page.emulateMedia({ media: "print" });
+  await tab.questions.getByText("Yours, Ann").waitFor();
+  assert.equal(await tab.log.evaluate((log) => getComputedStyle(log).colorScheme), "light");
   const isWhole = () => tab.log.evaluate((log) => log.scrollHeight <= log.clientHeight + 1 && document.body.scrollHeight > innerHeight);
   assert(await isWhole());
   for (const unwanted of [tab.field, tab.list, tab.button("New chat"), tab.answer.getByRole("button").first()]) assert(!(await unwanted.isVisible()));
   assert(await tab.questions.isVisible());
+  await tell("afterprint");
+  await tab.page.emulateMedia({ media: "screen" });
+  await tab.questions.getByText("Yours, Ann").waitFor({ state: "detached" });
 }
 
 /** Briefings are listed; one is deleted, and another one leads to the conversation about it. */

@@ -17,6 +17,7 @@ export function Earlier({ earlier, readEarlier }: Pick<Chat, "earlier" | "readEa
   }, [earlier, readEarlier]);
   return (
     <div className="earlier" ref={line} role="status">
+      <p className="on-paper">{words.list.earlierOnPaper}</p>
       {earlier === "failed" ? (
         <>
           {words.list.earlierFailed}{" "}

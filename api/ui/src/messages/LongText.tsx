@@ -1,16 +1,27 @@
-// Truncates a long text until the reader asks for all of it.
-import { useState } from "react";
+// Truncates a long text until the reader asks for all of it, prints it, or searches for
+// a word of it.
+import { useContext, useState } from "react";
 
 import { words } from "../i18n";
+import { placesOf } from "../shell/list/marks";
+import { Sought } from "./sought";
+import { usePrinting } from "./usePrinting";
 
 const CHARACTERS = 1_600;
 const LINES = 24;
 
-export function LongText({ text, isCode = false }: { text: string; isCode?: boolean }) {
+export function LongText({ text, messageId, isCode = false }: { text: string; messageId?: string; isCode?: boolean }) {
   const [isWhole, setWhole] = useState(false);
+  const isPrinting = usePrinting();
   const start = startOf(text);
   const isLong = start.length < text.length;
-  const shown = isWhole || !isLong ? text : `${start}…`;
+  const sought = useContext(Sought);
+  const [led, setLed] = useState<typeof sought>();
+  if (sought !== led) {
+    setLed(sought);
+    if (isLong && sought?.words && sought.messageId === messageId && placesOf(text.slice(start.length), sought.words).length > 0) setWhole(true);
+  }
+  const shown = isWhole || isPrinting || !isLong ? text : `${start}…`;
   return (
     <>
       {isCode ? (

@@ -1,5 +1,5 @@
 // Lists the messages of a conversation, newest last, and at their end the run's activity. It scrolls by itself.
-import { useLayoutEffect, useMemo, useRef } from "react";
+import { useEffect, useLayoutEffect, useMemo, useRef } from "react";
 
 import type { Chat, Posting, WaitingMessage } from "../chat/chat";
 import { verbatimFrom } from "../chat/context";
@@ -14,6 +14,7 @@ import { Icon } from "./icons";
 import { useSentEdits } from "./editDrafts";
 import { BlockRoom, MessageBlock } from "./MessageBlock";
 import { hasSent } from "./sent";
+import { type Place, Sought } from "./sought";
 import { useActions } from "./useActions";
 import { useDrawn } from "./useDrawn";
 import { useEarlier } from "./useEarlier";
@@ -28,22 +29,32 @@ const RECENT = 5;
 type Props = {
   chat: Chat;
   /** The message to go to; each object leads there once. */
-  place?: { messageId: string };
+  place?: Place;
+  /** The reader has gone on from that message: to the end, or by sending another one. */
+  onPlaceLeft: () => void;
   onFork: (id: string) => void;
   /** The reader has taken this message back. */
   onTakenBack: (message: WaitingMessage | Posting) => void;
 };
 
-export function Messages({ chat, place, onFork, onTakenBack }: Props) {
+export function Messages({ chat, place, onPlaceLeft, onFork, onTakenBack }: Props) {
   const scroller = useRef<HTMLDivElement>(null);
   const content = useRef<HTMLDivElement>(null);
   const { isAway, goToEnd, leave } = useFollow(scroller, content);
   const before = useRef(chat);
   // After sending, a reader wants to see the answer.
   useLayoutEffect(() => {
-    if (hasSent(before.current, chat)) goToEnd();
+    if (hasSent(before.current, chat)) {
+      goToEnd();
+      onPlaceLeft();
+    }
     before.current = chat;
-  }, [chat, goToEnd]);
+  }, [chat, goToEnd, onPlaceLeft]);
+  const wasAway = useRef(false);
+  useEffect(() => {
+    if (wasAway.current && !isAway) onPlaceLeft();
+    wasAway.current = isAway;
+  }, [isAway, onPlaceLeft]);
   const actions = useActions(chat, onFork);
   useSentEdits(chat);
   /** The first message of the first read. */
@@ -65,24 +76,26 @@ export function Messages({ chat, place, onFork, onTakenBack }: Props) {
       <div className="messages-scroller" ref={scroller} role="log" aria-live="off" aria-label={words.message.list} aria-busy={isBusy} tabIndex={0}>
         <div className="messages-content" ref={content} data-busy={isBusy || undefined} data-idle={chat.progress === "idle" || undefined}>
           {chat.earlier && <Earlier earlier={chat.earlier} readEarlier={chat.readEarlier} />}
-          {blocks.map((block, index) =>
-            isDrawn(block, index) ? (
-              <MessageBlock
-                key={block.key}
-                messages={block.messages}
-                isNewest={index === blocks.length - 1}
-                isOld={behind[index]! > RECENT}
-                found={among(block, place?.messageId)}
-                verbatim={among(block, verbatim)}
-                unsent={among(block, unsent?.instead) === undefined ? undefined : unsent}
-                progress={index === blocks.length - 1 ? chat.progress : "idle"}
-                doing={index === blocks.length - 1 ? chat.doing : undefined}
-                actions={actions}
-              />
-            ) : (
-              <BlockRoom key={block.key} count={block.messages.length} draw={() => draw(block.key)} />
-            ),
-          )}
+          <Sought value={place}>
+            {blocks.map((block, index) =>
+              isDrawn(block, index) ? (
+                <MessageBlock
+                  key={block.key}
+                  messages={block.messages}
+                  isNewest={index === blocks.length - 1}
+                  isOld={behind[index]! > RECENT}
+                  found={among(block, place?.messageId)}
+                  verbatim={among(block, verbatim)}
+                  unsent={among(block, unsent?.instead) === undefined ? undefined : unsent}
+                  progress={index === blocks.length - 1 ? chat.progress : "idle"}
+                  doing={index === blocks.length - 1 ? chat.doing : undefined}
+                  actions={actions}
+                />
+              ) : (
+                <BlockRoom key={block.key} count={block.messages.length} draw={() => draw(block.key)} />
+              ),
+            )}
+          </Sought>
           <Ending chat={chat} />
           {chat.waiting.map((message) => (
             <Waiting key={message.id} message={message} hint={words.message.waiting[message.mode]} takeBack={chat.takeBack} onTakenBack={onTakenBack} />

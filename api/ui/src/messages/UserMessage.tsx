@@ -79,7 +79,7 @@ export function UserMessage({ message, unsent, onEdit, onRestore }: Props) {
       {files.length > 0 && <MessageFiles files={files} />}
       {(text !== "" || files.length === 0) && (
         <div className="bubble">
-          <LongText text={text} />
+          <LongText text={text} messageId={message.id} />
         </div>
       )}
       {kept !== undefined && (

@@ -4,10 +4,11 @@ import { type RefObject, useEffect, useLayoutEffect, useRef } from "react";
 
 import type { Chat } from "../chat/chat";
 import { FAR } from "../chat/earlier";
+import { leadTo, type Place, useMarks } from "./sought";
 
 type Box = RefObject<HTMLElement | null>;
 
-export function useEarlier(chat: Chat, scroller: Box, place: { messageId: string } | undefined, leave: () => void): void {
+export function useEarlier(chat: Chat, scroller: Box, place: Place | undefined, leave: () => void): void {
   const { messages, earlier, readEarlier } = chat;
   const visited = useRef<typeof place>(undefined);
   // The effect runs after every render, because the history arrives later than the address, and a long one gradually.
@@ -17,9 +18,11 @@ export function useEarlier(chat: Chat, scroller: Box, place: { messageId: string
     if (message) {
       visited.current = place;
       leave();
-      message.scrollIntoView({ block: "center" });
+      leadTo(message, scroller.current!, place.words);
     } else if (earlier === "more" && !messages.some(({ id }) => id === place.messageId)) readEarlier(FAR);
   });
+
+  useMarks(scroller, place, messages.some(({ id }) => id === place?.messageId));
 
   /** Whether the reader goes to the very beginning: by the key for it, until the next other move. */
   const isHoming = useRef(false);

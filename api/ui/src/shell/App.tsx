@@ -163,6 +163,7 @@ function Page({ reader }: { reader: Reader }) {
             open={open}
             about={about}
             place={navigation.place}
+            onPlaceLeft={navigation.leavePlace}
             model={server?.model}
             isLockable={server?.composer === "locked"}
             waiting={waiting.size}

@@ -10,9 +10,10 @@ export interface Navigation {
   /** The server's id of the open conversation. */
   current: string | undefined;
   /** Opens a conversation; a reader who steps through the list keeps the focus there. */
-  goTo(id: string, messageId?: string): void;
+  goTo(id: string, messageId?: string, words?: string): void;
   /** Opens a conversation for a reader who will write next. */
-  goToWrite(id: string, messageId?: string): void;
+  goToWrite(id: string, messageId?: string, words?: string): void;
+  leavePlace(): void;
   goToNew(): void;
   /** Leaves the open conversation: it belongs to another reader, or no longer exists. */
   leave(): void;
@@ -20,16 +21,16 @@ export interface Navigation {
 }
 
 export function useNavigation(closeDrawer: () => void): Navigation {
-  const { open, place, openConversation, openNew, settle } = useOpen();
+  const { open, place, openConversation, leavePlace, openNew, settle } = useOpen();
   const goTo = useCallback(
-    (id: string, messageId?: string) => {
+    (id: string, messageId?: string, words?: string) => {
       closeDrawer();
-      openConversation(id, messageId);
+      openConversation(id, messageId, words);
     },
     [closeDrawer, openConversation],
   );
-  const goToWrite = (id: string, messageId?: string) => {
-    goTo(id, messageId);
+  const goToWrite = (id: string, messageId?: string, words?: string) => {
+    goTo(id, messageId, words);
     focusOnField();
   };
   const goToNew = () => {
@@ -42,5 +43,5 @@ export function useNavigation(closeDrawer: () => void): Navigation {
   }, []);
   // A link leads to another page while the drawer is open.
   useEffect(() => closeDrawer(), [open.at, closeDrawer]);
-  return { open, place, current: open.at === "chat" ? open.conversationId : undefined, goTo, goToWrite, goToNew, leave: openNew, settle };
+  return { open, place, current: open.at === "chat" ? open.conversationId : undefined, goTo, goToWrite, leavePlace, goToNew, leave: openNew, settle };
 }

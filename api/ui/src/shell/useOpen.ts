@@ -23,26 +23,29 @@ export type Open =
   | { at: "knowledge"; view: KnowledgeView }
   | { at: "nowhere" };
 
-export type Place = { messageId: string };
+/** `words` are those of the search that has found the message. */
+export type Place = { messageId: string; words?: string };
 
 export function useOpen(): {
   open: Open;
   /** The message that the address leads to; each object leads there once. */
   place?: Place;
-  openConversation(id: string, messageId?: string): void;
+  openConversation(id: string, messageId?: string, words?: string): void;
+  /** The reader goes on from the message that the address leads to: the next load opens the conversation at its end. */
+  leavePlace(): void;
   openNew(): void;
   /** The server has made this conversation of the chat with this key. */
   settle(key: string, conversationId: string): void;
 } {
   const [open, setOpen] = useState(() => openAt(location.pathname));
-  const [place, setPlace] = useState(() => placeAt(placeIn(location.hash)));
+  const [place, setPlace] = useState(() => placeAt(placeIn(location.hash), wordsIn(history.state)));
   /** The newest opened chat, also before its render. */
   const newest = useRef(open);
   const show = useCallback((next: Open) => setOpen((newest.current = next)), []);
 
   useEffect(() => {
     const onPop = () => {
-      setPlace(placeAt(placeIn(location.hash)));
+      setPlace(placeAt(placeIn(location.hash), wordsIn(history.state)));
       show(openAt(location.pathname, newest.current));
     };
     window.addEventListener("popstate", onPop);
@@ -50,14 +53,19 @@ export function useOpen(): {
   }, [show]);
 
   const openConversation = useCallback(
-    (id: string, messageId?: string) => {
+    (id: string, messageId?: string, words?: string) => {
       const link = linkOf(id, messageId);
-      if (location.pathname !== pathOf(id) || messageId !== undefined) history.pushState(null, "", link);
-      setPlace(placeAt(messageId));
+      if (location.pathname !== pathOf(id) || messageId !== undefined) history.pushState(words ? { words } : null, "", link);
+      setPlace(placeAt(messageId, words));
       show(openAt(pathOf(id), newest.current));
     },
     [show],
   );
+
+  const leavePlace = useCallback(() => {
+    setPlace(undefined);
+    if (location.hash) history.replaceState(null, "", location.pathname + location.search);
+  }, []);
 
   const openNew = useCallback(() => {
     if (location.pathname !== "/") history.pushState(null, "", "/");
@@ -76,11 +84,17 @@ export function useOpen(): {
     [show],
   );
 
-  return { open, place, openConversation, openNew, settle };
+  return { open, place, openConversation, leavePlace, openNew, settle };
 }
 
-function placeAt(messageId: string | undefined): Place | undefined {
-  return messageId === undefined ? undefined : { messageId };
+function placeAt(messageId: string | undefined, words?: string): Place | undefined {
+  return messageId === undefined ? undefined : { messageId, words };
+}
+
+/** The browser keeps the words of the search with the address, also over a reload. */
+function wordsIn(state: unknown): string | undefined {
+  const words = (state as { words?: unknown } | null)?.words;
+  return typeof words === "string" ? words : undefined;
 }
 
 function openAt(path: string, before?: Open): Open {

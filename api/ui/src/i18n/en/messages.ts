@@ -60,6 +60,7 @@ export const messages = {
   },
   list: {
     earlier: "Loading earlier messages",
+    earlierOnPaper: "This conversation begins earlier: its first messages are not on this paper.",
     earlierFailed: "Earlier messages could not be loaded.",
     loading: "Loading the conversation",
     latest: "Jump to latest",

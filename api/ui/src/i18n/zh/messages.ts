@@ -62,6 +62,7 @@ export const messages: typeof import("../en/messages").messages = {
   },
   list: {
     earlier: "正在加载更早的消息",
+    earlierOnPaper: "此对话还有更早的消息，未打印在此。",
     earlierFailed: "无法加载更早的消息。",
     loading: "正在加载对话",
     latest: "回到最新",

@@ -41,7 +41,7 @@ const furtherRows: Components = { ...rows, thead: () => null };
  * The page completes the half-written markdown of the model, so that the reader does not see signs turn into
  * formatting.
  */
-const COMPLETION = { katex: false, inlineKatex: false, linkMode: "text-only", images: false, htmlTags: false, comparisonOperators: false } as const;
+const COMPLETION = { katex: false, inlineKatex: false, linkMode: "text-only", images: false, htmlTags: false, comparisonOperators: false, singleTilde: false } as const;
 
 /** Code and tables can grow long, so each has its own renderer that makes growth cheap. */
 const Block = memo(function Block({ text, name }: { text: string; name: string }) {

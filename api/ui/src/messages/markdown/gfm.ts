@@ -5,8 +5,11 @@ import { gfm as syntax } from "micromark-extension-gfm";
 import type {} from "remark-parse";
 import type { Plugin } from "unified";
 
+import { withCjk } from "./cjk";
+
 export const gfm: Plugin = function () {
   const data = this.data();
-  (data.micromarkExtensions ??= []).push(syntax());
+  // One tilde is a sign of ranges: "3~5 days, 100~200 km".
+  (data.micromarkExtensions ??= []).push(withCjk(syntax({ singleTilde: false })));
   (data.fromMarkdownExtensions ??= []).push(gfmFromMarkdown());
 };

@@ -135,6 +135,32 @@ test("a footnote's description is the label of its message's footnotes", () => {
   expect(html).toMatch(new RegExp(`<h3[^>]* id="${label}"`));
 });
 
+test.each([false, true])("only two tildes strike text, and ranges keep theirs (streaming: %s)", (isStreaming) => {
+  expect(drawn("3~5天，价格100~200元", isStreaming)).toContain("3~5天，价格100~200元");
+  expect(drawn("|a|\n|-|\n| 2~3 h and 4~5 h |", isStreaming)).toContain("2~3 h and 4~5 h");
+  expect(drawn("~~old price~~ at ~5 or ~6", isStreaming)).toContain("<del>old price</del> at ~5 or ~6");
+});
+
+test.each([
+  ["**注意：**请先备份。", ["注意："]],
+  ["不如人意的**《李茶的姑妈》**已经上映。", ["《李茶的姑妈》"]],
+  ["1. **第一步（准备）。**打开文件。", ["第一步（准备）。"]],
+  ["用户の**「設定」**を開く。", ["「設定」"]],
+  ["**사과(과일)**를 먹는다.", ["사과(과일)"]],
+  ["请用**`code`**的**“引用”**吧", ["<code>code</code>", "“引用”"]],
+  ["a * b * c 和 2 ** 3 ** 4", []],
+])("bold text beside Chinese, Japanese and Korean is bold: %s", (text, bold) => {
+  for (const isStreaming of [false, true]) {
+    const html = drawn(text, isStreaming);
+    expect([...html.matchAll(/<strong>(.*?)<\/strong>/g)].map(([, inner]) => inner)).toEqual(bold);
+    if (bold.length > 0) expect(html).not.toContain("*");
+  }
+});
+
+test("struck text beside them is struck", () => {
+  expect(drawn("现价~~（旧价）~~的")).toContain("<del>（旧价）</del>");
+});
+
 test("the reader never sees half of a sign", () => {
   expect(drawn("this is **bo", true)).toContain("<strong>bo</strong>");
   expect(drawn("see [the docs](https://exam", true)).not.toContain("](");

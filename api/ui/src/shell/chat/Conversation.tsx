@@ -33,6 +33,7 @@ type Props = {
   open: Extract<Open, { at: "chat" }>;
   about: About | undefined;
   place?: Place;
+  onPlaceLeft(): void;
   model?: ServerInfo["model"];
   /** Whether this installation locks the message field while an answer is being made. */
   isLockable?: boolean;
@@ -141,7 +142,7 @@ export function Conversation(props: Props) {
       {context.shown && (!isEmpty || isAboutProject(context.shown)) && <ContextBar context={context.shown} onChange={context.choose} />}
       {(props.hasCollections || about?.knowledge) && <KnowledgeBar chat={chat} known={about?.knowledge} />}
       <div className="chat-room">
-        {isChoosing && context.shown ? <ContextScreen context={context.shown} onChoose={context.choose} /> : isEmpty ? <Welcome isScripted={model?.is_real === false} /> : <MessagesLater chat={{ ...chat, restore: (id) => chat.restore(id).finally(onChanged) }} place={props.place} onFork={props.onFork} onTakenBack={({ text, files }) => setSuggestion({ text, files, isTakenBack: true })} />}
+        {isChoosing && context.shown ? <ContextScreen context={context.shown} onChoose={context.choose} /> : isEmpty ? <Welcome isScripted={model?.is_real === false} /> : <MessagesLater chat={{ ...chat, restore: (id) => chat.restore(id).finally(onChanged) }} place={props.place} onPlaceLeft={props.onPlaceLeft} onFork={props.onFork} onTakenBack={({ text, files }) => setSuggestion({ text, files, isTakenBack: true })} />}
       </div>
       {/* On a small page, the suggestions stand above the field, and the field stays at the bottom. */}
       {props.isNarrow && tries}

@@ -22,7 +22,7 @@ type Props = {
   unsaved?: string;
   /** The text of the search that has found it. */
   query: string;
-  onOpen(id: string, messageId?: string): void;
+  onOpen(id: string, messageId?: string, words?: string): void;
   onBeginRename(): void;
   /** Without an argument, the title stays unchanged. */
   onRename(title: string | undefined): void;
@@ -44,7 +44,7 @@ export function ConversationItem({ conversation, isCurrent, isWaiting, session, 
     // Ctrl, Command, Shift and the middle button open another tab or window.
     if (event.ctrlKey || event.metaKey || event.shiftKey || event.button !== 0) return;
     event.preventDefault();
-    onOpen(id, place);
+    onOpen(id, place, place && query);
   };
 
   const remove = () => {

@@ -32,7 +32,7 @@ type Props = {
   at: Open["at"];
   /** Without it, the list shows no briefings. */
   onBriefings?: () => void;
-  onOpen(id: string, messageId?: string): void;
+  onOpen(id: string, messageId?: string, words?: string): void;
   onNew(): void;
   onHide(): void;
   onDelete(id: string, title: string): void;
@@ -136,7 +136,7 @@ function Search({ conversations: { query, found, search, items, progress }, firs
   const [entered, setEntered] = useState<string>();
   useEffect(() => {
     if (entered === undefined || (isDone && entered === found)) setEntered(undefined);
-    if (isDone && entered === found && first) onOpen(first.id, placeOf(first));
+    if (isDone && entered === found && first) onOpen(first.id, placeOf(first), placeOf(first) && found);
   }, [entered, isDone, found, first, onOpen]);
   return (
     <div className="list-search" role="search">

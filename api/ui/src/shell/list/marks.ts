@@ -6,17 +6,26 @@ export type Piece = { text: string; isMarked: boolean };
 /** The server forgives no error in a shorter word. */
 const SHORTEST = 4;
 
-/** Returns the text in pieces; those that the search has found are marked. */
-export function marksOf(text: string, query: string): Piece[] {
+/** The beginning and the end of a word in a text. */
+export type Place = [start: number, end: number];
+
+/** Returns the places of each word of the search that the text has. */
+export function placesOf(text: string, query: string): Place[][] {
   const lower = text.toLowerCase();
   // A few letters have another length in lower case, and their positions would be wrong.
-  if (lower.length !== text.length) return [{ text, isMarked: false }];
-  const isFound = new Array<boolean>(text.length).fill(false);
-  for (const word of query.toLowerCase().split(/\s+/)) {
-    if (word === "") continue;
+  if (lower.length !== text.length) return [];
+  const words = query.toLowerCase().split(/\s+/).filter((word) => word !== "");
+  const places = words.map((word) => {
     const exact = allOf(lower, word);
-    for (const [start, end] of exact.length > 0 ? exact : similarTo(lower, word)) isFound.fill(true, start, end);
-  }
+    return exact.length > 0 ? exact : similarTo(lower, word);
+  });
+  return places.filter(({ length }) => length > 0);
+}
+
+/** Returns the text in pieces; those that the search has found are marked. */
+export function marksOf(text: string, query: string): Piece[] {
+  const isFound = new Array<boolean>(text.length).fill(false);
+  for (const [start, end] of placesOf(text, query).flat()) isFound.fill(true, start, end);
   const pieces: Piece[] = [];
   for (let at = 0; at < text.length; at += 1) {
     const last = pieces.at(-1);
@@ -26,13 +35,13 @@ export function marksOf(text: string, query: string): Piece[] {
   return pieces;
 }
 
-function allOf(text: string, word: string): [number, number][] {
-  const places: [number, number][] = [];
+function allOf(text: string, word: string): Place[] {
+  const places: Place[] = [];
   for (let at = text.indexOf(word); at >= 0; at = text.indexOf(word, at + word.length)) places.push([at, at + word.length]);
   return places;
 }
 
-function similarTo(text: string, word: string): [number, number][] {
+function similarTo(text: string, word: string): Place[] {
   if ([...word].length < SHORTEST) return [];
   const words = [...text.matchAll(/[\p{L}\p{N}]+/gu)];
   return words.filter(([found]) => beginsLike(found, word)).map(({ 0: found, index }) => [index, index + found.length]);

@@ -1,0 +1,1 @@
+export{t as WorkspaceLinks}from"./WorkspaceLinks-DS_w61mk.js";

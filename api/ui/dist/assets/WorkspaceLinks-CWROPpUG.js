@@ -1,1 +1,0 @@
-import{St as e,n as t,x as n}from"./shared-C4629SYB.js";var r=e();function i({entities:e}){return(0,r.jsx)(`ul`,{className:`entity-links`,role:`list`,children:e.map(({kind:e,id:i,name:a})=>{let o=n(e,i);return(0,r.jsx)(`li`,{children:(0,r.jsx)(`a`,{href:o,"data-kind":e,dir:`auto`,onClick:e=>t(e,o),children:a})},i)})})}export{i as t};

@@ -1,0 +1,1 @@
+export{t as uploadFile}from"./upload-DSE5hhda.js";

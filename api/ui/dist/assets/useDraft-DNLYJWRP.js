@@ -1,1 +1,0 @@
-import{r as e}from"./rolldown-runtime-XKyaHtl9.js";import{kn as t}from"./shared-C4629SYB.js";import{M as n}from"./messages-ByVd59iP.js";var r=e(t(),1);function i(e){let[t,i]=(0,r.useState)(()=>n.read(e));return[t,t=>{i(t),n.keep(e,t)}]}async function a(e,...t){let r=await e;for(let e of t)n.keep(e,``);return r}export{i as n,a as t};
