@@ -7,7 +7,7 @@ use holdfast_shared::{
     storage::{self, Storage},
 };
 
-/// What one run may store, beside the quotas of its owner.
+/// The bytes that one run may store, beside the quotas of its owner.
 pub struct GroupBytes {
     /// The group of an anonymous caller; `None` for a caller with a name, whom only the quotas bound.
     pub group: Option<String>,

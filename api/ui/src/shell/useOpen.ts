@@ -31,7 +31,7 @@ export function useOpen(): {
   /** The message that the address leads to; each object leads there once. */
   place?: Place;
   openConversation(id: string, messageId?: string, words?: string): void;
-  /** The reader goes on from the message that the address leads to: the next load opens the conversation at its end. */
+  /** The reader leaves the message that the address leads to: the next load opens the conversation at its end. */
   leavePlace(): void;
   openNew(): void;
   /** The server has made this conversation of the chat with this key. */
