@@ -53,6 +53,7 @@ mod knowledge;
 mod knowledge_answers;
 mod knowledge_vectors;
 mod langgraph;
+mod langgraph_callers;
 mod langgraph_delays;
 mod langgraph_threads;
 mod langgraph_writes;

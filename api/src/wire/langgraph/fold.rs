@@ -1,6 +1,6 @@
 //! The fold of a run's log into frames of the protocol. It starts at the log's start.
 
-use std::{borrow::Cow, sync::Arc};
+use std::borrow::Cow;
 
 use holdfast_shared::{
     event::{
@@ -16,17 +16,14 @@ use super::{
     LangView,
     interrupt::LangInterrupt,
     journal::{Journal, MessageChange},
-    message::{AnswerMessages, LangMessage, message_id, result_id},
+    message::{AnswerMessages, LangMessage, result_id},
     modes::LangMode,
-    piece::{CallPiece, MessagePiece, PieceFrame},
     takeover::may_replace,
     values::LangValues,
     writer::FrameWriter,
+    written::{AGENT, WrittenMessage},
 };
 use crate::wire::FrameId;
-
-/// The node of the protocol's graph that asks the model.
-const AGENT: &str = "agent";
 
 /// The node that makes the calls.
 const TOOLS: &str = "tools";
@@ -44,34 +41,9 @@ pub struct LangFold {
     /// The number of its frames.
     frames: u32,
     journal: Journal,
-    /// The id of the message that the model's next output belongs to, without the suffix.
-    ids: MessageCursor,
-    step: u32,
-    /// The calls of the step.
-    calls: Vec<String>,
+    written: WrittenMessage,
     /// Whether the step's calls have been announced as an update.
     has_announced: bool,
-    /// The frame of the pieces of the message that the model writes.
-    piece_frame: Option<Arc<PieceFrame>>,
-    /// The attempt after which pieces of messages have other ids, because a lost one may have sent pieces with the usual ones.
-    retried: Option<u32>,
-}
-
-/// The message that the model writes: clients join the pieces that have one id.
-#[derive(Debug, Clone)]
-struct MessageCursor {
-    number: u32,
-    is_between: bool,
-}
-
-impl MessageCursor {
-    const START: Self = Self { number: 0, is_between: true };
-
-    /// Returns the number of the message that a piece belongs to.
-    fn for_piece(&mut self) -> u32 {
-        self.number += u32::from(std::mem::take(&mut self.is_between));
-        self.number
-    }
 }
 
 impl LangFold {
@@ -82,12 +54,8 @@ impl LangFold {
             last: EventId::ORIGIN,
             frames: 0,
             journal: Journal::default(),
-            ids: MessageCursor::START,
-            step: 0,
-            calls: Vec::new(),
+            written: WrittenMessage::before(answer),
             has_announced: false,
-            piece_frame: None,
-            retried: None,
         }
     }
 
@@ -103,12 +71,12 @@ impl LangFold {
 
     /// Returns the id of the model's newest message.
     pub fn message_id(&self) -> String {
-        message_id(self.answer, self.ids.number)
+        self.written.id()
     }
 
     /// Returns the id of the message that the model's next output belongs to, unless it begins one.
     pub fn open_message(&self) -> Option<String> {
-        (!self.ids.is_between).then(|| self.message_id())
+        (!self.written.is_between()).then(|| self.message_id())
     }
 
     /// Returns the questions that wait for the client.
@@ -141,12 +109,8 @@ impl LangFold {
     fn rewind(&mut self, base: EventId, attempt: u32) {
         self.journal.supersede_after(base);
         let messages = self.messages();
-        let number = messages.of_model();
-        self.ids = MessageCursor { number, is_between: messages.is_between() };
-        self.calls.clear();
+        self.written.rewind(messages.of_model(), messages.is_between(), attempt);
         self.has_announced = false;
-        self.piece_frame = None;
-        self.retried = Some(attempt);
     }
 
     fn push_body(&mut self, writer: &mut FrameWriter<'_>, event: &Event, body: EventBody<'_>) {
@@ -155,8 +119,9 @@ impl LangFold {
                 writer.metadata(1);
                 self.write_values(writer);
             }
-            EventBody::StepStarted(started) => self.begin_step(started.step),
+            EventBody::StepStarted(started) => self.begin_step(writer, started.step),
             EventBody::StepCompleted(completed) => {
+                self.written.end(writer);
                 if completed.tool_calls > 0 {
                     self.write_values(writer);
                 }
@@ -175,15 +140,18 @@ impl LangFold {
             EventBody::ApprovalRequested(request) => self.asked(writer, event, &request),
             EventBody::ApprovalResolved(resolved) => self.resolved(writer, event, resolved),
             EventBody::RunCompleted(_) => {
+                self.written.end(writer);
                 self.write_newest(writer);
                 self.write_values(writer);
                 writer.always("end", || Value::Null);
             }
             EventBody::RunFailed(end) => {
+                self.written.end(writer);
                 self.write_values(writer);
                 writer.always("error", || json!({"error": end.error.code, "message": end.error.message}));
             }
             EventBody::RunCancelled(_) => {
+                self.written.end(writer);
                 self.write_values(writer);
                 writer.always("error", || json!({"error": "UserInterrupt", "message": "The run was cancelled."}));
             }
@@ -213,59 +181,39 @@ impl LangFold {
         }
     }
 
-    fn begin_step(&mut self, step: u32) {
-        self.step = step;
-        self.calls.clear();
+    fn begin_step(&mut self, writer: &mut FrameWriter<'_>, step: u32) {
+        self.written.end(writer);
+        self.written.begin_step(step);
         self.has_announced = false;
-        self.ids.is_between = true;
-        self.piece_frame = None;
         self.journal.push(self.last, MessageChange::Step);
     }
 
     fn text(&mut self, writer: &mut FrameWriter<'_>, text: &str) {
         if !text.is_empty() {
             self.journal.push(self.last, MessageChange::Text(text.to_owned()));
-            self.piece(writer, &MessagePiece::Text(text));
+            self.written.text(writer, text);
         }
     }
 
     fn reasoning(&mut self, writer: &mut FrameWriter<'_>, text: &str) {
         if !text.is_empty() {
             self.journal.push(self.last, MessageChange::Reasoning(text.to_owned()));
-            self.piece(writer, &MessagePiece::Reasoning(text));
+            self.written.reasoning(writer, text);
         }
     }
 
     fn arguments(&mut self, writer: &mut FrameWriter<'_>, delta: ToolCallDelta<'_>) {
         let (call_id, name) = (delta.call_id.into_owned(), delta.name.map(Cow::into_owned));
-        self.call_piece(writer, &call_id, name.as_deref(), &delta.text);
+        self.written.arguments(writer, &call_id, name.as_deref(), &delta.text);
         self.journal.push(self.last, MessageChange::Arguments { call_id, name, text: delta.text.into_owned() });
     }
 
-    /// Writes a piece of a call's arguments, if the step has its beginning.
-    fn call_piece(&mut self, writer: &mut FrameWriter<'_>, call_id: &str, name: Option<&str>, text: &str) {
-        let known = self.calls.iter().position(|known| known == call_id);
-        let Some(index) = known.or_else(|| name.map(|_| self.calls.len())) else { return };
-        if known.is_none() {
-            self.calls.push(call_id.to_owned());
-        }
-        let id = known.is_none().then_some(call_id);
-        self.piece(writer, &MessagePiece::Call(CallPiece::new(index, id, name, text)));
-    }
-
-    /// Writes a piece of the model's message.
-    fn piece(&mut self, writer: &mut FrameWriter<'_>, piece: &MessagePiece<'_>) {
-        let number = self.ids.for_piece();
-        let (answer, step, retried) = (self.answer, self.step, self.retried);
-        let frame = || Arc::new(PieceFrame::new(&id_of_pieces(message_id(answer, number), retried), AGENT, step));
-        writer.piece(piece, || Arc::clone(self.piece_frame.get_or_insert_with(frame)));
-    }
-
-    /// Shows all of a call that the stream has not shown yet.
+    /// Shows all of a call that the stream has not shown yet. The model has written it.
     fn show_call(&mut self, writer: &mut FrameWriter<'_>, call_id: &str, name: &str, input: &str) {
-        if !self.calls.iter().any(|known| known == call_id) {
-            self.call_piece(writer, call_id, Some(name), input);
+        if !self.written.has_call(call_id) {
+            self.written.arguments(writer, call_id, Some(name), input);
         }
+        self.written.end(writer);
         let (call_id, name, input) = (call_id.to_owned(), name.to_owned(), input.to_owned());
         self.journal.push(self.last, MessageChange::Call { call_id, name, input });
     }
@@ -306,9 +254,9 @@ impl LangFold {
         let content = error.or_else(|| call.output.map(Cow::into_owned)).unwrap_or_default();
         let (call_id, name) = (call.call_id.into_owned(), call.name.into_owned());
         // A lost worker may have sent the same result.
-        let result_id = id_of_pieces(result_id(&call_id), self.retried);
+        let result_id = self.written.id_of_pieces(result_id(&call_id));
         let message = LangMessage::Tool { call_id, name, content, is_error };
-        writer.message(TOOLS, self.step, || {
+        writer.message(TOOLS, self.written.step(), || {
             let mut piece = message.to_value();
             piece["id"] = result_id.into();
             piece
@@ -385,13 +333,5 @@ impl LangFold {
         let mut writer = FrameWriter::new(view, buffer, first, true);
         writer.metadata(self.last.attempt);
         self.write_values(&mut writer);
-    }
-}
-
-/// Returns the id under which clients join the pieces of a message.
-fn id_of_pieces(id: String, retried: Option<u32>) -> String {
-    match retried {
-        Some(attempt) => format!("{id}~{attempt}"),
-        None => id,
     }
 }

@@ -3,7 +3,7 @@
 //! It is a fold with a state (`fold`), because its `values` frames have all messages. `journal` has the changes of the run's
 //! messages, which a later attempt may supersede. `message` has the messages as LangChain serialises them, `interrupt` the
 //! questions, `modes` the filter of frames, and `values` the state of a thread. `takeover` finds frames of a lost worker,
-//! `writer` writes frames, and `piece` those of the model's pieces. `thread` has the protocol with one stream for all runs of a
+//! `writer` writes frames, `written` the pieces of the model's message, and `piece` their frames. `thread` has the protocol with one stream for all runs of a
 //! thread.
 
 mod fold;
@@ -16,6 +16,7 @@ mod takeover;
 mod thread;
 mod values;
 mod writer;
+mod written;
 
 use std::sync::Arc;
 

@@ -8,9 +8,11 @@ pub enum MessagePiece<'a> {
     Text(&'a str),
     Reasoning(&'a str),
     Call(CallPiece<'a>),
+    /// A text or a call is complete. LangGraph's models say so too, and some clients close the part only then.
+    End,
 }
 
-/// A piece of a call's arguments. The first piece of a call has its id and its name.
+/// A piece of a call's arguments. The first piece of a call has its id and its name, and no arguments.
 #[derive(Serialize)]
 pub struct CallPiece<'a> {
     pub args: &'a str,
@@ -31,7 +33,7 @@ impl<'a> CallPiece<'a> {
 /// The data of a frame with a piece of one message, without that piece.
 #[derive(Debug)]
 pub struct PieceFrame {
-    /// The text between the content and the pieces of calls.
+    /// The text between the content and what is known of the response.
     middle: String,
     /// The text after the pieces of calls.
     end: String,
@@ -41,7 +43,7 @@ impl PieceFrame {
     /// Encodes what all pieces of a message have in common: its id, and the node and the step that write it.
     pub fn new(id: &str, node: &str, step: u32) -> Self {
         let (id, about) = (json!(id), about(node, step));
-        let middle = format!(r#","id":{id},"response_metadata":{{}},"tool_call_chunks":"#);
+        let middle = format!(r#","id":{id},"response_metadata":"#);
         Self { middle, end: format!(r#","type":"AIMessageChunk"}},{about}]"#) }
     }
 
@@ -54,17 +56,23 @@ impl PieceFrame {
                 append(buffer, text);
                 buffer.push(b'}');
             }
-            MessagePiece::Text(_) | MessagePiece::Call(_) => buffer.extend_from_slice(b"{}"),
+            MessagePiece::Text(_) | MessagePiece::Call(_) | MessagePiece::End => buffer.extend_from_slice(b"{}"),
         }
         buffer.extend_from_slice(br#","content":"#);
         match piece {
             MessagePiece::Text(text) => append(buffer, text),
-            MessagePiece::Reasoning(_) | MessagePiece::Call(_) => buffer.extend_from_slice(br#""""#),
+            MessagePiece::Reasoning(_) | MessagePiece::Call(_) | MessagePiece::End => {
+                buffer.extend_from_slice(br#""""#);
+            }
         }
         buffer.extend_from_slice(self.middle.as_bytes());
+        // `stop` also after a call: @ag-ui/langgraph closes a call by no other word.
+        let response: &[u8] = if matches!(piece, MessagePiece::End) { br#"{"finish_reason":"stop"}"# } else { b"{}" };
+        buffer.extend_from_slice(response);
+        buffer.extend_from_slice(br#","tool_call_chunks":"#);
         match piece {
             MessagePiece::Call(call) => append(buffer, &[call]),
-            MessagePiece::Text(_) | MessagePiece::Reasoning(_) => buffer.extend_from_slice(b"[]"),
+            MessagePiece::Text(_) | MessagePiece::Reasoning(_) | MessagePiece::End => buffer.extend_from_slice(b"[]"),
         }
         buffer.extend_from_slice(self.end.as_bytes());
     }
@@ -103,6 +111,7 @@ mod tests {
         assert_eq!(data(MessagePiece::Text("\"hi\"\n")), with("content", json!("\"hi\"\n")));
         let reasoning = json!({"reasoning_content": "\\"});
         assert_eq!(data(MessagePiece::Reasoning("\\")), with("additional_kwargs", reasoning));
+        assert_eq!(data(MessagePiece::End), with("response_metadata", json!({"finish_reason": "stop"})));
         let call = CallPiece::new(1, Some("c"), Some("echo"), "{\"");
         let chunk = json!({"name": "echo", "args": "{\"", "id": "c", "index": 1, "type": "tool_call_chunk"});
         assert_eq!(data(MessagePiece::Call(call)), with("tool_call_chunks", json!([chunk])));

@@ -81,18 +81,21 @@ fn pieces_after_a_takeover_have_other_ids() {
         "2-1.1 values",
         "2-3.0 messages answer~2",
         "2-4.0 messages answer~2",
-        "2-4.1 updates",
-        "2-4.2 tasks",
-        "2-4.3 tools",
+        "2-4.1 messages answer~2",
+        "2-4.2 messages answer~2",
+        "2-4.3 updates",
+        "2-4.4 tasks",
+        "2-4.5 tools",
         "2-5.0 messages c.result~2",
         "2-5.1 updates",
         "2-5.2 tasks",
         "2-5.3 tools",
         "2-6.0 values",
         "2-8.0 messages answer.2~2",
-        "2-10.0 updates",
-        "2-10.1 values",
-        "2-10.2 end",
+        "2-10.0 messages answer.2~2",
+        "2-10.1 updates",
+        "2-10.2 values",
+        "2-10.3 end",
     ];
     assert_eq!(lines(&["values", "messages-tuple", "updates", "tasks", "tools"]), expected);
 }
@@ -105,8 +108,8 @@ fn the_modes_of_a_client_change_no_frames_number() {
         "2-1.0 metadata",
         "2-1.1 values",
         "2-6.0 values",
-        "2-10.1 values",
-        "2-10.2 end",
+        "2-10.2 values",
+        "2-10.3 end",
     ];
     assert_eq!(lines(&["values"]), expected);
 }
