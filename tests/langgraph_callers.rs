@@ -1,16 +1,20 @@
-//! Programs of others that have this server as a part of theirs: AG-UI's agent for LangGraph's server.
+//! Programs of others that have this server as a part of theirs: AG-UI's agent for LangGraph's server, and graphs with a remote node.
 
+use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::{
+    files::asking,
     in_either_mode,
-    langgraph::{body, post},
-    support::{BlockStream, ClientProgram, Deployment, StreamBlock},
+    langgraph::{body, json_of, post},
+    support::{BlockStream, ClientProgram, Deployment, StreamBlock, upstream::TestUpstream},
 };
 
 in_either_mode!(
     ag_uis_agent_streams_calls_and_answers,
     each_part_of_a_message_has_a_last_piece,
+    a_remote_graph_answers_after_other_nodes,
+    a_list_without_a_question_is_refused,
 );
 
 async fn ag_uis_agent_streams_calls_and_answers(mut deployment: Deployment) {
@@ -62,4 +66,43 @@ async fn each_part_of_a_message_has_a_last_piece(mut deployment: Deployment) {
         let last = pieces.iter().rfind(|piece| piece["id"] == *id).unwrap();
         assert!(is_last(last), "{last}");
     }
+}
+
+async fn a_remote_graph_answers_after_other_nodes(deployment: Deployment) {
+    let upstream = TestUpstream::start(&["Aye."]).await;
+    let mut deployment = asking(deployment, &upstream);
+    let client = deployment.client();
+    let program = ClientProgram::start("langgraph-python", client.base(), json!({"graph": true})).await;
+    let (_, results) = program.rest().await;
+    assert_eq!(results["node"], json!(["one", "Draft 1.", "Aye.", "two", "Draft 4.", "Aye."]));
+    assert_eq!(results["handoff"], json!([["one", "Aye."], ["one", "Aye.", "two", "Aye."]]));
+    let read: Vec<String> = upstream.requests().iter().map(|request| request["messages"].to_string()).collect();
+    assert_eq!(read.len(), 4);
+    assert!(read[0].contains("one") && read[0].contains("Draft 1."), "{}", read[0]);
+    assert!(read[1].contains("one") && read[1].contains("Draft 4."), "{}", read[1]);
+    for request in &read[2..] {
+        assert!(request.contains(r#"transfer {\"to\":\"expert\"}: Transferred."#), "{request}");
+    }
+    assert!(read[3].contains("one") && read[3].contains("Aye.") && read[3].contains("two"), "{}", read[3]);
+}
+
+async fn a_list_without_a_question_is_refused(mut deployment: Deployment) {
+    let client = deployment.client();
+    let wait = async |thread: &str, messages: Value| {
+        let input = json!({"assistant_id": "agent", "input": {"messages": messages}, "if_not_exists": "create"});
+        let request = client.request(Method::POST, &format!("/langgraph/threads/{thread}/runs/wait"));
+        request.json(&input).send().await.unwrap().status().as_u16()
+    };
+    let result = json!({"type": "tool", "tool_call_id": "c1", "content": "x"});
+    assert_eq!(wait("t", json!([{"type": "ai", "content": "A draft."}])).await, 409);
+    assert_eq!(wait("t", json!([result])).await, 404);
+    // A late result stays one: its question is known.
+    let asked = json!({"type": "human", "content": "[tokens=1] x", "id": "q"});
+    json_of(post(
+        &client,
+        "/threads/t/runs/wait",
+        &json!({"assistant_id": "agent", "input": {"messages": [asked]}, "if_not_exists": "create"}),
+    ))
+    .await;
+    assert_eq!(wait("t", json!([asked, result])).await, 409);
 }

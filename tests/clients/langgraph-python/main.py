@@ -20,6 +20,12 @@ if parameters.get("example"):
     print(json.dumps({"end": None}))
     sys.exit()
 
+if parameters.get("graph"):
+    from graph import run
+
+    print(json.dumps({"end": run(base)}))
+    sys.exit()
+
 client = get_client(url=f"{base}/langgraph", api_key=None)
 thread, assistant = parameters["thread"], parameters.get("assistant", "agent")
 modes = ["values", "messages-tuple", "updates", "custom"]

@@ -1,7 +1,8 @@
 //! `/langgraph`: the routes for the clients of LangGraph's server (`@langchain/langgraph-sdk`, `langgraph-sdk`, `useStream`).
 //!
 //! A thread is a conversation, and an assistant is an agent. `request` reads the body of a run, and `content` its message. `start`
-//! starts or continues the run, `resume` reads answers, `stream` follows it, and `join` comes later. `segment` finds a run by the ids that clients know.
+//! starts or continues the run, `later` reads what other nodes of a graph have written, `resume` reads answers, `stream` follows the
+//! run, and `join` comes later. `segment` finds a run by the ids that clients know.
 //! `history` reads the messages of a thread, `state` renders them, and `update` adds some without a run. `absent` has the routes whose
 //! function this server lacks. `commands` and `thread_events` are the thread-centric protocol of the newest clients, with one stream
 //! for all runs of a thread (`thread_stream`).
@@ -12,6 +13,7 @@ pub mod commands;
 mod content;
 mod history;
 mod join;
+mod later;
 mod request;
 mod resume;
 pub mod run_list;

@@ -7,13 +7,13 @@ use holdfast_shared::{
     message::Role,
     run::SubmitMode,
     storable::has_nul,
-    storage::ClientResult,
+    storage::{ClientResult, EarlierResult},
     tool::{ClientTool, any_object},
 };
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::content::parts_of;
+use super::{content::parts_of, later::results_of_nodes};
 use crate::{
     auth::is_name,
     problem::Problem,
@@ -30,7 +30,7 @@ const MAX_RESULTS: usize = 256;
 pub struct RunRequest {
     /// The id or the name of an agent; `agent` is the deployment's own.
     pub assistant_id: String,
-    /// `messages`, of which the server posts the newest; a thread without messages takes the others too. `tools` that the client executes.
+    /// `messages`, of which the server posts the human's newest; a thread without messages takes the others too. `tools` that the client executes.
     #[serde(default)]
     #[schema(value_type = Option<Object>)]
     pub input: Option<Value>,
@@ -95,8 +95,8 @@ struct RunCommand {
 
 /// The action that a request asks for.
 pub enum RunAction {
-    /// Post a user's message.
-    Ask { message_id: Option<String>, parts: Vec<UiPart> },
+    /// Post a user's message, which the model reads with these results after it, newest first.
+    Ask { message_id: Option<String>, parts: Vec<UiPart>, later: Vec<EarlierResult> },
     /// Answer the message before a checkpoint again, or the newest one if it has no answer.
     Again,
     /// Return the results of calls that the client executes.
@@ -175,24 +175,38 @@ impl RunRequest {
                 _ => Err(Problem::nothing_to_run("input.messages has no message, and command has no resume.")),
             };
         };
-        match role_of(newest) {
-            Some("human" | "user") => {
-                let message_id = newest["id"].as_str().filter(|id| is_name(id)).map(str::to_owned);
-                Ok(RunAction::Ask { message_id, parts: parts_of(content_of_message(newest))? })
-            }
-            Some("tool") => results_of(&messages).map(RunAction::Results),
-            Some("ai" | "assistant") => Err(Problem::nothing_to_run(
-                "The newest message of input.messages is the model's, so it needs no answer.",
-            )),
-            _ => Err(Problem::invalid_body(
-                "The newest message of input.messages must be a human's, or a tool's with the result of a call.",
-            )),
+        if role_of(newest) == Some("tool") {
+            return results_of(&messages).map(RunAction::Results);
         }
+        let nothing = || match role_of(newest) {
+            Some("ai" | "assistant") => Problem::nothing_to_run("input.messages has no message of a human."),
+            _ => Problem::invalid_body(
+                "input.messages must have a message of a human, or end with a tool's that has the result of a call.",
+            ),
+        };
+        self.question()?.ok_or_else(nothing)
     }
 
-    /// Returns the texts and files of human and model before the newest message. Other messages and blocks are none of a history.
+    /// Returns the human's newest message as the one to post, if there is any. What other nodes have written since comes with it.
+    pub fn question(&self) -> Result<Option<RunAction>, Problem> {
+        let (mut earlier, later) = self.around_question();
+        let Some(asked) = earlier.pop() else { return Ok(None) };
+        let message_id = asked["id"].as_str().filter(|id| is_name(id)).map(str::to_owned);
+        let (parts, later) = (parts_of(content_of_message(asked))?, results_of_nodes(&later)?);
+        Ok(Some(RunAction::Ask { message_id, parts, later }))
+    }
+
+    /// Returns the messages up to the human's newest one, and those after it.
+    fn around_question(&self) -> (Vec<&Value>, Vec<&Value>) {
+        let mut earlier = self.input.as_ref().map(messages_of).unwrap_or_default();
+        let asked = earlier.iter().rposition(|message| matches!(role_of(message), Some("human" | "user")));
+        let later = earlier.split_off(asked.map_or(0, |asked| asked + 1));
+        (earlier, later)
+    }
+
+    /// Returns the texts and files of human and model before the human's newest message. Other messages are none of a history.
     pub fn history(&self) -> Vec<GivenTurn> {
-        let messages = self.input.as_ref().map(messages_of).unwrap_or_default();
+        let (messages, _) = self.around_question();
         let turn = |message: &&Value| {
             let role = match role_of(message)? {
                 "human" | "user" => Role::User,

@@ -16,6 +16,7 @@ use uuid::Uuid;
 use super::{
     assistants::find_assistant,
     history::{self, ThreadEntry, ThreadState},
+    later::around,
     request::{RunAction, RunRequest},
     resume::{answers_by_id, answers_of},
     segment::RunSegment,
@@ -30,8 +31,8 @@ use crate::{
     routes::{
         checked_options,
         thread::{
-            GivenHistoryOfThread, Outline, PartAnswer, UiPart, answer_questions, content_of, current_run, find_thread,
-            takes_history, truncated_id,
+            GivenHistoryOfThread, HistoryBound, Outline, PartAnswer, UiPart, answer_questions, content_of, current_run,
+            find_thread, takes_history, truncated_id,
         },
     },
 };
@@ -58,7 +59,7 @@ pub struct StartedRun {
 impl RunStart<'_> {
     /// Starts the run, or continues it, and follows it.
     pub async fn follow(&self) -> Result<StartedRun, Problem> {
-        match self.action()? {
+        match self.action().await? {
             RunAction::Resume(value) => self.resume(value, true).await,
             RunAction::Respond(answers) => self.respond(answers, true).await,
             RunAction::Results(answers) => self.answer(answers, true).await,
@@ -76,7 +77,7 @@ impl RunStart<'_> {
 
     /// Starts the run, or continues it.
     pub async fn post(&self) -> Result<StartedRun, Problem> {
-        match self.action()? {
+        match self.action().await? {
             RunAction::Resume(value) => self.resume(value, false).await,
             RunAction::Respond(answers) => self.respond(answers, false).await,
             RunAction::Results(answers) => self.answer(answers, false).await,
@@ -89,9 +90,14 @@ impl RunStart<'_> {
     }
 
     /// Returns the action of the request. Fails for a field that has no effect on it.
-    fn action(&self) -> Result<RunAction, Problem> {
+    async fn action(&self) -> Result<RunAction, Problem> {
         let refused = |field, advice| Err(Problem::field_not_supported(field, advice));
         let action = self.body.action()?;
+        let question = match &action {
+            RunAction::Results(answers) => self.new_question(answers).await?,
+            _ => None,
+        };
+        let action = question.unwrap_or(action);
         let begins = matches!(action, RunAction::Ask { .. } | RunAction::Again);
         if self.body.deletes_thread() && self.thread_id.is_some() {
             return refused("on_completion \"delete\" in a thread", "delete the thread when the run has ended.");
@@ -100,6 +106,29 @@ impl RunStart<'_> {
             return refused("after_seconds with an answer", "an answered run continues at once.");
         }
         Ok(action)
+    }
+
+    /// Returns the human's newest message if the thread does not know it, and its run has not asked for these results: the calls are
+    /// those of another node.
+    async fn new_question(&self, answers: &[PartAnswer]) -> Result<Option<RunAction>, Problem> {
+        let (app, caller) = (self.app, self.caller);
+        let Some(question) = self.body.question()? else { return Ok(None) };
+        let thread = match self.thread_id {
+            Some(thread_id) => find_thread(app, caller, thread_id).await?,
+            None => None,
+        };
+        let Some(thread) = thread.filter(|thread| !takes_history(Some(thread))) else { return Ok(Some(question)) };
+        let RunAction::Ask { message_id: Some(id), .. } = &question else { return Ok(None) };
+        if app.storage().message_called(&caller.owner, thread.id, id).await?.is_some() {
+            return Ok(None);
+        }
+        if let Some(run) = current_run(app, caller, &thread).await? {
+            let questions: Vec<String> = answers.iter().map(PartAnswer::question).collect();
+            if Outline::read(app, run.id).await?.pauses_up_to(&questions).is_some() {
+                return Ok(None);
+            }
+        }
+        Ok(Some(question))
     }
 
     async fn started(&self, posted: PostedMessage) -> Result<StartedRun, Problem> {
@@ -119,9 +148,9 @@ impl RunStart<'_> {
         options.hides_conversation = body.deletes_thread();
         let agent_id = find_assistant(app, caller, &body.assistant_id).await?;
         let (thread, target) = self.target(agent_id).await?;
-        let (client_message_id, content) = match action {
-            RunAction::Ask { message_id, parts } => (message_id, Some(self.content(parts).await?)),
-            _ => (None, None),
+        let (client_message_id, content, later) = match action {
+            RunAction::Ask { message_id, parts, later } => (message_id, Some(self.content(parts).await?), later),
+            _ => (None, None, Vec::new()),
         };
         let label = content.as_ref().map(fingerprint).unwrap_or_default();
         let checkpoint = body.checkpoint_id().unwrap_or_default();
@@ -136,13 +165,20 @@ impl RunStart<'_> {
             },
             None => MessageInput::Again { replace_from: self.answered(thread.as_ref()).await? },
         };
-        let given = match &input {
-            MessageInput::New(_) if takes_history(thread.as_ref()) => {
-                GivenHistoryOfThread::of(app, caller, body.history(), client_message_id.as_deref()).await?
-            }
-            _ => GivenHistoryOfThread::default(),
+        let is_kept = matches!(input, MessageInput::New(_)) && takes_history(thread.as_ref());
+        let mut given = if is_kept || !later.is_empty() {
+            GivenHistoryOfThread::of(app, caller, body.history(), client_message_id.as_deref()).await?
+        } else {
+            GivenHistoryOfThread::default()
         };
         options.overrides.left_out = given.left_out;
+        if !later.is_empty() {
+            // Only with a history of its own does a run read anything between its message and its answer.
+            options.overrides.history = Some(around(&given, later, HistoryBound::of(app.config(), caller)));
+        }
+        if !is_kept {
+            given.messages.clear();
+        }
         let posting = Posting { given: given.messages, ..Posting::new(target, input) };
         Ok(Posting { client_message_id, mode: body.mode(), options, key, ..posting })
     }

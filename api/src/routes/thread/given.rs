@@ -130,6 +130,16 @@ pub fn messages_of_given(history: &[GivenMessage]) -> Vec<AddedMessage> {
     history.iter().filter(|given| !is_blank(given)).map(added).collect()
 }
 
+/// Returns messages that a thread may have stored, for a run that reads them from its client.
+pub fn given_again(messages: &[AddedMessage]) -> Vec<GivenMessage> {
+    let given = |AddedMessage { role, content, .. }: &AddedMessage| GivenMessage {
+        role: *role,
+        content: content.clone(),
+        results: Vec::new(),
+    };
+    messages.iter().map(given).collect()
+}
+
 /// Returns whether a thread takes the history that its client brings.
 pub fn takes_history(thread: Option<&Conversation>) -> bool {
     thread.is_none_or(|thread| thread.last_message_at.is_none())

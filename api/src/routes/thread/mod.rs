@@ -25,8 +25,8 @@ use crate::{
 pub use answers::{PartAnswer, answer_questions};
 pub use files::{FILES, UiPart, content_of};
 pub use given::{
-    GivenHistoryOfThread, GivenTurn, HistoryBound, TURN_BYTES, bytes_of_part, json_bytes, messages_of_given,
-    most_bytes, takes_history,
+    GivenHistoryOfThread, GivenTurn, HistoryBound, TURN_BYTES, bytes_of_part, given_again, json_bytes,
+    messages_of_given, most_bytes, takes_history,
 };
 pub use outline::{LogFilter, Outline};
 pub use parts::parts_of_answer;
