@@ -19,6 +19,7 @@ in_either_mode!(
     a_cut_at_a_pause_that_another_client_ends_repeats_nothing,
     a_run_that_fails_before_its_first_output_ends_with_the_sentence,
     the_client_of_tanstack_shows_the_stored_messages_despite_cuts,
+    a_reloaded_page_of_tanstack_has_its_answer,
 );
 
 fn input(thread: &str, run: &str, text: &str) -> Value {
@@ -200,4 +201,22 @@ async fn the_client_of_tanstack_shows_the_stored_messages_despite_cuts(mut deplo
     let answers = stored.iter().filter(|message| message["role"] == "assistant");
     let written: String = answers.map(|message| message["content"].as_str().unwrap().to_owned()).collect();
     assert_eq!(shown, written);
+}
+
+async fn a_reloaded_page_of_tanstack_has_its_answer(mut deployment: Deployment) {
+    let client = deployment.client();
+    for kept in ["server", "local"] {
+        let parameters = json!({"thread": kept, "reload": "[tokens=40] [delay=50] hello", "kept": kept});
+        let (_, end) = ClientProgram::start("tanstack", client.base(), parameters).await.rest().await;
+        let (before, stored) = (end["before"].as_str().unwrap(), end["stored"].as_str().unwrap());
+        assert!(stored.starts_with(before) && before.len() < stored.len(), "{end}");
+        let roles: Vec<&Value> = end["messages"].as_array().unwrap().iter().map(|message| &message["role"]).collect();
+        assert_eq!(roles, ["user", "assistant"], "{kept}: {end}");
+    }
+    let unknown = client.get("/ag-ui?threadId=unknown").await.unwrap();
+    assert_eq!(unknown, json!({"messages": [], "activeRun": null}));
+    let ended = client.get("/ag-ui?threadId=server").await.unwrap();
+    assert_eq!((&ended["activeRun"], &ended["messages"][1]["parts"][0]["type"]), (&Value::Null, &json!("text")));
+    assert_eq!(client.get("/ag-ui").await.unwrap_err().code, "invalid_query");
+    assert_eq!(client.get("/ag-ui?offset=-1&runId=unknown").await.unwrap_err().code, "run_not_found");
 }

@@ -127,7 +127,7 @@ fn routes(max_chat_body: usize) -> DescribedRoutes {
     // A chat's body has the whole conversation and its files.
     let chat = DescribedRoutes::default()
         .routes(routes!(ai_chat::post))
-        .routes(routes!(ag_ui::post))
+        .routes(routes!(ag_ui::post, ag_ui::reload::reload))
         .routes(routes!(ag_ui::post_to_agent))
         .routes(routes!(openai::responses::create))
         .routes(routes!(openai::completions::create))

@@ -2,9 +2,10 @@
 //!
 //! `request` reads a body, and `stream` is a client's stream. A client that has lost its stream sends its request again, or asks for
 //! the run by its own name for it, with the id of its last frame. A client that comes back without anything asks for the thread:
-//! it gets the messages (`history`), and the rest of the answer.
+//! it gets the messages (`history`), and the rest of the answer; `reload` has both in the form of TanStack AI.
 
 mod history;
+pub mod reload;
 mod request;
 mod stream;
 
