@@ -128,7 +128,7 @@ async fn an_update_of_another_kind_is_refused_in_words(mut deployment: Deploymen
         (update(&client, "t", message(json!({"type": "human", "content": 5}))), (400, "invalid_body")),
         (update(&client, "t", message(answer)), (409, "message_exists")),
         (with("as_node", json!("painter")), (422, "not_supported")),
-        (with("checkpoint_id", json!("00000000-0000-7000-8000-000000000000")), (422, "not_supported")),
+        (with("checkpoint_id", json!("00000000-0000-7000-8000-000000000000")), (404, "checkpoint_not_found")),
         (update(&client, "nowhere", ai("x")), (404, "conversation_not_found")),
         (update(&client.user("bob"), "t", ai("x")), (404, "conversation_not_found")),
     ] {

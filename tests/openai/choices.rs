@@ -92,13 +92,14 @@ async fn a_call_that_the_request_does_not_allow_is_not_made() {
     let (_holdfast, client, provider) = start([script.clone(), script].concat()).await;
     let allowed = json!({"type": "allowed_tools", "mode": "auto", "tools": [{"type": "function", "name": "look"}]});
     let tools = json!([{"type": "function", "name": "ask"}, {"type": "function", "name": "look"}]);
-    for choice in [allowed, json!("none")] {
+    for choice in [&allowed, &json!("none")] {
         let body = json!({"input": "Hi", "tools": tools, "tool_choice": choice});
         let (status, response) = call(super::create(&client, &body)).await;
-        assert_eq!((status, &response["status"]), (200, &json!("completed")), "{response}");
-        let last = provider.taken().last().unwrap().messages().to_string();
-        assert!(last.contains("there is no tool"), "{response} after {last}");
+        let last = response["output"].as_array().unwrap().last().unwrap();
+        assert_eq!((status, &last["content"][0]["text"]), (200, &json!("Then not.")), "{response}");
     }
+    let told = provider.taken()[1].messages().to_string();
+    assert!(told.contains("there is no tool") && told.contains("there are: look"), "{told}");
 }
 
 #[tokio::test]
