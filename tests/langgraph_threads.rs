@@ -290,14 +290,12 @@ async fn a_repeated_command_is_the_same_run_while_it_is_live(mut deployment: Dep
     assert_eq!(client.wait_for_run(&first).await["status"], "cancelled");
     client.wait_for_run(&other).await;
     assert_ne!(start("[tokens=2] y").await, other, "an ended run is answered again");
-    let blocks = async |thread: &str| {
+    let blocks = async || {
         let content = json!([{"type": "text", "text": "[approval] z"}]);
         let input = json!({"messages": [{"type": "human", "content": content, "id": "blocks"}]});
-        let started = command(&client, thread, "run.start", json!({"assistant_id": "agent", "input": input})).await;
+        let started = command(&client, "b", "run.start", json!({"assistant_id": "agent", "input": input})).await;
         assert_eq!(started["type"], "success", "{started}");
         started["result"]["run_id"].as_str().unwrap().to_owned()
     };
-    assert_eq!(blocks("b").await, blocks("b").await, "a text in blocks is the same text");
-    let at_once = futures::future::join_all((0..8).map(|_| blocks("c"))).await;
-    assert!(at_once.iter().all(|run| *run == at_once[0]), "{at_once:?}");
+    assert_eq!(blocks().await, blocks().await, "a text in blocks is the same text");
 }

@@ -156,7 +156,7 @@ export async function finds_the_place({ person }) {
   const other = await me.open(new URL(tab.page.url()).pathname + new URL(tab.page.url()).hash);
   await other.page.locator("article[data-found]").getByText("the lighthouse at the harbour").waitFor();
 
-  // Who writes on from there finds the end after a reload.
+  // After a reload, a reader who has written more is at the end.
   await tab.say("[tokens=600] [delay=1] and now?");
   await tab.answers.nth(2).waitFor();
   await tab.readsToTheEnd();

@@ -82,13 +82,13 @@ pub async fn command(
     }
 }
 
-/// Starts a run, or returns that of an equal command, also of one at the same moment.
+/// Starts a run, or returns that of an equal command, also if that command has won against this one.
 async fn start_once(app: &Arc<App>, caller: &Caller, thread_id: &str, params: &Value) -> Result<Value, Problem> {
     if let Some(run_id) = repeated(app, caller, thread_id, params).await? {
         return Ok(json!({"run_id": run_id}));
     }
     match start(app, caller, thread_id, Ok(run_of(params))).await {
-        Err(problem) if problem.code == "message_exists" => {
+        Err(problem) if ["message_exists", "message_not_found"].contains(&problem.code) => {
             let run_id = repeated(app, caller, thread_id, params).await?;
             run_id.map(|run_id| json!({"run_id": run_id})).ok_or(problem)
         }

@@ -1,4 +1,4 @@
-//! What other nodes of a client's graph have written after its human's newest message. The model reads it as results of tools.
+//! The messages that other nodes of a client's graph have written after its human's newest one. The model reads them as results of tools.
 
 use std::collections::HashMap;
 

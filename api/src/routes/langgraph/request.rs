@@ -187,7 +187,7 @@ impl RunRequest {
         self.question()?.ok_or_else(nothing)
     }
 
-    /// Returns the human's newest message as the one to post, if there is any. What other nodes have written since comes with it.
+    /// Returns the human's newest message as the one to post, if there is any. It comes with the messages that other nodes have written since.
     pub fn question(&self) -> Result<Option<RunAction>, Problem> {
         let (mut earlier, later) = self.around_question();
         let Some(asked) = earlier.pop() else { return Ok(None) };
