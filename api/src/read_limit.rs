@@ -28,7 +28,7 @@ use crate::{
 const TURN_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Paths whose GET reads a whole thread, a whole log, or a page of either.
-pub const LONG_READS: [&str; 23] = [
+pub const LONG_READS: [&str; 24] = [
     "/v1/conversations/{id}/messages",
     "/v1/conversations/{id}/checkpoints",
     "/v1/conversations/{id}/checkpoints/{checkpoint_id}",
@@ -43,6 +43,7 @@ pub const LONG_READS: [&str; 23] = [
     RUN_EVENTS,
     DURABLE_STREAM,
     "/api/chat/{id}/messages",
+    AG_UI,
     AG_UI_THREAD,
     "/langgraph/threads/{thread_id}",
     "/langgraph/threads/{thread_id}/state",
@@ -78,6 +79,8 @@ pub const POSTED_READS: [&str; 5] = [
 const RUN_EVENTS: &str = "/v1/runs/{id}/events";
 /// A page of events, or with `live` a stream.
 const DURABLE_STREAM: &str = "/v1/stream/runs/{id}";
+/// The messages of a thread, or the stream of a run.
+const AG_UI: &str = "/ag-ui";
 /// A stream that begins with the messages of the thread.
 const AG_UI_THREAD: &str = "/ag-ui/threads/{id}";
 /// A response, or its stream.
@@ -151,6 +154,7 @@ impl LimitedRead {
             RUN_EVENTS => !accepts_json(request.headers()) || accepts_event_stream(request.headers()),
             DURABLE_STREAM => fields.iter().any(|(name, _)| name == "live"),
             RESPONSE => asks("stream"),
+            AG_UI => fields.iter().any(|(name, _)| name == "runId"),
             AG_UI_THREAD => true,
             path => STREAMS.contains(&path),
         };
@@ -209,6 +213,8 @@ mod tests {
         check(Method::GET, "/v1/stream/runs/x?offset=-1&live=sse", sse, read(false, false)).await;
         check(Method::GET, "/api/chat/x/stream", sse, read(false, false)).await;
         check(Method::GET, "/ag-ui/threads/x", sse, read(false, true)).await;
+        check(Method::GET, "/ag-ui?threadId=x", json, read(true, true)).await;
+        check(Method::GET, "/ag-ui?threadId=x&runId=y", sse, read(false, false)).await;
         check(Method::GET, "/langgraph/threads/x/state", json, read(true, true)).await;
         check(Method::POST, "/langgraph/threads/x/state", json, None).await;
         check(Method::POST, "/langgraph/threads/x/history", json, read(true, false)).await;
