@@ -52,6 +52,7 @@ fn of_native_bodies() -> Vec<(&'static str, Value)> {
     ]}});
     let closed = json!({"additionalProperties": false});
     let name = json!({"minLength": 1, "maxLength": 200, "pattern": TEXT});
+    let model = json!({"minLength": 1, "maxLength": 200, "pattern": NAME});
     let provider = json!({"enum": ["gemini", "vertex", "anthropic", "openai", "ollama", "scripted"]});
     let owners = json!({"minItems": 1, "maxItems": 1000, "items": {"minLength": 1, "maxLength": 128, "pattern": NAME}});
     let options = json!({"properties": {
@@ -86,7 +87,7 @@ fn of_native_bodies() -> Vec<(&'static str, Value)> {
         ("/AgentDefinition", json!({"additionalProperties": null})),
         ("/Access/oneOf/1", owners.clone()),
         ("/Approvers/oneOf/1", owners),
-        ("/Subagent/properties/agent", name.clone()),
+        ("/Subagent/properties/agent", name),
         ("/Subagent/properties/description", json!({"maxLength": 2000})),
         ("/ModelSettings", options.clone()),
         ("/ModelSettings/properties/provider", json!({"enum": provider_or_null(&provider)})),
@@ -100,10 +101,10 @@ fn of_native_bodies() -> Vec<(&'static str, Value)> {
             json!({"maxProperties": 64, "propertyNames": {"pattern": "^[A-Za-z0-9_-]{1,64}$"}}),
         ),
         ("/Profile/properties/provider", provider.clone()),
-        ("/Profile/properties/model", name.clone()),
+        ("/Profile/properties/model", model.clone()),
         ("/Profile/properties/fallback", json!({"maxItems": 8})),
         ("/FallbackModel/properties/provider", provider),
-        ("/FallbackModel/properties/model", name),
+        ("/FallbackModel/properties/model", model),
         ("/NewUserProfile/properties/time_zone", json!({"pattern": time_zones()})),
         (
             "/MemoryPatch/properties/expires_at",

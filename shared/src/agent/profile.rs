@@ -179,10 +179,10 @@ impl Profiles {
 
 fn check_model(name: &str) -> Result<(), String> {
     let length = name.chars().count();
-    if (1..=MAX_MODEL_CHARS).contains(&length) && !name.trim().is_empty() {
+    if (1..=MAX_MODEL_CHARS).contains(&length) && !name.trim().is_empty() && !name.contains(char::is_control) {
         return Ok(());
     }
-    Err(format!("the provider's name of a model, of 1 to {MAX_MODEL_CHARS} characters"))
+    Err(format!("the provider's name of a model, of 1 to {MAX_MODEL_CHARS} characters without control characters"))
 }
 
 #[cfg(test)]
@@ -232,6 +232,7 @@ mod tests {
         let options = json!({"provider": "openai", "model": "m", "options": {"temperature": 3}});
         check(with("a", options), "profiles.a.options.temperature");
         check(with("a", json!({"provider": "openai", "model": ""})), "profiles.a.model");
+        check(with("a", json!({"provider": "openai", "model": "m\0"})), "profiles.a.model");
         check(with("a", json!({"provider": "openai", "model": "m".repeat(MAX_MODEL_CHARS + 1)})), "profiles.a.model");
         check(with("a", json!({"provider": "openai", "model": "m", "fallback": ["b"]})), "profiles.a.fallback");
         let nine = vec![json!({"provider": "openai", "model": "m"}); MAX_FALLBACKS + 1];
