@@ -27,7 +27,11 @@ in_both_modes!(
     a_resumed_answer_leaves_out_the_text_of_a_dead_worker,
 );
 
-in_either_mode!(invalid_chat_requests_are_refused, files_of_a_message_are_stored_once_and_shown);
+in_either_mode!(
+    invalid_chat_requests_are_refused,
+    files_of_a_message_are_stored_once_and_shown,
+    tools_by_name_are_tools_of_the_front_end,
+);
 
 fn user(id: &str, text: &str) -> Value {
     json!({"id": id, "role": "user", "parts": [{"type": "text", "text": text}]})
@@ -252,6 +256,22 @@ async fn a_front_ends_tool_continues_the_same_message(mut deployment: Deployment
             .count(),
         1
     );
+}
+
+async fn tools_by_name_are_tools_of_the_front_end(mut deployment: Deployment) {
+    let client = deployment.client();
+    let mut chat_body = body("c", user("m1", "[tokens=1] [call=locate {\"city\":\"Ulm\"}]"));
+    let parameters = json!({"type": "object", "properties": {"city": {"type": "string"}}});
+    chat_body["tools"] =
+        json!({"locate": {"description": "Where is it?", "parameters": parameters}, "other": {"id": 1}});
+    let stream_answer = ChatAnswer::send(&client, &chat_body).await;
+    let call = stream_answer.first("tool-input-available");
+    assert_eq!((text(&call, "toolName"), &call["dynamic"]), ("locate".into(), &Value::Null));
+    for strange in [json!([{"name": "x"}]), json!("x"), json!({"x": {"parameters": "y"}})] {
+        let mut chat_body = body(&strange.to_string(), user("m1", "[tokens=1] x"));
+        chat_body["tools"] = strange;
+        ChatAnswer::send(&client, &chat_body).await.first("text-delta");
+    }
 }
 
 async fn a_half_answered_step_waits_for_the_other_answers(mut deployment: Deployment) {

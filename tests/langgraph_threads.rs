@@ -1,5 +1,8 @@
 //! LangGraph's thread-centric protocol: its events one by one, and a page with LangChain's `useStream` in a real browser.
 
+use std::collections::HashSet;
+
+use futures::future::join_all;
 use serde_json::{Value, json};
 
 use crate::{
@@ -15,6 +18,7 @@ in_either_mode!(
     refused_commands_are_answers_in_words,
     calls_of_the_client_and_injected_messages_are_commands,
     a_repeated_command_is_the_same_run_while_it_is_live,
+    equal_commands_at_one_time_start_one_run,
 );
 
 /// The program with the page and the browser of all tests.
@@ -298,4 +302,20 @@ async fn a_repeated_command_is_the_same_run_while_it_is_live(mut deployment: Dep
         started["result"]["run_id"].as_str().unwrap().to_owned()
     };
     assert_eq!(blocks().await, blocks().await, "a text in blocks is the same text");
+}
+
+async fn equal_commands_at_one_time_start_one_run(deployment: Deployment) {
+    let mut deployment = deployment.with("HOLDFAST_RUNS_PER_OWNER", 1_000);
+    let client = &deployment.client();
+    // Commands of many threads at one time meet each other at different places.
+    let threads = (0..24).map(|number| async move {
+        let thread = format!("t{number}");
+        let input = json!({"messages": [{"type": "human", "content": "[approval] x", "id": "m"}]});
+        let params = json!({"assistant_id": "agent", "input": input});
+        let commands = (0..16).map(|_| command(client, &thread, "run.start", params.clone()));
+        let started = join_all(commands).await;
+        let runs: HashSet<_> = started.iter().map(|started| started["result"]["run_id"].as_str()).collect();
+        assert!(runs.len() == 1 && !runs.contains(&None), "{started:?}");
+    });
+    join_all(threads).await;
 }

@@ -24,6 +24,7 @@ in_both_modes!(
 in_either_mode!(
     a_completion_has_the_history_of_its_request,
     a_completion_calls_the_functions_of_its_request,
+    a_system_message_alone_is_the_question,
     a_response_in_the_background_is_polled_and_cancelled,
     a_response_continues_an_earlier_one,
     a_response_repeats_the_fields_of_its_request,
@@ -255,6 +256,16 @@ async fn a_completion_calls_the_functions_of_its_request(mut deployment: Deploym
     let answer = &second["choices"][0];
     assert_eq!(answer["finish_reason"], "stop", "{second}");
     assert!(answer["message"]["content"].as_str().unwrap().contains("teal"), "{second}");
+}
+
+async fn a_system_message_alone_is_the_question(mut deployment: Deployment) {
+    let client = deployment.client();
+    let messages =
+        json!([{"role": "system", "content": "Be brief."}, {"role": "developer", "content": "[tokens=2] hello"}]);
+    let (status, answer) = call(completion(&client, &json!({"messages": messages}))).await;
+    assert_eq!((status, &answer["usage"]["completion_tokens"]), (200, &json!(2)), "{answer}");
+    let input = json!([{"role": "system", "content": "[tokens=3] hello"}]);
+    assert_eq!(created(&client, &json!({"input": input})).await["usage"]["output_tokens"], 3);
 }
 
 async fn a_response_in_the_background_is_polled_and_cancelled(mut deployment: Deployment) {
@@ -501,7 +512,7 @@ async fn errors_have_the_form_of_the_protocol(mut deployment: Deployment) {
     check(get(&client, "/responses/resp_1"), 404, "response_not_found").await;
     check(get(&client, "/nothing"), 404, "not_found").await;
     let completions = client.request(Method::POST, "/openai/v1/chat/completions");
-    check(completions.json(&json!({"messages": [{"role": "system", "content": "x"}]})), 400, "invalid_body").await;
+    check(completions.json(&json!({"messages": [{"role": "system", "content": " "}]})), 400, "empty_content").await;
     let output = json!({"type": "function_call_output", "call_id": "call_1", "output": "x"});
     check(create(&client, &json!({"input": [output]})), 400, "invalid_body").await;
 }

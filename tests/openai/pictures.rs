@@ -159,6 +159,28 @@ async fn files_by_address_count_for_the_address_of_an_anonymous_caller() {
 }
 
 #[tokio::test]
+async fn nothing_is_fetched_for_an_owner_without_room() {
+    let pictures = PictureServer::start().await;
+    let mut embedded = Embedded::new()
+        .with("HOLDFAST_OWNER_FILES", 1)
+        .with("HOLDFAST_MODEL_FILES", "image")
+        .with("HOLDFAST_EGRESS_ALLOW", format!("127.0.0.1:{}", pictures.port));
+    let provider = RuledProvider::start(OPENAI, vec![ScriptedReply::text("A dot."); 2]).await;
+    embedded.settings.extend(provider.settings());
+    let mut holdfast = embedded.start();
+    let client = holdfast.client();
+    for (refusals, url) in [(0, pictures.url()), (1, format!("{}?again", pictures.url()))] {
+        let parts = json!([{"type": "input_image", "image_url": url}]);
+        let (status, response) = call(create(&client, &json!({"input": [{"role": "user", "content": parts}]}))).await;
+        assert_eq!(status, 200, "{response}");
+        let warned = warnings(&client, response["metadata"]["run_id"].as_str().unwrap()).await;
+        let about_room = |warning: &&Value| warning["message"].as_str().unwrap().contains("may keep 1 files");
+        assert_eq!((warned.len(), warned.iter().filter(about_room).count()), (refusals, refusals), "{warned:?}");
+    }
+    assert_eq!(pictures.fetched(), 1);
+}
+
+#[tokio::test]
 async fn what_cannot_be_had_is_a_line_and_a_warning_and_the_message_is_answered() {
     let pictures = PictureServer::start().await;
     let (_holdfast, client, provider) = start(&pictures, false, vec![ScriptedReply::text("I see nothing."); 4]).await;

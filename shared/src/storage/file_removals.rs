@@ -293,6 +293,15 @@ pub async fn retried<T, F: Future<Output = Result<T, Error>>>(attempt: impl Fn()
     attempt().await
 }
 
+impl Storage {
+    /// Returns the number of an owner's files and their bytes. Uploads of the same moment do not count.
+    pub async fn kept_files(&self, owner: &str) -> Result<(usize, u64), Error> {
+        let args = args![owner, RESERVED];
+        let row = self.database.fetch_optional::<(i64, i64)>("count the files of an owner", USED, args).await?;
+        Ok(row.map_or((0, 0), |(files, bytes)| (files as usize, bytes as u64)))
+    }
+}
+
 /// Returns an owner's number of files and their bytes.
 pub async fn used(tx: &mut Tx, owner: &str) -> Result<(usize, u64), Error> {
     let (files, bytes) = tx.fetch_one::<(i64, i64)>(USED, args![owner, RESERVED]).await?;

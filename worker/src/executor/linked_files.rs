@@ -137,6 +137,8 @@ async fn fetch_one(
     url: &str,
     model: &ChosenModel,
 ) -> Result<ToolFile, String> {
+    let keeper = FileKeeper::new(&shared.worker, claim);
+    keeper.expect_room().await?;
     let contents = shared.egress.fetch(turn, url).await.map_err(|error| error.to_string())?;
     let beginning = &contents[..contents.len().min(PART_BYTES as usize)];
     let media_type = media_type::of(beginning, beginning.len() == contents.len(), "");
@@ -144,7 +146,6 @@ async fn fetch_one(
         let what = if PICTURES.contains(&media_type.as_str()) { "pictures" } else { "such files" };
         return Err(format!("the model takes no {what} ({media_type})"));
     }
-    let keeper = FileKeeper::new(&shared.worker, claim);
     let data = ReturnedData::Bytes(contents.clone());
     keeper.keep_fetched(ReturnedFile { kind: "file", uri: Some(url.to_owned()), media_type: None, data }).await
 }

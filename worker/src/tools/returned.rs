@@ -202,6 +202,24 @@ impl FileKeeper {
         self.store(&self.decode("web", "web", (0, 1), file, most).await?).await
     }
 
+    /// Fails with words if the run's owner may keep no further file. A fetch then costs nothing.
+    pub async fn expect_room(&self) -> Result<(), String> {
+        let refusal = self.lacking_room().await.map_err(|error| {
+            tracing::warn!(error = &error as &dyn Error, "failed to read how many files an owner keeps");
+            "the server failed to read how many files its owner keeps".to_owned()
+        })?;
+        refusal.map_or(Ok(()), Err)
+    }
+
+    async fn lacking_room(&self) -> Result<Option<String>, storage::Error> {
+        let Some(owner) = self.storage.owner_of_run(self.run_id).await? else { return Ok(None) };
+        let quotas = self.limits.of(begins_with(&owner, ANONYMOUS_PREFIX));
+        let (files, bytes) = self.storage.kept_files(&owner).await?;
+        let most_files = quotas.files.filter(|most| files >= *most).map(too_many_files);
+        let most_bytes = || quotas.bytes.filter(|most| bytes >= *most).map(too_many_bytes);
+        Ok(most_files.or_else(most_bytes))
+    }
+
     /// Reads the contents of a file. Fails with words if a limit refuses them. `index` is its place in the result, and `number`
     /// the number of the file.
     async fn decode(
@@ -293,10 +311,8 @@ impl FileKeeper {
                 // The store has lost the contents.
                 UploadOutcome::Repeated(stored) => drop(self.storage.delete_file(&owner, stored.id).await?),
                 UploadOutcome::KeyReused => return refused("a client has used its key".to_owned()),
-                UploadOutcome::TooManyFiles(most) => return refused(format!("its owner may keep {most} files")),
-                UploadOutcome::TooManyBytes(most) => {
-                    return refused(format!("the files of its owner may have {most} bytes"));
-                }
+                UploadOutcome::TooManyFiles(most) => return refused(too_many_files(most)),
+                UploadOutcome::TooManyBytes(most) => return refused(too_many_bytes(most)),
             }
         }
         Err(KeepFailure::Refused("another attempt of the run stores it too".to_owned()))
@@ -340,6 +356,14 @@ impl FileKeeper {
         let contents = UploadedContents { media_type, bytes: file.contents.len() as u64, sha256, same };
         Ok(self.storage.complete_upload(begun, &contents).await?)
     }
+}
+
+fn too_many_files(most: usize) -> String {
+    format!("its owner may keep {most} files")
+}
+
+fn too_many_bytes(most: u64) -> String {
+    format!("the files of its owner may have {most} bytes")
 }
 
 /// Returns the bytes of a file; `None` if their encoding is invalid.

@@ -43,6 +43,9 @@ pub struct UiChatBody {
     agent_definition_id: Option<String>,
     /// Tools that the front end executes.
     client_tools: Option<Vec<FrontEndTool>>,
+    /// More tools of the front end, by their names: `{description?, parameters}`, as assistant-ui's transport sends them.
+    #[schema(value_type = Option<Object>)]
+    tools: Option<Value>,
     /// Where in its application the user is; kept with the conversation. This route ignores unknown fields everywhere, because
     /// hooks add theirs.
     pub context: Option<AgentContext>,
@@ -118,7 +121,18 @@ impl UiChatBody {
         let tools = self.client_tools.iter().flatten().cloned();
         tools
             .map(|FrontEndTool { name, description, input_schema }| ClientTool { name, description, input_schema })
+            .chain(self.tools_by_name())
             .collect()
+    }
+
+    /// Returns the tools of `tools`. Skips values of other shapes, because hooks add fields of their own.
+    fn tools_by_name(&self) -> impl Iterator<Item = ClientTool> {
+        let tools = self.tools.iter().filter_map(Value::as_object).flatten();
+        tools.filter_map(|(name, tool)| {
+            let input_schema = tool.get("parameters").filter(|schema| schema.is_object())?.clone();
+            let description = tool["description"].as_str().unwrap_or_default().to_owned();
+            Some(ClientTool { name: name.clone(), description, input_schema })
+        })
     }
 
     /// Returns the action that the newest message and the trigger ask for. Fails if the body is invalid.

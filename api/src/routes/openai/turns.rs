@@ -97,7 +97,13 @@ impl OpenAiAction {
         if turns.len() > MAX_TURNS {
             return Err(Problem::invalid_body(format!("A request has at most {MAX_TURNS} messages or items.")));
         }
-        let instructions = take_instructions(&mut turns);
+        let mut instructions = take_instructions(&mut turns);
+        if turns.is_empty()
+            && let Some(text) = instructions.pop()
+        {
+            // AutoGen's agents ask so. Many providers refuse a request without a message of the user.
+            turns.push(RequestTurn::User(vec![UiPart::Text { text }]));
+        }
         if has_history && let Some((run_id, answers)) = answers_beside(&turns)? {
             let files = take_files(&mut turns);
             let parts = parts_of(turns);
