@@ -6,6 +6,7 @@ vi.hoisted(() => vi.stubGlobal("navigator", { languages: ["en"] }));
 const { Markdown } = await import("./Markdown");
 
 const drawn = (text: string, isStreaming = false) => renderToStaticMarkup(<Markdown text={text} isStreaming={isStreaming} />);
+const document = (text: string) => renderToStaticMarkup(<Markdown text={text} isDocument />);
 
 /** Returns the tags and their attributes; text can do no harm. */
 const tagsOf = (html: string) => html.match(/<[a-z][^>]*>/gi) ?? [];
@@ -236,6 +237,35 @@ test("the reader never sees half of a sign", () => {
   expect(drawn("this is **bo", true)).toContain("<strong>bo</strong>");
   expect(drawn("see [the docs](https://exam", true)).not.toContain("](");
   expect(drawn("a paragraph\n-", true)).toBe(drawn("a paragraph", true));
+});
+
+test.each([
+  ["a poem", "Tide in,\ntide out.\n\nBoats\nwait.", ["Tide in,<br/>tide out.", "Boats<br/>wait."]],
+  ["lines of Windows", "Tide in,\r\ntide out.", ["Tide in,<br/>tide out."]],
+  ["marks at the ends of lines", "**Harbour Office**\n*Quay 7*\n`20457` Port", ["<strong>Harbour Office</strong><br/><em>Quay 7</em><br/><code>20457</code> Port"]],
+  ["marks over two lines", "**Quay 7\n20457** Port", ["<strong>Quay 7<br/>20457</strong> Port"]],
+  ["breaks of markdown", "a  \nb\\\nc", ["a<br/>b<br/>c"]],
+  ["breaks of HTML", "a<br>\nb<br/>c", ["a<br/>b<br/>c"]],
+  ["code in a line", "a `b\nc`", ["a <code>b c</code>"]],
+  ["a formula over two lines", "a \\(b\n+ c\\) d", ['a <code class="formula" dir="ltr">b + c</code> d']],
+])("the lines of an answer stay lines: %s", (_, text, paragraphs) => {
+  for (const isStreaming of [false, true]) {
+    const html = drawn(text, isStreaming).replaceAll("<br/>\n", "<br/>");
+    expect([...html.matchAll(/<p dir="auto">(.*?)<\/p>/gs)].map(([, inner]) => inner)).toEqual(paragraphs);
+  }
+});
+
+test("lines of items and quotations stay lines, and those of tables and code stay as they are", () => {
+  expect(drawn("- Quay 7\n  20457 Port\n- b")).toMatch(/<li>\s*Quay 7<br\/>\s*20457 Port\s*<\/li>/);
+  expect(drawn("> a\n> b\nc")).toMatch(/<p dir="auto">a<br\/>\s*b<br\/>\s*c<\/p>/);
+  expect(drawn("|a|\n|-|\n|b|\n|c|")).not.toContain("<br");
+  expect(drawn("```\na\nb\n```")).not.toContain("<br");
+  expect(drawn("    a\n    b")).not.toContain("<br");
+});
+
+test("a document joins its lines as CommonMark does, and breaks them where it says so", () => {
+  expect(document("one\ntwo  \nthree")).toMatch(/<p dir="auto">one\ntwo<br\/>\s*three<\/p>/);
+  expect(document("a \\(b\n+ c\\) d")).toContain('<code class="formula" dir="ltr">b + c</code>');
 });
 
 test("formulas appear as the model wrote them, without their signs", () => {
