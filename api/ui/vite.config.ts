@@ -11,7 +11,7 @@ const server = process.env.HOLDFAST ?? "http://127.0.0.1:8080";
 
 /** The frame of the page and its late pieces share these. */
 const SHARED =
-  /src\/(id|wake|patience|backoff|refocus|later|visit|iconsOf|isComposing|i18n\/index|client\/(call|context|files|server)|chat\/(message|tools)|files\/(tray|useTray|drafts|AddFiles|UploadAnnouncer|announcement|previews|useTransfers)|(workspace|knowledge|memories)\/address|messages\/keys|shell\/(address|kept|useNarrow|list\/marks|chat\/title|shortcuts\/useShortcuts|shortcuts\/shortcuts|controls\/(toasts|icons|Menu|Dialog)))\.tsx?$/;
+  /src\/(id|wake|patience|backoff|refocus|later|visit|changes|shown|useShown|iconsOf|isComposing|i18n\/index|client\/(call|context|files|server)|chat\/(message|tools)|files\/(tray|useTray|drafts|AddFiles|UploadAnnouncer|announcement|previews|useTransfers)|(workspace|knowledge|memories)\/address|messages\/keys|shell\/(address|kept|useNarrow|list\/marks|chat\/title|shortcuts\/useShortcuts|shortcuts\/shortcuts|controls\/(toasts|icons|Menu|Dialog)))\.tsx?$/;
 
 /** The messages and other pieces share these. */
 const MESSAGES = /src\/messages\/(useActions|sought|usePrinting|call|icons|entities|memories|MemoryFoot|CopyButton|LongText|SentAt|time|useNow|Briefing|Disclosure|ToolCall|Value|structure|duration|Messages|Message|Answer|Activity|doing|segments|MessageActions|cited|Ended|Ending|Notice|Trouble|reason)\.tsx?$/;
