@@ -33,6 +33,8 @@ export default defineConfig({
     alias: [
       { find: /^holdfast-client\/(.*)$/, replacement: here("../../clients/typescript/src/$1.ts") },
       { find: /^zod\/v4(\/mini|\/core)?$/, replacement: here("src/noSchemas.ts") },
+      // The package has tables of all attributes of HTML and SVG; an answer has few.
+      { find: /^property-information$/, replacement: here("src/messages/markdown/properties.ts") },
       // The package's browser edition decodes the names of characters (`&amp;`) with `innerHTML`, which Trusted Types
       // forbid.
       { find: /^decode-named-character-reference$/, replacement: here("src/messages/markdown/characters.ts") },
