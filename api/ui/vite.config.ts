@@ -11,7 +11,7 @@ const server = process.env.HOLDFAST ?? "http://127.0.0.1:8080";
 
 /** The frame of the page and its late pieces share these. */
 const SHARED =
-  /src\/(id|wake|patience|backoff|refocus|later|visit|iconsOf|isComposing|i18n\/index|client\/(call|context|files|server)|chat\/(message|tools)|files\/(tray|useTray|drafts|AddFiles|UploadAnnouncer|announcement|previews|useTransfers)|(workspace|knowledge|memories)\/address|messages\/keys|shell\/(address|kept|useNarrow|list\/marks|chat\/title|shortcuts\/useShortcuts|shortcuts\/shortcuts|controls\/(toasts|icons|Menu|Dialog)))\.tsx?$/;
+  /src\/(id|wake|patience|backoff|refocus|later|visit|changes|shown|useShown|iconsOf|isComposing|i18n\/index|client\/(call|context|files|server)|chat\/(message|tools)|files\/(tray|useTray|drafts|AddFiles|UploadAnnouncer|announcement|previews|useTransfers)|(workspace|knowledge|memories)\/address|messages\/keys|shell\/(address|kept|useNarrow|list\/marks|chat\/title|shortcuts\/useShortcuts|shortcuts\/shortcuts|controls\/(toasts|icons|Menu|Dialog)))\.tsx?$/;
 
 /** The messages and other pieces share these. */
 const MESSAGES = /src\/messages\/(useActions|sought|usePrinting|call|icons|entities|memories|MemoryFoot|CopyButton|LongText|SentAt|time|useNow|Briefing|Disclosure|ToolCall|Value|structure|duration|Messages|Message|Answer|Activity|doing|segments|MessageActions|cited|Ended|Ending|Notice|Trouble|reason)\.tsx?$/;
@@ -33,6 +33,8 @@ export default defineConfig({
     alias: [
       { find: /^holdfast-client\/(.*)$/, replacement: here("../../clients/typescript/src/$1.ts") },
       { find: /^zod\/v4(\/mini|\/core)?$/, replacement: here("src/noSchemas.ts") },
+      // The package has tables of all attributes of HTML and SVG; an answer has few.
+      { find: /^property-information$/, replacement: here("src/messages/markdown/properties.ts") },
       // The package's browser edition decodes the names of characters (`&amp;`) with `innerHTML`, which Trusted Types
       // forbid.
       { find: /^decode-named-character-reference$/, replacement: here("src/messages/markdown/characters.ts") },

@@ -14,6 +14,11 @@ async fn arrows_go_through_the_conversations_and_back_to_the_search() {
 }
 
 #[tokio::test]
+async fn a_double_click_on_a_conversation_opens_it() {
+    Visit::begin(Deployment::embedded(), "opens_by_a_double_click").await.ends().await;
+}
+
+#[tokio::test]
 async fn conversations_are_renamed_found_and_deleted() {
     let mut visit = Visit::begin(Deployment::embedded(), "keeps_the_list").await;
     let deleted = visit.reaches("deleted").await;

@@ -219,6 +219,42 @@ export async function goes_through_the_list({ person, base }) {
   await tab.page.getByRole("heading", { level: 1, name: "harbour 40" }).waitFor();
 }
 
+/** A double click on a conversation opens it as a click does, and one on its title above the chat renames it. */
+export async function opens_by_a_double_click({ person, base }) {
+  for (const title of ["harbour", "pier"]) await ask(base, "POST", "/v1/conversations", { title });
+  const tab = await (await person()).open();
+  await entry(tab, "harbour").waitFor();
+  await tab.page.evaluate(() => {
+    globalThis.fieldsInList = 0;
+    new MutationObserver(() => (fieldsInList += document.querySelectorAll(".item .title-field").length)).observe(document.body, { childList: true, subtree: true });
+  });
+  const steps = () => tab.page.evaluate(() => history.length);
+  const heading = tab.page.getByRole("heading", { level: 1, name: "harbour" });
+  const before = await steps();
+  await entry(tab, "harbour").dblclick();
+  await heading.waitFor();
+  await hasFocus(tab.field);
+  assert.equal(await steps(), before + 1);
+
+  await tab.say("[tokens=5] a windmill");
+  await tab.readsToTheEnd();
+  await entry(tab, "pier").click();
+  await tab.page.getByRole("heading", { level: 1, name: "pier" }).waitFor();
+  await tab.page.getByRole("searchbox", { name: "Search conversations" }).fill("windmill");
+  await tab.list.locator(".item-found mark").first().waitFor();
+  const beforeSearch = await steps();
+  await entry(tab, "harbour").dblclick();
+  await heading.waitFor();
+  await hasFocus(tab.field);
+  assert.equal(await steps(), beforeSearch + 1);
+  assert.equal(await tab.page.evaluate(() => fieldsInList), 0);
+
+  await heading.dblclick();
+  const title = tab.page.getByRole("textbox", { name: "Title" });
+  await hasFocus(title);
+  assert.equal(await title.evaluate(({ value, selectionStart, selectionEnd }) => value.slice(selectionStart, selectionEnd)), "harbour");
+}
+
 /** On paper there is the whole conversation, and nothing that is pressed. */
 export async function prints({ person }) {
   const tab = await (await person()).open();

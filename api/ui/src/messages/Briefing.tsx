@@ -20,7 +20,7 @@ export function Briefing({ briefing, children }: { briefing: Data["briefing"]; c
       <h3 className="briefing-title" dir="auto">
         {briefing.title}
       </h3>
-      <Markdown text={briefing.summary} isStreaming={false} />
+      <Markdown text={briefing.summary} isDocument />
       {children}
     </div>
   );

@@ -18,7 +18,7 @@ import { withMathKept } from "./math";
 import { usePaced } from "./pace";
 import { Selectable } from "./Selectable";
 import { tableIn } from "./table";
-import { directed, htmlAsText, labelled, lowered } from "./tree";
+import { directed, htmlAsText, labelled, linesKept, lowered } from "./tree";
 import "./markdown.css";
 
 const components: Components = {
@@ -44,15 +44,15 @@ const furtherRows: Components = { ...rows, thead: () => null };
 const COMPLETION = { katex: false, inlineKatex: false, linkMode: "text-only", images: false, htmlTags: false, comparisonOperators: false, singleTilde: false } as const;
 
 /** Code and tables can grow long, so each has its own renderer that makes growth cheap. */
-const Block = memo(function Block({ text, name }: { text: string; name: string }) {
+const Block = memo(function Block({ text, ...rest }: { text: string; name: string; isDocument: boolean }) {
   const code = codeIn(text);
   if (code) return <CodeBlock {...code} />;
   const table = tableIn(text);
-  if (!table) return <Drawn text={text} name={name} as={components} />;
+  if (!table) return <Drawn text={text} {...rest} as={components} />;
   return (
     <Table>
       {table.map((part, index) => (
-        <Drawn key={index} text={part} name={name} as={index === 0 ? rows : furtherRows} />
+        <Drawn key={index} text={part} {...rest} as={index === 0 ? rows : furtherRows} />
       ))}
     </Table>
   );
@@ -66,11 +66,11 @@ export interface Marking {
 
 export const Marking = createContext<Marking | undefined>(undefined);
 
-const Drawn = memo(function Drawn({ text, name, as }: { text: string; name: string; as: Components }) {
+const Drawn = memo(function Drawn({ text, name, isDocument, as }: { text: string; name: string; isDocument: boolean; as: Components }) {
   const marking = useContext(Marking);
   return (
     <ReactMarkdown
-      remarkPlugins={[gfm, htmlAsText]}
+      remarkPlugins={isDocument ? [gfm, htmlAsText] : [gfm, htmlAsText, linesKept]}
       rehypePlugins={[[rehypeSanitize, allowed], [labelled, { name }], directed, lowered, formulas, ...(marking?.plugins ?? [])]}
       remarkRehypeOptions={{ clobberPrefix: name, footnoteLabel: words.message.footnotes, footnoteLabelTagName: "h3", footnoteBackLabel: words.message.backToText }}
       // The link component checks addresses, because the text must stay where the link may not.
@@ -82,7 +82,14 @@ const Drawn = memo(function Drawn({ text, name, as }: { text: string; name: stri
   );
 });
 
-export function Markdown({ text, isStreaming = false }: { text: string; isStreaming?: boolean }) {
+type Props = {
+  text: string;
+  isStreaming?: boolean;
+  /** Whether the text is a document, in which the end of a line is a blank, as CommonMark has it. */
+  isDocument?: boolean;
+};
+
+export function Markdown({ text, isStreaming = false, isDocument = false }: Props) {
   const id = useId();
   // Rendering may be later than the stream, and does not block the reader's scrolling and typing.
   const paced = usePaced(text, 1);
@@ -91,7 +98,7 @@ export function Markdown({ text, isStreaming = false }: { text: string; isStream
   return (
     <Selectable as="div" className="markdown" data-streaming={isStreaming || undefined}>
       {blocks.map((block, index) => (
-        <Block key={index} text={block} name={NOTE + id} />
+        <Block key={index} text={block} name={NOTE + id} isDocument={isDocument} />
       ))}
     </Selectable>
   );

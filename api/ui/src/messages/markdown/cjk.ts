@@ -3,7 +3,7 @@
 import { attention } from "micromark-core-commonmark";
 import type { Code, Construct, Extension, State, Token } from "micromark-util-types";
 
-const SIGNS = "\\u3001-\\u303F\\u30FB\\uFE10-\\uFE1F\\uFE30-\\uFE6F\\uFF01-\\uFF0F\\uFF1A-\\uFF20\\uFF3B-\\uFF40\\uFF5B-\\uFF65";
+export const SIGNS = "\\u3001-\\u303F\\u30FB\\uFE10-\\uFE1F\\uFE30-\\uFE6F\\uFF01-\\uFF0F\\uFF1A-\\uFF20\\uFF3B-\\uFF40\\uFF5B-\\uFF65";
 const LETTERS = "\\u1100-\\u11FF\\u2E80-\\u2FDF\\u3040-\\u30FA\\u30FC-\\u318F\\u31A0-\\u4DBF\\u4E00-\\u9FFF\\uA960-\\uA97F\\uAC00-\\uD7FF\\uF900-\\uFAFF\\uFF10-\\uFF19\\uFF21-\\uFF3A\\uFF41-\\uFF5A\\uFF66-\\uFFDC";
 const CJK = new RegExp(`[${SIGNS}${LETTERS}]`);
 
@@ -45,6 +45,6 @@ function kindOf(code: Code, other: Code): "blank" | "sign" | "letter" {
   return is(/[\p{P}\p{S}]/u, code) ? "sign" : "letter";
 }
 
-function is(kind: RegExp, code: Code): boolean {
+export function is(kind: RegExp, code: Code): boolean {
   return code !== null && code > 0 && kind.test(String.fromCharCode(code));
 }

@@ -5,11 +5,13 @@ import { gfm as syntax } from "micromark-extension-gfm";
 import type {} from "remark-parse";
 import type { Plugin } from "unified";
 
+import { withAddressEnds, withCuts } from "./addresses";
 import { withCjk } from "./cjk";
 
 export const gfm: Plugin = function () {
   const data = this.data();
   // One tilde is a sign of ranges: "3~5 days, 100~200 km".
-  (data.micromarkExtensions ??= []).push(withCjk(syntax({ singleTilde: false })));
-  (data.fromMarkdownExtensions ??= []).push(gfmFromMarkdown());
+  (data.micromarkExtensions ??= []).push(withAddressEnds(withCjk(syntax({ singleTilde: false }))));
+  const trees = gfmFromMarkdown().map(({ transforms, ...rest }) => ({ ...rest, transforms: transforms?.map(withCuts) }));
+  (data.fromMarkdownExtensions ??= []).push(trees);
 };

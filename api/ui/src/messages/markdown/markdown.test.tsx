@@ -6,6 +6,7 @@ vi.hoisted(() => vi.stubGlobal("navigator", { languages: ["en"] }));
 const { Markdown } = await import("./Markdown");
 
 const drawn = (text: string, isStreaming = false) => renderToStaticMarkup(<Markdown text={text} isStreaming={isStreaming} />);
+const document = (text: string) => renderToStaticMarkup(<Markdown text={text} isDocument />);
 
 /** Returns the tags and their attributes; text can do no harm. */
 const tagsOf = (html: string) => html.match(/<[a-z][^>]*>/gi) ?? [];
@@ -135,6 +136,77 @@ test("a footnote's description is the label of its message's footnotes", () => {
   expect(html).toMatch(new RegExp(`<h3[^>]* id="${label}"`));
 });
 
+/** Returns the text of each link. */
+const linksOf = (html: string) => [...html.matchAll(/<a [^>]*>(.*?)<\/a>/g)].map(([, text]) => text);
+
+test.each([
+  ["请看 https://example.com/a。然后继续", ["https://example.com/a"]],
+  ["请看https://example.com/a，或https://example.com/b；都行。", ["https://example.com/a", "https://example.com/b"]],
+  ["（https://example.com/b）", ["https://example.com/b"]],
+  ["『https://example.com/b』、《https://example.com/c》、【https://example.com/d】", ["https://example.com/b", "https://example.com/c", "https://example.com/d"]],
+  ["是https://example.com？对：https://example.org！好", ["https://example.com", "https://example.org"]],
+  ["详见“https://example.com/a”一文", ["https://example.com/a"]],
+  ["从https://example.com/a～https://example.com/b", ["https://example.com/a", "https://example.com/b"]],
+  ["(见 https://example.com/a)。完", ["https://example.com/a"]],
+  ["官网：www.example.com。又：www.example.org。", ["www.example.com", "www.example.org"]],
+  ["看 www.example.com/a，好", ["www.example.com/a"]],
+  ["[注：见 https://example.com/a，https://example.com/b。]完", ["https://example.com/a", "https://example.com/b"]],
+  ["https://zh.wikipedia.org/wiki/北京", ["https://zh.wikipedia.org/wiki/北京"]],
+  ["https://ja.wikipedia.org/wiki/佐々木・二〇〇八年。", ["https://ja.wikipedia.org/wiki/佐々木・二〇〇八年"]],
+  ["https://zh.wikipedia.org/wiki/%E5%8C%97%E4%BA%AC，北京", ["https://zh.wikipedia.org/wiki/%E5%8C%97%E4%BA%AC"]],
+  ["https://例子.中国/路径。", ["https://例子.中国/路径"]],
+  ["https://example.com/a_(b)_c*d?e=f&g=~h, and", ["https://example.com/a_(b)_c*d?e=f&amp;g=~h"]],
+  ["[文档](https://example.com/a，b)。", ["文档"]],
+  ["https:// 。https://。", []],
+])("a bare address ends before the signs of Chinese and Japanese: %s", (text, links) => {
+  for (const isStreaming of [false, true]) {
+    const html = drawn(text, isStreaming);
+    expect(linksOf(html)).toEqual(links);
+    expect(html.replace(/<[^>]*>/g, "").replaceAll("&amp;", "&")).toBe(text.replace(/\[(文档)\].*\)/, "$1"));
+  }
+});
+
+test("its target is the address alone", () => {
+  expect(drawn("请看 https://example.com/a。然后")).toContain('<a href="https://example.com/a" title="https://example.com/a" ');
+  expect(drawn("[注：https://example.com/a。]")).toContain('<a href="https://example.com/a" title="https://example.com/a" ');
+});
+
+test.each([
+  ["**https://example.com**", "https://example.com"],
+  ["**https://example.com**是官网", "https://example.com"],
+  ["官网**https://example.com/a**，请看", "https://example.com/a"],
+  ["**官网：https://example.com/a。**请看**这里**", "https://example.com/a"],
+  ["**www.example.com**是官网", "www.example.com"],
+  ["see **https://example.com/a**: it has all", "https://example.com/a"],
+  ["see ***https://example.com/a***, it has all", "https://example.com/a"],
+])("a bold address is a bold link: %s", (text, link) => {
+  for (const isStreaming of [false, true]) {
+    const html = drawn(text, isStreaming);
+    expect(html).toMatch(/<strong>[^<]*<a /);
+    expect(linksOf(html)).toEqual([link]);
+    expect(html).not.toContain("*");
+  }
+});
+
+test("the text after an address keeps its signs", () => {
+  expect(drawn("见 https://example.com/a。**注意**：`代码`")).toMatch(/<\/a>。<strong>注意<\/strong>：<code>代码<\/code>/);
+});
+
+test.each([
+  ["addresses", "https://example.com/a。"],
+  ["addresses within a bracket", "[注：https://example.com/a。"],
+  ["signs in an address", "!?.,"],
+])("%s cost no more than their number", (_, unit) => {
+  const timeOf = (count: number) => {
+    const begin = process.cpuUsage();
+    drawn(`https://example.com/${unit.repeat(count)}x`);
+    return process.cpuUsage(begin).user / 1_000;
+  };
+  timeOf(100);
+  // A quadratic algorithm takes a hundred times as long.
+  expect(timeOf(3_000)).toBeLessThan(30 * timeOf(300) + 200);
+});
+
 test.each([false, true])("only two tildes strike text, and ranges keep theirs (streaming: %s)", (isStreaming) => {
   expect(drawn("3~5天，价格100~200元", isStreaming)).toContain("3~5天，价格100~200元");
   expect(drawn("|a|\n|-|\n| 2~3 h and 4~5 h |", isStreaming)).toContain("2~3 h and 4~5 h");
@@ -165,6 +237,35 @@ test("the reader never sees half of a sign", () => {
   expect(drawn("this is **bo", true)).toContain("<strong>bo</strong>");
   expect(drawn("see [the docs](https://exam", true)).not.toContain("](");
   expect(drawn("a paragraph\n-", true)).toBe(drawn("a paragraph", true));
+});
+
+test.each([
+  ["a poem", "Tide in,\ntide out.\n\nBoats\nwait.", ["Tide in,<br/>tide out.", "Boats<br/>wait."]],
+  ["lines of Windows", "Tide in,\r\ntide out.", ["Tide in,<br/>tide out."]],
+  ["marks at the ends of lines", "**Harbour Office**\n*Quay 7*\n`20457` Port", ["<strong>Harbour Office</strong><br/><em>Quay 7</em><br/><code>20457</code> Port"]],
+  ["marks over two lines", "**Quay 7\n20457** Port", ["<strong>Quay 7<br/>20457</strong> Port"]],
+  ["breaks of markdown", "a  \nb\\\nc", ["a<br/>b<br/>c"]],
+  ["breaks of HTML", "a<br>\nb<br/>c", ["a<br/>b<br/>c"]],
+  ["code in a line", "a `b\nc`", ["a <code>b c</code>"]],
+  ["a formula over two lines", "a \\(b\n+ c\\) d", ['a <code class="formula" dir="ltr">b + c</code> d']],
+])("the lines of an answer stay lines: %s", (_, text, paragraphs) => {
+  for (const isStreaming of [false, true]) {
+    const html = drawn(text, isStreaming).replaceAll("<br/>\n", "<br/>");
+    expect([...html.matchAll(/<p dir="auto">(.*?)<\/p>/gs)].map(([, inner]) => inner)).toEqual(paragraphs);
+  }
+});
+
+test("lines of items and quotations stay lines, and those of tables and code stay as they are", () => {
+  expect(drawn("- Quay 7\n  20457 Port\n- b")).toMatch(/<li>\s*Quay 7<br\/>\s*20457 Port\s*<\/li>/);
+  expect(drawn("> a\n> b\nc")).toMatch(/<p dir="auto">a<br\/>\s*b<br\/>\s*c<\/p>/);
+  expect(drawn("|a|\n|-|\n|b|\n|c|")).not.toContain("<br");
+  expect(drawn("```\na\nb\n```")).not.toContain("<br");
+  expect(drawn("    a\n    b")).not.toContain("<br");
+});
+
+test("a document joins its lines as CommonMark does, and breaks them where it says so", () => {
+  expect(document("one\ntwo  \nthree")).toMatch(/<p dir="auto">one\ntwo<br\/>\s*three<\/p>/);
+  expect(document("a \\(b\n+ c\\) d")).toContain('<code class="formula" dir="ltr">b + c</code>');
 });
 
 test("formulas appear as the model wrote them, without their signs", () => {

@@ -19,6 +19,7 @@ test.each([
   ["a formula with text after it is inline", "$$ a_b $$ is\n$$\nc\n$$", "«\\$\\$ a\\_b \\$\\$» is\n```math\nc\n```"],
   ["no formula is empty", "$$\n\n$$", "$$\n\n$$"],
   ["a formula does not go over a blank line", "\\(a_b\n\nc\\)", "\\(a_b\n\nc\\)"],
+  ["the end of a line in an inline formula is a blank", "so \\(a +\n- b\\) holds", "so «\\\\\\(a \\+ \\- b\\\\\\)» holds"],
   ["a formula without an end stays text", "\\(a_b $c_d", "\\(a_b $c_d"],
   ["unmatched backticks begin no code", "``a $b_c$", "``a «\\$b\\_c\\$»"],
 ])("%s", (_, markdown, kept) => expect(withMathKept(markdown)).toBe(kept.replace("«", BEGIN).replace("»", END)));

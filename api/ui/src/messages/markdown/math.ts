@@ -75,7 +75,7 @@ function inline(text: string): string {
     // A backslash also skips the next character: an escaped dollar begins no formula.
     at = end ?? index + (sign[0] === "\\" ? 2 : 1);
     const taken = text.slice(index, at);
-    kept += end !== undefined && sign[0] !== "`" ? BEGIN + taken.replace(/[!-/:-@[-`{-~]/g, "\\$&") + END : taken;
+    kept += end !== undefined && sign[0] !== "`" ? BEGIN + taken.replace(/[!-/:-@[-`{-~]/g, "\\$&").replace(/\r?\n/g, " ") + END : taken;
     signs.lastIndex = at;
   }
   return kept + text.slice(at);

@@ -1,7 +1,7 @@
-// This file changes the trees between markdown and elements: HTML becomes text, each block gets its own direction, and
-// headings move below those of the page.
+// This file changes the trees between markdown and elements: HTML becomes text, the lines of an answer stay lines, each
+// block gets its own direction, and headings move below those of the page.
 import type { Element, ElementContent, Root as Elements, RootContent } from "hast";
-import type { Nodes, Root as Markdown } from "mdast";
+import type { Nodes, PhrasingContent, Root as Markdown } from "mdast";
 
 /** HTML stays text and never becomes elements; only `<br>`, which tables need, becomes a line break. */
 export function htmlAsText() {
@@ -17,6 +17,26 @@ function asText(node: Nodes) {
     const text = { type: "text" as const, value: child.value };
     node.children[index] = isFlow ? { type: "paragraph", children: [text] } : text;
   });
+}
+
+/** Models end the lines of a poem or of a postal address as the reader should see them; CommonMark joins such lines. */
+export function linesKept() {
+  return (tree: Markdown) => keepLines(tree);
+}
+
+function keepLines(node: Nodes) {
+  if (!("children" in node)) return;
+  const children = (node.children as PhrasingContent[]).flatMap((child, index, all): PhrasingContent[] => {
+    if (child.type !== "text") keepLines(child);
+    if (child.type !== "text" || !/[\r\n]/.test(child.value)) return [child];
+    // A line may end with `<br>`, too.
+    const text = all[index - 1]?.type === "break" ? child.value.replace(/^\r?\n/, "") : child.value;
+    return text.split(/\r?\n|\r/).flatMap((value, line): PhrasingContent[] => [
+      ...(line > 0 ? [{ type: "break" as const }] : []),
+      ...(value !== "" ? [{ type: "text" as const, value }] : []),
+    ]);
+  });
+  node.children = children as typeof node.children;
 }
 
 const DIRECTED = new Set(["p", "h1", "h2", "h3", "h4", "h5", "h6", "ul", "ol", "td", "th"]);

@@ -1,6 +1,6 @@
 // One conversation of the list is a link, so that it opens in another tab as links do. It has a menu, and a field for
 // its title.
-import { useEffect, useRef, type MouseEvent } from "react";
+import { useEffect, useRef } from "react";
 
 import type { Conversation } from "../../client/server";
 import { words } from "../../i18n";
@@ -9,6 +9,7 @@ import { linkOf } from "../address";
 import { Menu } from "../controls/Menu";
 import { placeOf } from "./listed";
 import { Marked } from "./Marked";
+import { opening } from "./opening";
 
 type Props = {
   conversation: Conversation;
@@ -40,12 +41,7 @@ export function ConversationItem({ conversation, isCurrent, isWaiting, session, 
     if (isCurrent) element.current?.scrollIntoView({ block: "nearest" });
   }, [isCurrent]);
 
-  const open = (event: MouseEvent) => {
-    // Ctrl, Command, Shift and the middle button open another tab or window.
-    if (event.ctrlKey || event.metaKey || event.shiftKey || event.button !== 0) return;
-    event.preventDefault();
-    onOpen(id, place, place && query);
-  };
+  const link = opening(() => onOpen(id, place, place && query));
 
   const remove = () => {
     // The focus moves to the item that takes this one's place.
@@ -63,7 +59,7 @@ export function ConversationItem({ conversation, isCurrent, isWaiting, session, 
   }
   return (
     <li ref={element} className="item" data-current={isCurrent || undefined}>
-      <a href={linkOf(id, place)} aria-current={isCurrent ? "page" : undefined} title={title} onClick={open} onDoubleClick={onBeginRename}>
+      <a href={linkOf(id, place)} aria-current={isCurrent ? "page" : undefined} title={title} {...link}>
         <span className="item-text">
           <span className="item-title" dir="auto">
             <Marked text={title} query={query} />

@@ -73,7 +73,7 @@ export function LongField({ kind, entity, isOpen = false, onClosed }: Props) {
   }
   return (
     <div className="long-text">
-      {text.trim() !== "" ? <Markdown text={text} /> : <p className="long-nothing">{texts.entity.noText}</p>}
+      {text.trim() !== "" ? <Markdown text={text} isDocument /> : <p className="long-nothing">{texts.entity.noText}</p>}
       <button ref={edit} type="button" className="button" onClick={actions.begin}>
         {text.trim() !== "" ? texts.entity.edit : texts.entity.write}
       </button>

@@ -1,0 +1,1 @@
+export{t as Messages}from"./messages-B-upITEL.js";

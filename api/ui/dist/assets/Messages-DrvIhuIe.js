@@ -1,1 +1,0 @@
-export{t as Messages}from"./messages-NRUo_aA5.js";

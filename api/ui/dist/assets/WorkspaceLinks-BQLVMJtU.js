@@ -1,1 +1,0 @@
-export{t as WorkspaceLinks}from"./WorkspaceLinks-DS_w61mk.js";

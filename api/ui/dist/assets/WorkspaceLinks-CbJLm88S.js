@@ -1,0 +1,1 @@
+import{C as e,Ot as t,n}from"./shared-CsYPjwwG.js";var r=t();function i({entities:t}){return(0,r.jsx)(`ul`,{className:`entity-links`,role:`list`,children:t.map(({kind:t,id:i,name:a})=>{let o=e(t,i);return(0,r.jsx)(`li`,{children:(0,r.jsx)(`a`,{href:o,"data-kind":t,dir:`auto`,onClick:e=>n(e,o),children:a})},i)})})}export{i as t};

@@ -1,1 +1,0 @@
-import{C as e,n as t,wt as n}from"./shared--RG_PIRe.js";var r=n();function i({entities:n}){return(0,r.jsx)(`ul`,{className:`entity-links`,role:`list`,children:n.map(({kind:n,id:i,name:a})=>{let o=e(n,i);return(0,r.jsx)(`li`,{children:(0,r.jsx)(`a`,{href:o,"data-kind":n,dir:`auto`,onClick:e=>t(e,o),children:a})},i)})})}export{i as t};

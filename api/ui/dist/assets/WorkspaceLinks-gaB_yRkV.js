@@ -1,0 +1,1 @@
+export{t as WorkspaceLinks}from"./WorkspaceLinks-CbJLm88S.js";

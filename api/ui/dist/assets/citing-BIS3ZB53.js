@@ -1,1 +1,0 @@
-export{r as Sources,t as citedBy,n as marking}from"./passages-CsgaBfv-.js";

@@ -1,0 +1,1 @@
+export{r as Sources,t as citedBy,n as marking}from"./passages-CUeaKxeS.js";

@@ -1,0 +1,1 @@
+import{ot as e}from"./shared-CsYPjwwG.js";var t=new e,n=e=>t.tell({id:e,isDeleted:!0});function r(e,{id:t,fields:n,isDeleted:r}){return e.flatMap(e=>e.id===t?r?[]:{...e,...n}:e)}export{n,r,t};

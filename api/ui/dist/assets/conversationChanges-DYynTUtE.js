@@ -1,1 +1,0 @@
-import{et as e}from"./parts-CGACjH3R.js";var t=new e,n=e=>t.tell({id:e,isDeleted:!0});function r(e,{id:t,fields:n,isDeleted:r}){return e.flatMap(e=>e.id===t?r?[]:{...e,...n}:e)}export{n,r,t};

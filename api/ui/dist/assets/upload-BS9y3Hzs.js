@@ -1,0 +1,1 @@
+export{t as uploadFile}from"./upload-e4p18gJ8.js";

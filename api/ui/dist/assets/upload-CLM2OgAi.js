@@ -1,1 +1,0 @@
-export{t as uploadFile}from"./upload-DSE5hhda.js";

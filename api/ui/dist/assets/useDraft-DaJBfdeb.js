@@ -1,1 +1,0 @@
-import{r as e}from"./rolldown-runtime-XKyaHtl9.js";import{jn as t}from"./shared--RG_PIRe.js";import{M as n}from"./messages-NRUo_aA5.js";var r=e(t(),1);function i(e){let[t,i]=(0,r.useState)(()=>n.read(e));return[t,t=>{i(t),n.keep(e,t)}]}async function a(e,...t){let r=await e;for(let e of t)n.keep(e,``);return r}export{i as n,a as t};

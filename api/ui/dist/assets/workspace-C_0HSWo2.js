@@ -1,0 +1,2 @@
+const __vite__mapDeps=(i,m=__vite__mapDeps,d=(m.f||(m.f=["assets/workspace-CBJQaLvc.js","assets/apart-CV-Y3VRw.js","assets/workspace-BWdDHdzV.js"])))=>i.map(i=>d[i]);
+import{Pn as e,jn as t}from"./shared-CsYPjwwG.js";var n=await{en:async()=>(await e(async()=>{let{workspace:e}=await import(`./workspace-CBJQaLvc.js`);return{workspace:e}},__vite__mapDeps([0,1]))).workspace,"zh-Hans":async()=>(await e(async()=>{let{workspace:e}=await import(`./workspace-BWdDHdzV.js`);return{workspace:e}},__vite__mapDeps([2,1]))).workspace}[t]();export{n as t};
