@@ -65,36 +65,6 @@ fn data(frames: &[EventFrame]) -> Vec<(String, Value)> {
 }
 
 #[tokio::test]
-async fn a_worker_of_the_version_before_leaves_runs_that_it_cannot_execute_to_a_newer_one() {
-    let mut upgrade = Upgrade::begin();
-    let (older, client) = upgrade.clients();
-    let (lead_id, planner_id) = (lead(&client).await, planner_of(&client).await);
-    let delegated = "[delegate=helper [tokens=2] count]";
-    let left = [
-        start(&client, &lead_id, delegated).await,
-        start(&client, &planner_id, &plan("auto_execute")).await,
-        // The API of the version before submits such runs, too.
-        start(&older, &lead_id, delegated).await,
-        start(&older, &planner_id, &plan("auto_execute")).await,
-    ];
-    for client in [&older, &client] {
-        assert_eq!(client.stream("[tokens=2] hi").await.rest().await.last().unwrap().event, "run.completed");
-    }
-    for run_id in &left {
-        let run = client.run(run_id).await;
-        assert_eq!(run["status"], "queued", "a worker that cannot execute it has claimed it: {run:#}");
-    }
-    let _worker = upgrade.scaled.worker();
-    for run_id in &left {
-        let (frames, older_frames) =
-            (client.events(run_id, None).await.rest().await, older.events(run_id, None).await.rest().await);
-        assert_eq!(frames.last().unwrap().event, "run.completed");
-        assert!(frames.iter().any(|frame| frame.event == "subagent.completed"), "it has no subagent");
-        assert_eq!(data(&older_frames), data(&frames), "each API relays the same log");
-    }
-}
-
-#[tokio::test]
 async fn a_newer_worker_takes_the_runs_of_an_older_one_that_is_shut_down() {
     continues_on_a_newer_worker("TERM").await;
 }
@@ -147,19 +117,6 @@ async fn the_version_before_reads_and_answers_what_this_version_stored() {
     assert_eq!(plans["items"][0]["status"], "completed");
     assert!(!worker.log_so_far().contains("ERROR"), "{}", worker.log_so_far());
     assert!(!upgrade.older_api.log_so_far().contains("ERROR"), "{}", upgrade.older_api.log_so_far());
-}
-
-#[tokio::test]
-async fn a_message_that_steers_a_worker_of_the_version_before_becomes_the_next_run() {
-    let mut upgrade = Upgrade::begin();
-    let (_, client) = upgrade.clients();
-    let mut stream = client.stream("[tokens=30] [delay=20] hi").await;
-    stream.up_to("message.delta").await;
-    let conversation = client.run(&stream.run_id).await["conversation_id"].as_str().unwrap().to_owned();
-    let message = json!({"content": "[tokens=1] shorter", "mode": "steer"});
-    let submission = client.post(&format!("/v1/conversations/{conversation}/messages"), message).await.unwrap();
-    assert_eq!(stream.rest().await.last().unwrap().event, "run.completed");
-    assert_eq!(client.wait_for_run(submission["run"]["id"].as_str().unwrap()).await["status"], "completed");
 }
 
 #[tokio::test]

@@ -10,9 +10,6 @@ const MAX_CHARS: usize = 40;
 
 static ENGLISH: LazyLock<Stemmer> = LazyLock::new(|| Stemmer::create(Algorithm::English));
 
-/// The version of the words. The sweep makes the words of documents with a lower one again.
-pub const WORDS_VERSION: i64 = 1;
-
 /// Returns the words of a text in their order: in small letters, English ones without their endings. A word with accents is followed
 /// by the word without them, so both spellings find it, and its own one finds it first. Scripts without spaces give each pair of
 /// neighbouring characters.

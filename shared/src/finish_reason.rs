@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The reason why the model ended an answer or a step. Events and rows of older versions have none.
+/// The reason why the model ended an answer or a step.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[derive(strum::EnumString, strum::IntoStaticStr)]
 #[serde(rename_all = "snake_case", from = "String")]

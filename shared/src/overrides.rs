@@ -122,37 +122,21 @@ impl RunOverrides {
     }
 }
 
-/// The tools and the overrides of a run as its row has them. Rows of earlier versions have the tools alone.
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(untagged)]
-pub enum StoredClientParts {
-    /// The tools alone.
-    Tools(Vec<ClientTool>),
-    /// Tools and overrides.
-    All {
-        /// Tools that the client executes.
-        client_tools: Vec<ClientTool>,
-        /// Parts of the model's requests.
-        overrides: Box<RunOverrides>,
-    },
+/// The tools and the overrides of a run as its row has them.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct StoredClientParts {
+    /// Tools that the client executes.
+    pub client_tools: Vec<ClientTool>,
+    /// Parts of the model's requests.
+    #[serde(default, skip_serializing_if = "RunOverrides::is_default")]
+    pub overrides: RunOverrides,
 }
 
 impl StoredClientParts {
     /// Returns the JSON of a run's row; `None` if the client brings neither.
     pub fn row(client_tools: &[ClientTool], overrides: &RunOverrides) -> Option<Value> {
-        let parts = match (client_tools, overrides.is_default()) {
-            ([], true) => return None,
-            (tools, true) => Self::Tools(tools.to_vec()),
-            (tools, false) => Self::All { client_tools: tools.to_vec(), overrides: Box::new(overrides.clone()) },
-        };
-        Some(serde_json::json!(parts))
-    }
-
-    /// Returns the tools and the overrides.
-    pub fn into_parts(self) -> (Vec<ClientTool>, RunOverrides) {
-        match self {
-            Self::Tools(tools) => (tools, RunOverrides::default()),
-            Self::All { client_tools, overrides } => (client_tools, *overrides),
-        }
+        let is_empty = client_tools.is_empty() && overrides.is_default();
+        let parts = Self { client_tools: client_tools.to_vec(), overrides: overrides.clone() };
+        (!is_empty).then(|| serde_json::json!(parts))
     }
 }

@@ -70,7 +70,7 @@ pub struct RunDate {
 const OPENING: &str = "[Today is ";
 
 impl RunDate {
-    /// Returns the date of a run's row. A run of an earlier version has no zone and counts as one in UTC.
+    /// Returns the date of a run's row. A zone that this version does not know counts as UTC.
     pub fn of_row(at: DateTime<Utc>, zone: Option<&str>) -> Self {
         Self { at, zone: zone.and_then(|name| name.parse().ok()).unwrap_or_default() }
     }

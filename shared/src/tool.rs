@@ -162,7 +162,7 @@ pub struct ToolCall {
     pub effect: Effect,
     /// Tells how far the call has got.
     pub status: ToolCallStatus,
-    /// The party that executes the call; absent for an unknown tool, and in calls of earlier versions.
+    /// The party that executes the call; absent for an unknown tool.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<ExecutedBy>,
     /// The child run that answers the call, for a tool that delegates.

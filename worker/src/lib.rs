@@ -30,7 +30,6 @@ mod refusals;
 mod signs_of_life;
 mod slow_documents;
 mod spans;
-mod stale_words;
 mod summary_places;
 mod sweeper;
 mod tools;

@@ -18,7 +18,7 @@ use holdfast_shared::{
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::{WorkerState, executor, family, forgotten, memories, missing_vectors, stale_words};
+use crate::{WorkerState, executor, family, forgotten, memories, missing_vectors};
 
 /// Sweeps at each interval until `stop`.
 pub async fn sweep(shared: Arc<WorkerState>, stop: CancellationToken) {
@@ -28,7 +28,6 @@ pub async fn sweep(shared: Arc<WorkerState>, stop: CancellationToken) {
             at_each(interval, || end_runs(&shared)),
             at_each(interval, || end_waits(&shared)),
             at_each(interval, || missing_vectors::sweep(&shared)),
-            at_each(interval, || stale_words::sweep(&shared, Instant::now() + interval / 2)),
             at_each(interval, || executor::sweep_due_summaries(&shared)),
             at_each(interval, || remove(&shared)),
         )
@@ -67,14 +66,6 @@ async fn end_runs(shared: &WorkerState) {
             }
         }
         Err(error) => tracing::warn!(error = &error as &dyn Error, "failed to end runs whose worker is gone"),
-    }
-    match worker.storage.unblock_forgotten().await {
-        Ok(0) => {}
-        Ok(runs) => {
-            tracing::info!(runs, "unblocked runs without a run before them");
-            let _ = worker.queue.wake().await;
-        }
-        Err(error) => tracing::warn!(error = &error as &dyn Error, "failed to unblock runs"),
     }
     sweep_families(shared).await;
 }
@@ -137,7 +128,7 @@ async fn retire(shared: &WorkerState) {
     }
 }
 
-/// Cancels children of ended runs and executors of changed steps, and answers the parents of ended children, where no other process did.
+/// Cancels children of ended runs and executors of changed steps, where no other process did.
 async fn sweep_families(shared: &WorkerState) {
     match shared.worker.storage.parents_of_orphans().await {
         Ok(parents) => {
@@ -154,14 +145,6 @@ async fn sweep_families(shared: &WorkerState) {
             }
         }
         Err(error) => tracing::warn!(error = &error as &dyn Error, "failed to find executors of changed steps"),
-    }
-    match shared.worker.storage.answer_forgotten().await {
-        Ok(answered) => {
-            for run in answered {
-                family::publish(shared, &run).await;
-            }
-        }
-        Err(error) => tracing::warn!(error = &error as &dyn Error, "failed to answer the parents of ended children"),
     }
 }
 

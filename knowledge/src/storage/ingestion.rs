@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::{Knowledge, texts::PIECE_CHARS};
-use crate::words::{WORDS_VERSION, words_of};
+use crate::words::words_of;
 
 /// The right to write a document: an attempt at its run.
 #[derive(Debug, Clone, Copy)]
@@ -37,7 +37,7 @@ pub enum StoreOutcome {
 pub(super) type DocumentRows<'a> = Box<dyn Iterator<Item = (Value, usize)> + Send + 'a>;
 
 /// A passage by its number, its start and its end in the text, with its heading.
-pub(super) type PlacedPassage = (i64, i64, i64, Option<String>);
+type PlacedPassage = (i64, i64, i64, Option<String>);
 
 /// How far an ingestion is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -97,8 +97,7 @@ holdfast_shared::statements! {
     /// Lets searches find a document.
     NOTE_INDEXED = "
         update documents
-        set indexed_at = {now},
-            words_version = $2
+        set indexed_at = {now}
         where id = $1
     ",
     /// Returns the number of a document's collection.
@@ -167,7 +166,7 @@ impl Knowledge {
 
     /// Lets searches find the document.
     pub async fn note_indexed(&self, hold: Hold) -> Result<StoreOutcome, Error> {
-        let writes = vec![(NOTE_INDEXED, args![hold.document_id, WORDS_VERSION])];
+        let writes = vec![(NOTE_INDEXED, args![hold.document_id])];
         self.step("let searches find a document", hold, writes).await
     }
 
@@ -258,7 +257,7 @@ impl OwnText {
 }
 
 /// Returns the words of a passage as a row for `INDEX_PASSAGES`.
-pub(super) fn row_of_words(collection: i64, (number, start, end, heading): &PlacedPassage, text: &OwnText) -> Value {
+fn row_of_words(collection: i64, (number, start, end, heading): &PlacedPassage, text: &OwnText) -> Value {
     let text = text.part(*start as u64..*end as u64);
     let words = words_of(&format!("{} {text}", heading.as_deref().unwrap_or_default()));
     let (lexemes, words) = terms(collection, &words);

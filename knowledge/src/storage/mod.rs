@@ -7,7 +7,6 @@ mod extracted;
 mod ingestion;
 mod removal;
 mod search;
-mod stale_words;
 mod texts;
 mod vector_memory;
 mod vector_search;
@@ -67,7 +66,6 @@ pub fn statement_texts(storage: &Storage) -> Vec<(&'static str, String)> {
         ingestion::STATEMENTS,
         removal::STATEMENTS,
         search::STATEMENTS,
-        stale_words::STATEMENTS,
         texts::STATEMENTS,
         vector_search::STATEMENTS,
         vectors::STATEMENTS,

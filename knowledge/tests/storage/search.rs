@@ -17,7 +17,6 @@ on_both_databases!(
     passages_are_read_across_pieces,
     passages_that_are_not_ready_hide_no_other,
     a_word_is_found_with_its_accents_and_without,
-    words_of_an_earlier_version_are_made_again,
 );
 
 async fn find(test: &TestKnowledge, owner: &str, collection: Uuid, question: &str) -> Vec<FoundPassage> {
@@ -157,27 +156,4 @@ async fn a_word_is_found_with_its_accents_and_without(test: TestKnowledge) {
     assert_eq!(find(&test, ANN, collection, "cafe").await.len(), 2);
     let exact = find(&test, ANN, collection, "café").await;
     assert_eq!(texts(&exact), [lines[1], lines[0]], "the exact spelling is first");
-}
-
-async fn words_of_an_earlier_version_are_made_again(test: TestKnowledge) {
-    let collection = test.collection(ANN).await;
-    let lines = ["Die Bru\u{308}cke in Köln", "a plain line"];
-    test.ingest(ANN, collection, &lines).await;
-    // An earlier version took the mark for the end of a word, and knew one spelling.
-    let number = test.count("collections").await;
-    assert_eq!(number, 1, "the number in the words below");
-    test.change(if test.urls().0.is_some() {
-        "update passages set words = cast('c1zbru:1 c1zcke:2 c1zköln:3' as tsvector) where number = 0"
-    } else {
-        "update passages set words = 'c1zbru c1zcke c1zköln' where number = 0"
-    })
-    .await;
-    test.change("update documents set words_version = 0").await;
-    assert!(find(&test, ANN, collection, "Brücke").await.is_empty());
-    assert!(test.knowledge.refresh_words().await.unwrap());
-    assert!(!test.knowledge.refresh_words().await.unwrap(), "each document once");
-    for question in ["Brücke", "koln"] {
-        assert_eq!(texts(&find(&test, ANN, collection, question).await), [lines[0]], "{question}");
-    }
-    assert_eq!(texts(&find(&test, ANN, collection, "plain").await), [lines[1]]);
 }

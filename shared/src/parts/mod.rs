@@ -17,8 +17,6 @@ use crate::{
     citation::{AnswerSources, DroppedMark, NumberedCitation},
     event::{CitationAdded, ExecutedBy},
     storable::{storable, storable_json},
-    storage::StoredCall,
-    trace::{TraceMessage, TraceRole},
 };
 
 pub use builder::PartsBuilder;
@@ -155,36 +153,6 @@ pub struct QuestionPart {
 }
 
 impl MessageParts {
-    /// Returns the parts that a run's trace tells of, without reasoning, questions and warnings.
-    pub fn of_trace(ended_ms: i64, trace: &[TraceMessage], calls: &[StoredCall]) -> Self {
-        let mut parts = Vec::new();
-        for step in trace.iter().filter(|step| step.role == TraceRole::Assistant) {
-            parts.push(MessagePart::Step);
-            if !step.content.is_empty() {
-                parts.push(MessagePart::Text { chars: step.content.chars().count() });
-            }
-            for request in &step.tool_calls {
-                let Some(call) = calls.iter().find(|call| call.call_id == request.call_id) else { continue };
-                let (call_id, name) = (call.call_id.clone(), request.name.clone());
-                let state = if call.has_ended() { CallProgress::Ended } else { CallProgress::Started };
-                // A client's tool has no server in its name.
-                let by_worker = name.contains("__");
-                parts.push(MessagePart::Call(ToolCallPart {
-                    call_id,
-                    name,
-                    by: None,
-                    state,
-                    by_worker,
-                    approval: None,
-                }));
-                if call.has_ended() {
-                    parts.push(MessagePart::CallEnd { call_id: call.call_id.clone() });
-                }
-            }
-        }
-        Self { ended_ms, parts }
-    }
-
     /// Returns the documents that the text cites, in the order of their numbers, and the marks that are not in it.
     pub fn sources(&self) -> AnswerSources {
         let mut sources = AnswerSources::default();
@@ -290,59 +258,5 @@ impl MessageParts {
         });
         let MessagePart::Call(call) = &mut self.parts[index] else { unreachable!("the index is that of a call") };
         call
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::trace::RequestedCall;
-
-    #[test]
-    fn a_trace_tells_who_executes_a_call_and_whether_it_has_ended() {
-        let requested =
-            |name: &str| RequestedCall { call_id: name.into(), name: name.into(), input: Value::Null, signature: None };
-        let step = TraceMessage {
-            plan_step: None,
-            position: 1,
-            step: 1,
-            role: TraceRole::Assistant,
-            content: "süß".into(),
-            redacted: false,
-            tool_calls: ["bank__pay", "ask_user"].map(requested).to_vec(),
-            call_id: None,
-            is_error: false,
-            usage: None,
-            model: None,
-            created_at: DateTime::UNIX_EPOCH,
-        };
-        let call = |name: &str, status: &str| StoredCall {
-            call_id: name.into(),
-            status: status.into(),
-            input: "{}".into(),
-            output: None,
-            error: None,
-            files: None,
-            duration_ms: None,
-        };
-        let calls = [call("bank__pay", "completed"), call("ask_user", "abandoned")];
-        let part = |name: &str, state, by_worker| {
-            MessagePart::Call(ToolCallPart {
-                call_id: name.into(),
-                name: name.into(),
-                by: None,
-                state,
-                by_worker,
-                approval: None,
-            })
-        };
-        let expected = [
-            MessagePart::Step,
-            MessagePart::Text { chars: 3 },
-            part("bank__pay", CallProgress::Ended, true),
-            MessagePart::CallEnd { call_id: "bank__pay".into() },
-            part("ask_user", CallProgress::Started, false),
-        ];
-        assert_eq!(MessageParts::of_trace(7, &[step], &calls), MessageParts { ended_ms: 7, parts: expected.to_vec() });
     }
 }

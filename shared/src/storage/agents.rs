@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
-use sqlx::FromRow;
+use serde_json::json;
+use sqlx::{FromRow, types::Json};
 use uuid::Uuid;
 
 use super::{
@@ -11,11 +12,11 @@ use super::{
     delegations::expect_end,
     pages::{PageRow, page_of, page_query},
     sql::{Commit, RollBack, Tx, args, statements},
-    stored_definition::StoredDefinition,
 };
 use crate::{
-    agent::{Agent, AgentDefinition, DelegationCycle, Origin, PLANNER_ID, builtin_agents},
+    agent::{Agent, AgentDefinition, DelegationCycle, Origin, builtin_agents},
     page::{Page, PageSize},
+    storable::storable_json,
 };
 
 /// The outcome of a change.
@@ -41,8 +42,7 @@ struct AgentRow {
     origin: Origin,
     created_at: DateTime<Utc>,
     updated_at: DateTime<Utc>,
-    #[sqlx(flatten)]
-    stored: StoredDefinition,
+    definition: Json<AgentDefinition>,
 }
 
 /// Selects agents that are not deleted, with their newest definitions.
@@ -50,10 +50,8 @@ macro_rules! select_agents {
     () => {
         "
         select a.id, a.version, a.origin, a.created_at,
-            coalesce(a.updated_at, a.created_at) as updated_at, v.definition, v.extension,
-            v.most_in_chain,
-            octet_length(cast(v.definition as text))
-                + coalesce(octet_length(cast(v.extension as text)), 0) + 300 as page_bytes
+            coalesce(a.updated_at, a.created_at) as updated_at, v.definition,
+            octet_length(cast(v.definition as text)) + 300 as page_bytes
         from agent_definitions a
         join agent_definition_versions v
             on v.agent_definition_id = a.id and v.version = a.version
@@ -83,7 +81,7 @@ statements! {
     /// Adds an agent of the program, unless another process has added it.
     INSERT_BUILTIN = "
         insert into agent_definitions (id, name, origin, created_at)
-        values ($1, $2, 'api', {now})
+        values ($1, $2, 'builtin', {now})
         on conflict (id) do nothing
     ",
     /// Shows a hidden agent again.
@@ -101,7 +99,7 @@ statements! {
     ",
     /// Returns one version of a definition.
     DEFINITION = "
-        select definition, extension, most_in_chain
+        select definition
         from agent_definition_versions
         where agent_definition_id = $1 and version = $2
     ",
@@ -113,9 +111,9 @@ statements! {
     /// Adds a version of a definition.
     INSERT_VERSION = "
         insert into agent_definition_versions (
-            agent_definition_id, version, definition, extension, most_in_chain, created_at
+            agent_definition_id, version, definition, created_at
         )
-        values ($1, $2, $3, $4, $5, {now})
+        values ($1, $2, $3, {now})
     ",
     /// Makes a version the newest one.
     SET_VERSION = "
@@ -256,8 +254,7 @@ impl Storage {
         self.database.transact("load the agents of a file", load).await
     }
 
-    /// Stores the agents of the program. In the column `origin` they are those of the API, because a version before does not
-    /// know another origin.
+    /// Stores the agents of the program.
     pub async fn load_builtin_agents(&self) -> Result<(), Error> {
         let load = async |tx: &mut Tx| {
             for (id, definition) in builtin_agents() {
@@ -278,12 +275,12 @@ impl Storage {
 
     /// Returns the definition of a run's submission, secrets included.
     pub async fn agent_definition(&self, id: Uuid, version: u32) -> Result<Option<AgentDefinition>, Error> {
-        let row = self.database.fetch_optional::<StoredDefinition>(
+        let row = self.database.fetch_optional::<(Json<AgentDefinition>,)>(
             "read an agent's definition",
             DEFINITION,
             args![id, version],
         );
-        Ok(row.await?.map(|stored| stored.0))
+        Ok(row.await?.map(|(definition,)| definition.0))
     }
 }
 
@@ -302,9 +299,7 @@ async fn insert(tx: &mut Tx, id: Uuid, origin: Origin, definition: &AgentDefinit
 }
 
 async fn insert_version(tx: &mut Tx, id: Uuid, version: u32, definition: &AgentDefinition) -> Result<(), Error> {
-    let (document, extension) = StoredDefinition::documents(definition);
-    let args = args![id, version, document, extension, definition.recursive.map(i64::from)];
-    tx.execute(INSERT_VERSION, args).await.map(drop)
+    tx.execute(INSERT_VERSION, args![id, version, storable_json(json!(definition))]).await.map(drop)
 }
 
 async fn add_version(tx: &mut Tx, agent: &Agent, definition: &AgentDefinition) -> Result<(), Error> {
@@ -341,10 +336,10 @@ impl From<AgentRow> for Agent {
         Self {
             id: row.id,
             version: row.version as u32,
-            origin: if row.id == PLANNER_ID { Origin::Builtin } else { row.origin },
+            origin: row.origin,
             created_at: row.created_at,
             updated_at: row.updated_at,
-            definition: row.stored.0,
+            definition: row.definition.0,
         }
     }
 }

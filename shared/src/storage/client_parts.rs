@@ -15,15 +15,10 @@ use crate::{
 };
 
 statements! {
-    /// Returns the tools and the overrides of a run, without its given history. Rows of earlier versions have a list of tools.
+    /// Returns the tools and the overrides of a run, without its given history.
     CLIENT_PARTS {
         postgres = "
-            select
-                case
-                    when jsonb_typeof(client_tools) = 'object'
-                    then client_tools #- array['overrides', 'history']
-                    else client_tools
-                end
+            select client_tools #- array['overrides', 'history']
             from agent_runs
             where id = $1
         ",
@@ -99,7 +94,8 @@ impl Storage {
                 args![run_id],
             )
             .await?;
-        Ok(row.and_then(|(parts,)| parts).map(|parts| parts.0.into_parts()).unwrap_or_default())
+        let parts = row.and_then(|(parts,)| parts).map(|parts| parts.0).unwrap_or_default();
+        Ok((parts.client_tools, parts.overrides))
     }
 
     /// Stores the files that the result of an open call of the client brings. The result itself follows.
@@ -126,7 +122,7 @@ impl Storage {
         overrides: RunOverrides,
         metadata: Option<Value>,
     ) -> Result<(), Error> {
-        let parts = StoredClientParts::All { client_tools, overrides: Box::new(overrides) };
+        let parts = StoredClientParts { client_tools, overrides };
         let args = args![run_id, json!(parts), metadata];
         self.database.write::<(Uuid,)>("renew what the client of a run has brought", RENEW_CLIENT_PARTS, args).await?;
         Ok(())

@@ -118,6 +118,8 @@ async fn open(stores: &Stores, config: &StoresConfig, settings: &[(&str, &str)])
             })
         }
         Stores::Embedded { data_dir } => {
+            // Order matters: the next line writes into the folder.
+            sql::expect_released(&file_in(data_dir)).await?;
             let folder = data_folder::take(data_dir, &file_in(data_dir))?;
             let options = SqliteConnectOptions::new().filename(file_in(data_dir)).create_if_missing(true);
             let options = options.journal_mode(SqliteJournalMode::Wal).synchronous(SqliteSynchronous::Full);

@@ -63,7 +63,7 @@ fn lock_soon(lock: &fs::File) -> Result<(), fs::TryLockError> {
     }
 }
 
-/// Corrects the permissions of a folder that an earlier version or a user created. A folder with other files, such as a
+/// Corrects the permissions of a folder that a user created. A folder with other files, such as a
 /// home folder, keeps its permissions; only this program's files change.
 fn make_private(folder: &Path) -> io::Result<()> {
     let mut is_ours_alone = true;

@@ -19,8 +19,9 @@ statements! {
     /// Returns the agents with these names or ids.
     NAMED = "
         select value->>'name' as wanted, a.id, a.name,
-            v.definition->>'description' as description, v.most_in_chain,
-            v.extension->'subagents' as subagents
+            v.definition->>'description' as description,
+            cast(v.definition->>'recursive' as bigint) as most_in_chain,
+            v.definition->'subagents' as subagents
         from {each:$1}
         join agent_definitions a
             on a.id = {uuid:value->>'id'} or a.name = value->>'name'

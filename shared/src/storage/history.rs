@@ -55,7 +55,7 @@ pub struct StoredAnswer {
     pub finished_at: DateTime<Utc>,
     /// The defaults of the run's streams.
     pub defaults: StreamDefaults,
-    /// The parts of the message; `None` if an older version ended the run.
+    /// The parts of the message; `None` if a later version has written some that this one cannot read.
     pub parts: Option<MessageParts>,
     /// The calls of the run.
     pub calls: Vec<StoredCall>,
@@ -204,7 +204,6 @@ impl AnswerRow {
             error: self.error_code.zip(self.error_message).map(|(code, message)| RunError::new(code, message)),
             finished_at: self.finished_at?,
             defaults: StreamDefaults { mode: mode.unwrap_or_default(), writes_deltas: self.stream.unwrap_or(true) },
-            // A later version may write other fields. Then the events have the parts, or the trace.
             parts: self.parts.and_then(|parts| serde_json::from_value(parts.0).ok()),
             calls: self.calls.map(|calls| calls.0).unwrap_or_default(),
         })

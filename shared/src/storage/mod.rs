@@ -57,7 +57,6 @@ mod sessions;
 mod similar;
 pub(crate) mod sql;
 mod statements;
-mod stored_definition;
 mod trace;
 mod user_profiles;
 mod versions;

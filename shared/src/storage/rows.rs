@@ -342,7 +342,7 @@ pub(super) struct ApprovalRow {
 /// The columns of `ApprovalRow`.
 macro_rules! approval_columns {
     () => {
-        "id, run_id, call_id, coalesce(later_kind, kind) as kind, name, input, status, reason,
+        "id, run_id, call_id, kind, name, input, status, reason,
             edited_input, requested_at, expires_at, decided_at, decided_by"
     };
 }

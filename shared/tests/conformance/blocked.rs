@@ -17,8 +17,7 @@ on_each_backend!(
     the_end_of_a_blocked_run_unblocks_none,
     an_interrupt_blocks_its_run_until_the_end_of_the_interrupted_one,
     a_handed_over_run_is_claimed_before_those_behind_it,
-    a_sweep_unblocks_what_an_earlier_version_has_left,
-    a_run_without_its_mark_waits_for_the_one_before_it,
+    a_worker_leaves_a_run_that_needs_more_than_it_can,
     concurrent_ends_and_submissions_leave_no_run_blocked,
 );
 
@@ -88,27 +87,13 @@ async fn a_handed_over_run_is_claimed_before_those_behind_it(backends: TestBacke
     assert_eq!(claimed(&backends).await.unwrap().run_id, runs[0]);
 }
 
-async fn a_sweep_unblocks_what_an_earlier_version_has_left(backends: TestBackends) {
+async fn a_worker_leaves_a_run_that_needs_more_than_it_can(backends: TestBackends) {
     let Some(mut raw) = backends.raw().await else { return };
-    let (_, runs) = submit_all(&backends, 3).await;
-    let claim = claimed(&backends).await.unwrap();
-    assert_eq!(backends.storage.unblock_forgotten().await.unwrap(), 0);
-    // The earlier version ends the run, and does not know the mark.
-    let end = format!("update agent_runs set status = 'completed' where position = {}", claim.position);
-    raw.execute(&end, &end).await;
-    assert!(claimed(&backends).await.is_none());
-    assert_eq!(backends.storage.unblock_forgotten().await.unwrap(), 1);
-    assert_eq!(claimed(&backends).await.unwrap().run_id, runs[1]);
-    assert_eq!(backends.storage.unblock_forgotten().await.unwrap(), 0);
-}
-
-async fn a_run_without_its_mark_waits_for_the_one_before_it(backends: TestBackends) {
-    let Some(mut raw) = backends.raw().await else { return };
-    let (_, runs) = submit_all(&backends, 2).await;
-    // An earlier version submits without the mark.
-    let sql = "update agent_runs set priority = 0";
+    backends.submit(Target::New { agent_id: None }, "for a later version").await;
+    let sql = "update agent_runs set needs = 1";
     raw.execute(sql, sql).await;
-    assert_eq!(claimed(&backends).await.unwrap().run_id, runs[0]);
+    let (run, _) = backends.submit(Target::New { agent_id: None }, "for this version").await;
+    assert_eq!(claimed(&backends).await.unwrap().run_id, run);
     assert!(claimed(&backends).await.is_none());
 }
 

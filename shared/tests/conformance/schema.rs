@@ -1,5 +1,7 @@
 //! Schemas of other versions of this program.
 
+use std::collections::BTreeMap;
+
 use clap::Parser;
 use holdfast_shared::{
     config::StoresConfig,
@@ -7,7 +9,6 @@ use holdfast_shared::{
 };
 use sqlx::{AssertSqlSafe, Connection, PgConnection, SqliteConnection};
 use test_servers::Postgres;
-use uuid::Uuid;
 
 #[derive(Parser)]
 struct MigrationArgs {
@@ -16,21 +17,17 @@ struct MigrationArgs {
 }
 
 #[tokio::test]
-async fn an_old_sqlite_file_is_refused_until_it_is_migrated() {
+async fn a_file_that_lacks_a_migration_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let config = MigrationArgs::parse_from(["conformance", "--data-dir", folder.path().to_str().unwrap()]).stores;
     let stores = config.stores().unwrap();
     drop(storage::connect(&stores, &config).await.unwrap());
-    // The file of a version without the last migrations.
+    // The file of a version without the last migration.
     let mut file = SqliteConnection::connect(&format!("sqlite:{}/holdfast.db", folder.path().display())).await.unwrap();
-    for sql in ["drop table chat_summaries", "delete from _sqlx_migrations where version = 13"] {
-        sqlx::query(sql).execute(&mut file).await.unwrap();
-    }
+    sqlx::query("delete from _sqlx_migrations").execute(&mut file).await.unwrap();
     file.close().await.unwrap();
     let refused = storage::connect(&stores, &config).await.err().expect("it was accepted");
     assert!(matches!(refused, Error::OldSchema) && refused.to_string().contains("holdfast migrate"), "{refused}");
-    storage::migrate(&stores, &config).await.unwrap();
-    storage::connect(&stores, &config).await.unwrap();
 }
 
 #[tokio::test]
@@ -46,39 +43,48 @@ async fn a_newer_schema_is_accepted_because_a_deploy_runs_both_versions() {
     storage::connect(&stores, &config).await.unwrap();
 }
 
+/// The first migration of another build.
+const OTHER_BUILD: &str = "update _sqlx_migrations set checksum = cast('other' as CHECKSUM) where version = 1";
+
 #[tokio::test]
-async fn messages_of_a_version_without_turns_get_the_turn_of_their_run() {
+async fn a_folder_of_a_build_before_the_first_version_is_refused_and_stays_as_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = MigrationArgs::parse_from(["conformance", "--data-dir", folder.path().to_str().unwrap()]).stores;
+    let stores = config.stores().unwrap();
+    drop(storage::connect(&stores, &config).await.unwrap());
+    let mut file = SqliteConnection::connect(&format!("sqlite:{}/holdfast.db", folder.path().display())).await.unwrap();
+    sqlx::query(AssertSqlSafe(OTHER_BUILD.replace("CHECKSUM", "blob"))).execute(&mut file).await.unwrap();
+    file.close().await.unwrap();
+    let contents = || -> BTreeMap<_, _> {
+        let files = std::fs::read_dir(folder.path()).unwrap().map(|file| file.unwrap().path());
+        files.map(|path| (path.clone(), std::fs::read(path).unwrap())).collect()
+    };
+    let before = contents();
+    let refusals = [
+        storage::connect(&stores, &config).await.err(),
+        storage::migrate(&stores, &config).await.err(),
+        storage::inspect(&stores, &config).await.err(),
+    ];
+    for refused in refusals.map(|refused| refused.expect("it was accepted")) {
+        assert!(matches!(refused, Error::UnreleasedSchema), "{refused}");
+    }
+    assert_eq!(contents(), before);
+}
+
+#[tokio::test]
+async fn a_database_of_a_build_before_the_first_version_is_refused() {
     let database = Postgres::database();
     let config =
         MigrationArgs::parse_from(["conformance", "--database-url", database.url(), "--redis-url", "redis://x"]).stores;
-    storage::migrate(&config.stores().unwrap(), &config).await.unwrap();
+    let stores = config.stores().unwrap();
+    storage::migrate(&stores, &config).await.unwrap();
     let mut server = PgConnection::connect(database.url()).await.unwrap();
-    let (conversation, run) = (Uuid::now_v7(), Uuid::now_v7());
-    let statements = [
-        format!(
-            "insert into kb.chat_conversations (id, owner_id, created_at, activity_at) values ('{conversation}', 'ann', now(), now())"
-        ),
-        format!(
-            "insert into kb.chat_messages (id, conversation_id, owner_id, run_id, position, role, content, status, created_at) \
-             values ('{}', '{conversation}', 'ann', '{run}', 2, 'user', 'q', 'complete', now())",
-            Uuid::now_v7()
-        ),
-        format!(
-            "insert into kb.agent_runs (id, owner_id, conversation_id, position, status, input_message_id, output_message_id, archived_to, checkpoint, created_at) \
-             values ('{run}', 'ann', '{conversation}', 2, 'queued', '{run}', '{run}', 1, 1, now())"
-        ),
-        format!(
-            "insert into kb.chat_messages (id, conversation_id, owner_id, run_id, position, role, content, status, created_at) \
-             values ('{}', '{conversation}', 'ann', '{run}', 5, 'assistant', 'a', 'complete', now())",
-            Uuid::now_v7()
-        ),
-    ];
-    for statement in statements {
-        sqlx::query(AssertSqlSafe(statement)).execute(&mut server).await.unwrap();
+    let other_build = OTHER_BUILD.replace("CHECKSUM", "bytea").replace("update ", "update kb.");
+    sqlx::query(AssertSqlSafe(other_build)).execute(&mut server).await.unwrap();
+    for refused in [storage::connect(&stores, &config).await.err(), storage::migrate(&stores, &config).await.err()] {
+        let refused = refused.expect("it was accepted");
+        assert!(matches!(refused, Error::UnreleasedSchema), "{refused}");
     }
-    let turns: Vec<i64> =
-        sqlx::query_scalar("select turn from kb.chat_messages order by position").fetch_all(&mut server).await.unwrap();
-    assert_eq!(turns, [2, 2]);
 }
 
 #[tokio::test]

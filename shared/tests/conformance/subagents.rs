@@ -31,7 +31,6 @@ on_each_backend!(
     a_child_that_ends_first_is_logged_when_its_parent_leaves,
     a_child_of_an_ended_parent_answers_nothing_and_is_cancelled,
     a_cancel_beside_the_end_of_a_child_ends_the_parent_once,
-    an_end_without_an_answer_is_answered_later,
     a_deletion_hides_all_conversations_below,
 );
 
@@ -242,25 +241,6 @@ async fn a_cancel_beside_the_end_of_a_child_ends_the_parent_once(backends: TestB
     }
 }
 
-async fn an_end_without_an_answer_is_answered_later(backends: TestBackends) {
-    let (Family { parent, children, .. }, _) = waiting_family(&backends, 1).await;
-    // A version without subagents ends the child.
-    let Some(mut raw) = backends.raw().await else { return };
-    let id = children[0].child_run_id;
-    let end = "update agent_runs set status = 'cancelled', holder = null, finished_at =";
-    let simple = id.simple();
-    raw.execute(
-        &format!("{end} now() where id = '{id}'"),
-        &format!("{end} strftime('%Y-%m-%dT%H:%M:%f+00:00', 'now') where id = x'{simple}'"),
-    )
-    .await;
-    let answered = backends.storage.answer_forgotten().await.unwrap();
-    assert_eq!((answered.len(), answered[0].run_id, answered[0].queued), (1, parent.run_id, true));
-    let calls = backends.storage.tool_calls(parent.run_id).await.unwrap();
-    assert_eq!(calls[0].error.as_ref().unwrap().code, "subagent_cancelled");
-    assert!(backends.storage.answer_forgotten().await.unwrap().is_empty());
-}
-
 async fn a_deletion_hides_all_conversations_below(backends: TestBackends) {
     let (Family { parent, .. }, claims) = waiting_family(&backends, 1).await;
     let child = claims[0].conversation_id;
@@ -270,25 +250,4 @@ async fn a_deletion_hides_all_conversations_below(backends: TestBackends) {
     finish(&backends, &claims[0], "late").await;
     let retired = backends.storage.retire(LEASE, LEASE).await.unwrap();
     assert_eq!(retired.conversations, 2);
-}
-
-#[tokio::test]
-async fn a_worker_of_an_earlier_version_gets_no_run_that_needs_more() {
-    let backends = TestBackends::scaled_out().await;
-    let (Family { parent, .. }, _) = waiting_family(&backends, 1).await;
-    let Family { children, parent: second, tail } = family(&backends, 1).await;
-    backends.storage.flush(&second, &tail, LEASE).await.unwrap();
-    let child = children[0].child_run_id;
-    let mut raw = backends.raw().await.unwrap();
-    // The claim of a version that writes no abilities.
-    let claim = |id: Uuid| {
-        format!("update agent_runs set status = 'running', attempt = attempt + 1, holder = 'earlier' where id = '{id}'")
-    };
-    raw.execute(&claim(child), "").await;
-    assert_eq!(status(&backends, child).await, RunStatus::Queued);
-    assert_eq!(backends.claim(10).await[0].run_id, child);
-    // It claims runs that need nothing.
-    raw.execute(&claim(parent.run_id), "").await;
-    let run = backends.storage.run(OWNER, parent.run_id).await.unwrap().unwrap();
-    assert_eq!((run.status, run.attempt), (RunStatus::Running, 2));
 }

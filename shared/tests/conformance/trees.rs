@@ -32,7 +32,6 @@ on_each_backend!(
     a_tree_knows_the_runs_and_the_tokens_of_all,
     a_chain_knows_how_often_an_agent_is_in_it,
     a_cycle_of_agents_is_refused_where_it_is_written,
-    a_stored_cycle_stays_readable,
 );
 
 /// Returns a chunk with which the run starts children, in a tree of at most so many runs.
@@ -211,19 +210,4 @@ async fn a_cycle_of_agents_is_refused_where_it_is_written(backends: TestBackends
     assert!(storage.agents_named(&["five".to_owned()]).await.unwrap().is_empty(), "nothing of the file is stored");
     let bounded = file(vec![agent("five", &["four"], Some(2)), agent("four", &["five", "two"], None)]);
     assert_eq!(storage.load_agents(&bounded).await.unwrap().unwrap(), (2, 0));
-}
-
-async fn a_stored_cycle_stays_readable(backends: TestBackends) {
-    let Some(mut raw) = backends.raw().await else { return };
-    let definition = agent("old", &["new"], None);
-    let id = backends.storage.create_agent(&definition).await.unwrap().unwrap().id;
-    // A version before this one stores any cycle.
-    raw.execute(
-        "update agent_definition_versions set extension = jsonb_set(extension, '{subagents,0,agent}', '\"old\"')",
-        "update agent_definition_versions set extension = json_set(extension, '$.subagents[0].agent', 'old')",
-    )
-    .await;
-    let stored = backends.storage.agent(id).await.unwrap().unwrap();
-    assert_eq!(stored.definition, agent("old", &["old"], None));
-    assert_eq!(backends.storage.agents_named(&["old".to_owned()]).await.unwrap()["old"].id, id);
 }

@@ -11,8 +11,8 @@ use holdfast_shared::{
 
 use crate::{app::App, problem::Problem};
 
-/// Returns the parts of an answer with a text. A run that an older version ended has none: they are folded from its events, or from
-/// its trace if the events have expired. `None` if it has no trace either.
+/// Returns the parts of an answer with a text. Those that this version cannot read are folded from the run's events. `None` if the
+/// events have expired.
 pub async fn parts_of_answer<'a>(
     app: &App,
     answer: &'a StoredAnswer,
@@ -21,12 +21,7 @@ pub async fn parts_of_answer<'a>(
     if let Some(parts) = &answer.parts {
         return Ok(Some(Cow::Borrowed(parts)));
     }
-    if let Some(parts) = folded(app, answer, text).await? {
-        return Ok(Some(Cow::Owned(parts)));
-    }
-    let trace = app.storage().trace(answer.run_id).await?;
-    let of_trace = || MessageParts::of_trace(answer.finished_at.timestamp_millis(), &trace, &answer.calls);
-    Ok((!trace.is_empty()).then(|| Cow::Owned(of_trace())))
+    Ok(folded(app, answer, text).await?.map(Cow::Owned))
 }
 
 /// Folds a run's events into parts; `None` if the events have expired.

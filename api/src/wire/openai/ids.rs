@@ -76,21 +76,17 @@ pub fn call_id(run_id: Uuid, call_id: &str) -> String {
     format!("call_{run}{call}")
 }
 
-/// Returns whether the protocol's id is that of a run's call. Clients may still have ids of earlier versions, which were longer.
+/// Returns whether the protocol's id is that of a run's call.
 pub fn is_id_of_call(id: &str, run_id: Uuid, call_id: &str) -> bool {
-    let longer = || format!("call_{}_{}", run_id.simple(), call_id.strip_prefix("call_").unwrap_or(call_id));
-    id == self::call_id(run_id, call_id) || id == longer()
+    id == self::call_id(run_id, call_id)
 }
 
 /// Returns the run of a call, by the protocol's id.
 pub fn run_of_call(id: &str) -> Option<Uuid> {
-    let rest = id.strip_prefix("call_")?;
-    if rest.len() == RUN_CHARS + CALL_CHARS {
-        let run = BASE64_URL_SAFE_NO_PAD.decode(rest.get(..RUN_CHARS)?).ok()?;
-        // Ids of other servers may look like one.
-        return Uuid::from_slice(&run).ok().filter(|run_id| run_id.get_version_num() == 7);
-    }
-    run_and_rest(rest).filter(|(_, call)| !call.is_empty()).map(|(run_id, _)| run_id)
+    let rest = id.strip_prefix("call_").filter(|rest| rest.len() == RUN_CHARS + CALL_CHARS)?;
+    let run = BASE64_URL_SAFE_NO_PAD.decode(rest.get(..RUN_CHARS)?).ok()?;
+    // Ids of other servers may look like one.
+    Uuid::from_slice(&run).ok().filter(|run_id| run_id.get_version_num() == 7)
 }
 
 /// Returns the protocol's id of an approval.
@@ -158,12 +154,9 @@ mod tests {
         }
         let call = format!("call_{}", other.simple());
         let id = call_id(run_id, &call);
-        let earlier = format!("call_{}_{}", run_id.simple(), other.simple());
         assert!(id.len() <= 40 && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte)), "{id}");
-        for id in [&id, &earlier] {
-            assert_eq!((run_of_call(id), run_of_item(id)), (Some(run_id), Some(run_id)));
-            assert!(is_id_of_call(id, run_id, &call) && !is_id_of_call(id, run_id, "call_1"));
-        }
+        assert_eq!((run_of_call(&id), run_of_item(&id)), (Some(run_id), Some(run_id)));
+        assert!(is_id_of_call(&id, run_id, &call) && !is_id_of_call(&id, run_id, "call_1"));
         assert_eq!(run_of_call(&call), None, "the native id names no run");
         assert_eq!(run_of_call(&format!("call_{}", "x".repeat(34))), None);
         assert_eq!(parse_approval_id(&approval_id(run_id, other)), Some((run_id, other)));

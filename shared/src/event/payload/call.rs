@@ -27,7 +27,7 @@ pub struct ToolCallDelta<'a> {
     /// The tool's name; only the first piece of a call has it.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub name: Option<Cow<'a, str>>,
-    /// The party that executes the call; in the first piece of a call; absent for an unknown tool, and in events of earlier versions.
+    /// The party that executes the call; in the first piece of a call; absent for an unknown tool.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "lenient::optional_word")]
     pub by: Option<ExecutedBy>,
     /// JSON text that follows the arguments so far.
@@ -74,7 +74,7 @@ pub struct ToolCallCompleted<'a> {
     /// The tool.
     #[serde(borrow)]
     pub name: Cow<'a, str>,
-    /// The party that executes the call; absent in events of earlier versions, and for an unknown tool.
+    /// The party that executes the call; absent for an unknown tool.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "lenient::optional_word")]
     pub by: Option<ExecutedBy>,
     /// The arguments of a call that was refused and so never started.

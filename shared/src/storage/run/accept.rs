@@ -5,7 +5,7 @@ use serde_json::json;
 use uuid::Uuid;
 
 use super::{
-    ArchiveChunk, MessageInput, NewRun, blocked::priority_behind, chunk::writes_of, delayed::if_delayed, needs::needs,
+    ArchiveChunk, MessageInput, NewRun, blocked::priority_behind, chunk::writes_of, delayed::if_delayed,
     round::next_round, zone::zone_of,
 };
 use crate::storage::sql::{FencedWrites, Sql, Statement, args, statements};
@@ -17,15 +17,6 @@ use crate::{
     run::{Run, RunStatus, SubmitMode},
     telemetry::Traceparent,
 };
-
-/// The ability to answer messages with files.
-const FILES: i64 = 3;
-
-/// The ability to ingest documents.
-const INGESTION: i64 = 5;
-
-/// The ability to ask a model with the client's overrides.
-const OVERRIDES: i64 = 6;
 
 /// An accepted message before the write.
 pub struct Acceptance<'a> {
@@ -57,8 +48,7 @@ macro_rules! knowledge_of {
     };
 }
 
-/// `$created_at` and `$priority` are columns of the row that `$from` selects at the end of the text, or constants. A run with
-/// `$knowledge` needs the ability 4.
+/// `$created_at` and `$priority` are columns of the row that `$from` selects at the end of the text, or constants.
 macro_rules! insert_run {
     ($created_at:literal, $priority:expr, $knowledge:expr, $from:literal) => {
         concat!(
@@ -67,7 +57,7 @@ macro_rules! insert_run {
             id, owner_id, conversation_id, agent_definition_id, position, status, input_message_id,
             output_message_id, archived_to, checkpoint, idempotency_key, idempotency_fingerprint,
             created_at, stream, client_tools, metadata, max_duration_ms, traceparent, version_of,
-            branch, not_before, priority, agent_version, needs, steers, knowledge, queue_round,
+            branch, not_before, priority, agent_version, ingests, steers, knowledge, queue_round,
             caller_group, time_zone
         )
         select $1, $2, $3, $4, $5, 'queued', $6, $7, $8, $8, $9, $10, ",
@@ -77,20 +67,7 @@ macro_rules! insert_run {
             if_delayed!("$20", "-2", $priority),
             ",
             (select version from agent_definitions where id = $4),
-            ",
-            "case
-                when $19 > 4 then $19
-                when ",
-            $knowledge,
-            " is not null then 4
-                when $19 > 0 and $19 > ",
-            needs!("$4"),
-            " then $19
-                else ",
-            needs!("$4"),
-            "
-            end,
-            $18, ",
+            $19, $18, ",
             $knowledge,
             ", ",
             if_delayed!("$20", "0", next_round!("$2", "$21")),
@@ -230,29 +207,13 @@ impl<'a> Acceptance<'a> {
             new.mode == SubmitMode::Steer
                 && options.delay.is_none()
                 && matches!(&new.input, MessageInput::New(content) if content.attachments.is_empty()),
-            self.least_ability(),
+            options.ingests,
             options.delay.map(|delay| delay.as_millis() as i64),
             new.caller_group.clone(),
             options.zone.named.as_ref().map(|zone| zone.name().to_owned()),
             options.zone.otherwise.name()
         ];
         Statement::new(sql, args)
-    }
-
-    /// Returns the ability that the run needs from its worker, whatever its agent is; 0 for none. A worker of an earlier version
-    /// would answer without the files, would answer the name of a document, or could not read the overrides.
-    fn least_ability(&self) -> i64 {
-        let has_files = match &self.input {
-            RunInput::New(content) => !content.attachments.is_empty(),
-            RunInput::Earlier(message) => !message.attachments.is_empty(),
-        };
-        let options = &self.new.options;
-        match (options.ingests, has_files) {
-            (true, _) => INGESTION,
-            _ if !options.overrides.is_default() => OVERRIDES,
-            (false, true) => FILES,
-            (false, false) => 0,
-        }
     }
 
     /// `None` if the run answers an earlier message.

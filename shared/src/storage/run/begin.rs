@@ -247,8 +247,7 @@ impl Storage {
         earlier.reverse();
         let inherited = own.inherited.map(|json| json.0);
         let summary = own.up_to.zip(own.summary).map(|(up_to, content)| Summary { up_to, content });
-        let parts = own.client_tools.map(|parts| parts.0.into_parts());
-        let (client_tools, overrides) = parts.unwrap_or_default();
+        let StoredClientParts { client_tools, overrides } = own.client_tools.map(|parts| parts.0).unwrap_or_default();
         let mut start = Start {
             history: History { summary, earlier, older, input: own.message.into(), input_turn: own.turn, is_standing },
             trace: Vec::new(),

@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::{needs::needs, round::next_round};
+use super::round::next_round;
 use crate::storage::sql::{Sql, Statement, args, id_text, statements};
 use crate::{
     event::{Event, EventBody, RunQueued},
@@ -107,7 +107,7 @@ statements! {
             id, owner_id, conversation_id, agent_definition_id, position, status, input_message_id,
             output_message_id, archived_to, checkpoint, created_at, stream, traceparent,
             agent_version, queue_round, parent_run_id, parent_call_id, subagent_role, top_run_id,
-            depth, metadata, needs, caller_group, time_zone
+            depth, metadata, caller_group, time_zone
         )
         select {uuid:value->>'child_run_id'}, p.owner_id, {uuid:value->>'conversation_id'},
             {uuid:value->>'agent_id'}, 1, 'queued', {uuid:value->>'message_id'},
@@ -123,8 +123,7 @@ statements! {
             end,
             ", next_round!("p.owner_id", "p.caller_group"), ",
             p.id, value->>'call_id', value->>'role', coalesce(p.top_run_id, p.id), p.depth + 1,
-            value->'metadata', ", needs!("{uuid:value->>'agent_id'}", "1"), ",
-            p.caller_group, p.time_zone", from_parents!()),
+            value->'metadata', p.caller_group, p.time_zone", from_parents!()),
     /// Stores the children's inputs.
     INSERT_MESSAGES = concat!("
         insert into chat_messages (

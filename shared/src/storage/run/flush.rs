@@ -54,8 +54,7 @@ statements! {
             finish_reason = coalesce($8, finish_reason),
             model = coalesce($9, model),
             crashes = case when $7 then 0 else crashes end,
-            probation = case when $7 then null else probation end,
-            needs = case when $10 and needs < 3 then 3 else needs end
+            probation = case when $7 then null else probation end
         where ", held!(), " and archived_to < $3
         returning id
     "),
@@ -161,8 +160,7 @@ fn extension(claim: &Claim, chunk: &ArchiveChunk, lease: Duration) -> FencedWrit
         progress.usage_json(),
         progress.step_completed,
         progress.finish_text(),
-        progress.model.clone(),
-        progress.has_files()
+        progress.model.clone()
     ];
     FencedWrites::new(Statement::new(EXTEND, args), writes_of(claim.run_id, chunk))
 }

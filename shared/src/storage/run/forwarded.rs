@@ -30,7 +30,7 @@ statements! {
         where top_run_id = $1
           and status = 'pending'
           and not forwarded
-        returning id, run_id, call_id, coalesce(later_kind, kind) as kind, name, input, expires_at
+        returning id, run_id, call_id, kind, name, input, expires_at
     ",
     /// Returns the forwarded questions of a run.
     FORWARDED_OF_RUN = "

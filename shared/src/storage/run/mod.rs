@@ -12,6 +12,7 @@
 //! - `chunk` and `progress` are the rows of events, and `closing` is the last write. `group` lets the writes of several
 //!   runs share a transaction.
 
+mod abilities;
 mod accept;
 mod added;
 mod ancestor;
@@ -44,7 +45,6 @@ mod holder;
 mod ingestion;
 mod lease;
 mod locked_conversation;
-mod needs;
 mod new_run;
 mod opening;
 mod orphans;

@@ -16,7 +16,6 @@ use super::{
     accept::{Acceptance, RunInput},
     group::{Group, MAX_BYTES},
     locked_conversation::{LockedConversation, LockedConversationRow},
-    needs::needs,
     round::next_round,
     zone::zone_of,
 };
@@ -62,12 +61,8 @@ impl Opening {
     /// files, or if it is too large for a group.
     pub fn of(acceptance: &Acceptance<'_>, share: Share) -> Option<Self> {
         let (new, RunInput::New(content)) = (acceptance.new, &acceptance.input) else { return None };
-        // The statement knows no delay, and no ability that a worker needs for the message itself.
-        if share.brings > MAX_BYTES
-            || !content.attachments.is_empty()
-            || !new.options.overrides.is_default()
-            || new.options.delay.is_some()
-        {
+        // The statement knows no delay and no files.
+        if share.brings > MAX_BYTES || !content.attachments.is_empty() || new.options.delay.is_some() {
             return None;
         }
         let options = &new.options;
@@ -180,14 +175,13 @@ statements! {
             insert into agent_runs (
                 id, owner_id, conversation_id, agent_definition_id, position, status,
                 input_message_id, output_message_id, archived_to, checkpoint, created_at, stream,
-                client_tools, metadata, max_duration_ms, traceparent, agent_version, needs,
+                client_tools, metadata, max_duration_ms, traceparent, agent_version,
                 queue_round, caller_group, time_zone
             )
             select o.run_id, o.owner_id, f.id, o.agent_id, 1, 'queued', o.message_id,
                 o.output_message_id, o.queued_id, o.queued_id, f.created_at, o.stream,
                 o.client_tools, o.metadata, o.max_duration_ms, o.traceparent,
                 (select a.version from agent_definitions a where a.id = o.agent_id),
-                ", needs!("o.agent_id"), ",
                 o.turns_before + w.round, o.caller_group,
                 ", zone_of!("o.owner_id", "o.named_zone", "o.other_zone"), "
             from opening o

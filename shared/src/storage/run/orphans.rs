@@ -1,27 +1,13 @@
-//! Families whose processes died halfway: live children of ended runs, executors of changed steps, and ended children without
-//! an answer.
+//! Families whose processes died halfway: live children of ended runs, and executors of changed steps.
 
-use sqlx::{FromRow, types::Json};
 use uuid::Uuid;
 
-use super::{
-    AnsweredRun, EndedRun,
-    attempt::lock_run,
-    cancel::request_end,
-    end::end_locked,
-    outcomes::{ChildEnd, ParentCall, answer_ancestors},
-};
+use super::{EndedRun, attempt::lock_run, cancel::request_end, end::end_locked};
 use crate::storage::{
     Error, Storage,
-    sql::{Commit, Piece, RollBack, Sql, Tx, args, statements},
+    sql::{Commit, Piece, Sql, Tx, args, statements},
 };
-use crate::{
-    approval::ApprovalStatus,
-    ending::Ending,
-    run::{RunError, RunStatus},
-    subagent::SubagentRole,
-    usage::Usage,
-};
+use crate::{approval::ApprovalStatus, ending::Ending, run::RunStatus};
 
 statements! {
     /// Returns the live children of a run.
@@ -74,30 +60,9 @@ statements! {
           and p.finished_at is not null
         limit $1
     ",
-    /// Returns ended children without an outcome in their parents.
-    UNANSWERED = "
-        select t.child_run_id
-        from agent_run_tool_calls t
-        join agent_runs c on c.id = t.child_run_id
-        where t.child_run_id is not null
-          and t.status = 'called'
-          and t.completed_at is null
-          and c.finished_at is not null
-        limit $1
-    ",
-    /// Returns the end of a child.
-    ENDED_CHILD = "
-        select r.parent_run_id, r.parent_call_id, r.top_run_id, r.subagent_role as role,
-            r.status, r.error_code, r.error_message, r.usage, r.children_usage, m.content
-        from agent_runs r
-        left join chat_messages m on m.id = r.output_message_id
-        where r.id = $1
-          and r.parent_run_id is not null
-          and r.finished_at is not null
-    ",
 }
 
-/// Most parents and calls of one sweep.
+/// Most parents of one sweep.
 const BATCH: i64 = 100;
 
 impl Storage {
@@ -186,69 +151,5 @@ impl Storage {
             .fetch_all::<(Uuid,)>("find executors of changed steps", PARENTS_OF_REPLACED, args![BATCH])
             .await?;
         Ok(rows.into_iter().map(|row| row.0).collect())
-    }
-
-    /// Answers the parents of ended children that an earlier version of this program has ended, which does not answer.
-    /// Returns the parents that were waiting.
-    pub async fn answer_forgotten(&self) -> Result<Vec<AnsweredRun>, Error> {
-        let rows =
-            self.database.fetch_all::<(Uuid,)>("find children without an answer", UNANSWERED, args![BATCH]).await?;
-        let mut answered = Vec::new();
-        for (child,) in rows {
-            match self.answer_for(child).await {
-                Ok(parents) => answered.extend(parents),
-                Err(error) if error.is_away() => return Err(error),
-                // A failure for one child must not stop the answers of the others.
-                Err(error) => {
-                    tracing::error!(run.id = %child, error = &error as &dyn std::error::Error, "failed to answer the parent of an ended run");
-                }
-            }
-        }
-        Ok(answered)
-    }
-
-    async fn answer_for(&self, child: Uuid) -> Result<Vec<AnsweredRun>, Error> {
-        let answer = async |tx: &mut Tx| {
-            lock_run(tx, child).await?;
-            let Some(row) = tx.fetch_optional::<EndedChildRow>(ENDED_CHILD, args![child]).await? else {
-                return Ok(RollBack(Vec::new()));
-            };
-            let ending = row.ending();
-            let call = ParentCall { run_id: row.parent_run_id, call_id: row.parent_call_id, role: row.role };
-            let usages = [row.usage, row.children_usage].into_iter().flatten().map(|usage| usage.0);
-            let answer = row.content.unwrap_or_default();
-            let end = ChildEnd { run_id: child, ending: &ending, answer: &answer, usage: usages.sum() };
-            Ok(Commit(answer_ancestors(tx, &call, row.top_run_id, end, Vec::new()).await?))
-        };
-        self.database.transact("answer the parent of an ended run", answer).await
-    }
-}
-
-#[derive(FromRow)]
-struct EndedChildRow {
-    parent_run_id: Uuid,
-    parent_call_id: String,
-    top_run_id: Uuid,
-    #[sqlx(try_from = "String")]
-    role: SubagentRole,
-    #[sqlx(try_from = "String")]
-    status: RunStatus,
-    error_code: Option<String>,
-    error_message: Option<String>,
-    usage: Option<Json<Usage>>,
-    children_usage: Option<Json<Usage>>,
-    content: Option<String>,
-}
-
-impl EndedChildRow {
-    fn ending(&self) -> Ending {
-        match self.status {
-            RunStatus::Completed => Ending::Completed,
-            RunStatus::Failed => Ending::Failed(RunError::new(
-                self.error_code.clone().unwrap_or_default(),
-                self.error_message.clone().unwrap_or_default(),
-            )),
-            _ => Ending::Cancelled,
-        }
     }
 }

@@ -105,11 +105,6 @@ impl Progress {
         !has_rows && !changes_run
     }
 
-    /// Returns whether a tool has returned files. A worker of a version without files would continue without them.
-    pub fn has_files(&self) -> bool {
-        self.calls.iter().any(|call| !call.files.is_empty())
-    }
-
     /// Returns the usage as the database stores it.
     pub fn usage_json(&self) -> Option<Value> {
         self.usage.map(|usage| json!(usage))
@@ -204,15 +199,12 @@ statements! {
     /// Stores new questions.
     INSERT_APPROVALS = "
         insert into agent_run_approvals (
-            id, run_id, top_run_id, call_id, kind, later_kind, name, input, schema, status,
+            id, run_id, top_run_id, call_id, kind, name, input, schema, status,
             requested_at, expires_at
         )
         select {uuid:value->>'id'}, {uuid:value->>'run_id'},
             (select top_run_id from agent_runs where id = {uuid:value->>'run_id'}),
-            value->>'call_id',
-            case value->>'kind' when 'unknown_outcome' then 'unknown_outcome' else 'policy' end,
-            case when value->>'kind' not in ('policy', 'unknown_outcome') then value->>'kind' end,
-            value->>'name', value->'input', value->'schema', 'pending', {now},
+            value->>'call_id', value->>'kind', value->>'name', value->'input', value->'schema', 'pending', {now},
             {time:value->>'expires_at'}
         from {each:$1}
         where {fenced:cast(value->>'run_id' as uuid)}

@@ -1,6 +1,7 @@
 //! CLAIM of queued runs, in the order of the queue.
 
 use super::{
+    abilities::executable,
     claim::{Claim, ClaimTerms},
     take::take,
 };
@@ -64,7 +65,7 @@ macro_rules! locked {
 
 /// The first runs of the queue with this condition, without those that wait for another run of their conversation.
 macro_rules! first {
-    ($needs:literal) => {
+    ($condition:literal) => {
         concat!(
             "
                 select r.id, coalesce(r.caller_group, r.owner_id) as share, r.caller_group,
@@ -74,8 +75,10 @@ macro_rules! first {
                   and r.priority >= 0
                   and r.crashes < $5
                   and r.crashes < $4
-                  and r.needs ",
-            $needs,
+                  and ",
+            executable!("r"),
+            " and ",
+            $condition,
             "
                   and not exists (
                       select 1
@@ -105,13 +108,13 @@ statements! {
     TAKE_QUEUED = take!(concat!("
         with answers as materialized (
             select *
-            from (", first!("<> 5 and r.needs <= 6"), "
+            from (", first!("not r.ingests"), "
             ) longest
             limit $3 * 4 + 64 + $8
         ),
         documents as materialized (
             select *
-            from (", first!("= 5"), "
+            from (", first!("r.ingests"), "
             ) longest
             limit $6
         ),

@@ -74,9 +74,8 @@ statements! {
             model = coalesce($8, model),
             crashes = case when $6 then 0 else crashes end,
             probation = case when $6 then null else probation end,
-            needs = case when $11 and needs < 3 then 3 else needs end,
-            not_before = coalesce({after:$12}, not_before),
-            priority = case when $12 is not null then -2 else priority end
+            not_before = coalesce({after:$11}, not_before),
+            priority = case when $11 is not null then -2 else priority end
         where id = $1
         returning id, top_run_id
     ",
@@ -186,7 +185,6 @@ impl Storage {
                     _ => None,
                 },
                 awaits.map(str::to_owned),
-                progress.has_files(),
                 match release {
                     Release::Later(pause) => Some(pause.as_millis() as i64),
                     _ => None,

@@ -6,7 +6,7 @@
 use sqlx::FromRow;
 use uuid::Uuid;
 
-use super::{Claim, ClaimTerms, take::take};
+use super::{Claim, ClaimTerms, abilities::executable, take::take};
 use crate::storage::{
     Error, Storage,
     sql::{args, statements},
@@ -72,7 +72,8 @@ struct RunAtWork {
 /// suspect, `$2` the crashes at which a run fails.
 macro_rules! waits {
     () => {
-        "r.crashes > 0
+        concat!(
+            "r.crashes > 0
           and r.crashes >= $1
           and r.crashes < $2
           and (
@@ -82,7 +83,9 @@ macro_rules! waits {
                   and r.lease_until < {now}
           )
           and r.cancel_requested_at is null
-          and r.needs <= 6"
+          and ",
+            executable!("r")
+        )
     };
 }
 
@@ -110,7 +113,7 @@ statements! {
         limit 1
     "),
     /// Claims chosen suspects.
-    TAKE_SUSPECTS = take!("
+    TAKE_SUSPECTS = take!(concat!("
         select r.id as candidate_id
         from agent_runs r
         where r.id {in:$6}
@@ -121,8 +124,8 @@ statements! {
           and r.cancel_requested_at is null
           and r.crashes >= $5
           and r.crashes < $4
-          and r.needs <= 6
-    "),
+          and ", executable!("r"), "
+    ")),
     /// Returns the live holder with the fewest runs.
     LEAST_BUSY = "
         select holder

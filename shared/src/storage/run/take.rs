@@ -11,6 +11,7 @@ use sqlx::{FromRow, types::Json};
 use uuid::Uuid;
 
 use super::{
+    abilities::executable,
     attempt_start::{insert_starts, reason},
     claim::{Claim, ClaimTerms, FirstInput, Ingestion},
     clock::DatabaseClock,
@@ -142,8 +143,6 @@ impl ClaimRow {
 
 /// Claims the candidates that `$cte` selects. `archived_to` becomes `<attempt>-1`.
 ///
-/// A worker of this version has the abilities 6 ([`super::needs`]). It leaves runs that need more to workers of a later one.
-///
 /// - `$1` holder, `$2` lease in ms, `$3` limit
 /// - `$4` the crashes at which a run fails, `$5` the crashes from which it is a suspect
 macro_rules! take {
@@ -160,7 +159,6 @@ macro_rules! take {
         set status = 'running',
             attempt = attempt + 1,
             archived_to = (attempt + 1) * 4294967296 + 1,
-            claimed_with = (attempt + 1) * 100 + 6,
             holder = $1,
             lease_until = {after:$2},
             executing = true,
@@ -207,9 +205,9 @@ macro_rules! take {
                       and m.attachments is null
                 )
             end as input_content,
-            knowledge, needs = 5 as ingests,
+            knowledge, ingests,
             case
-                when needs = 5
+                when ingests
                 then (
                     select d.id
                     from documents d
@@ -224,7 +222,7 @@ pub(in crate::storage) use take;
 
 statements! {
     /// Claims runs of dead workers, without suspects.
-    TAKE_EXPIRED = take!("
+    TAKE_EXPIRED = take!(concat!("
         select r.id as candidate_id
         from agent_runs r
         where r.status = 'running'
@@ -233,9 +231,9 @@ statements! {
           and r.cancel_requested_at is null
           and r.crashes < $5
           and r.crashes < $4
-          and r.needs <= 6
+          and ", executable!("r"), "
         order by r.lease_until
-    "),
+    ")),
 }
 
 impl Storage {

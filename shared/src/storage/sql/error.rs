@@ -31,6 +31,12 @@ pub enum Error {
     )]
     OldSchema,
 
+    /// A build before version 0.1 has made the database.
+    #[error(
+        "a build of Holdfast before version 0.1 has made the database, and this version cannot read it: use an empty database or data folder (nothing in this one was changed)"
+    )]
+    UnreleasedSchema,
+
     /// A migration failed.
     #[error("could not bring the schema up to date")]
     Migrate(#[from] MigrateError),

@@ -1,11 +1,8 @@
 //! The schema's version: forward only, one numbered file per step and dialect in `migrations/`.
 
-use std::{collections::HashSet, time::Duration};
+use std::{collections::HashMap, path::Path, time::Duration};
 
-use sqlx::{
-    Row as _,
-    migrate::{Migrate as _, Migrator},
-};
+use sqlx::{ConnectOptions as _, Connection as _, Row as _, migrate::Migrator, sqlite::SqliteConnectOptions};
 
 use super::{Database, Error, pgvector::migrate_pgvector, pool::PooledConnection, statement::statements};
 
@@ -18,17 +15,16 @@ const TRY_LOCK: &str =
 /// Pause between two tries.
 const ANOTHER_TRY: Duration = Duration::from_millis(200);
 
+/// The version of the first migration.
+const FIRST: i64 = 1;
+
 static POSTGRES: Migrator = sqlx::migrate!("../migrations/postgres");
 static SQLITE: Migrator = sqlx::migrate!("../migrations/sqlite");
 
-/// The schema after all migrations of SQLite, for a new file. SQLite reads its whole schema again at each `alter table`, and
-/// the migrations have 84 of them.
-const SQLITE_SCHEMA: &str = include_str!("../../../../migrations/sqlite.sql");
-
 statements! {
-    /// Returns the versions of the applied migrations.
+    /// Returns the versions and the checksums of the applied migrations.
     APPLIED = "
-        select version
+        select version, checksum
         from _sqlx_migrations
         where success
     ",
@@ -49,6 +45,9 @@ statements! {
 
 /// Applies each missing migration.
 pub async fn migrate(database: &Database) -> Result<(), Error> {
+    if !is_empty(database).await? {
+        applied(database).await?;
+    }
     match database {
         Database::Postgres(pool) => {
             let mut lock = pool.acquire().await.map_err(Error::doing("connect to migrate"))?;
@@ -67,14 +66,7 @@ pub async fn migrate(database: &Database) -> Result<(), Error> {
             // for another program that writes.
             let mut tx =
                 writer.pool().begin_with("begin immediate").await.map_err(Error::doing("begin the migration"))?;
-            tx.ensure_migrations_table(&SQLITE.table_name).await?;
-            if tx.list_applied_migrations(&SQLITE.table_name).await?.is_empty() {
-                let created = sqlx::raw_sql(SQLITE_SCHEMA).execute(&mut *tx).await;
-                created.map_err(Error::doing("create the schema"))?;
-                SQLITE.skip(&mut *tx, None).await?;
-            } else {
-                SQLITE.run(&mut *tx).await?;
-            }
+            SQLITE.run(&mut *tx).await?;
             tx.commit().await.map_err(Error::doing("commit the migration"))?;
         }
     }
@@ -94,87 +86,51 @@ pub async fn check(database: &Database) -> Result<(), Error> {
     if is_empty(database).await? {
         return Err(Error::OldSchema);
     }
-    let applied = database.fetch_all::<(i64,)>("read the schema's version", APPLIED, vec![]).await?;
-    let applied: HashSet<i64> = applied.into_iter().map(|row| row.0).collect();
-    let known = match database {
-        Database::Postgres(_) => &POSTGRES,
-        Database::Sqlite { .. } => &SQLITE,
-    };
-    if known.iter().any(|migration| !applied.contains(&migration.version)) {
+    let applied = applied(database).await?;
+    if known(database).iter().any(|migration| !applied.contains_key(&migration.version)) {
         return Err(Error::OldSchema);
     }
     Ok(())
+}
+
+fn known(database: &Database) -> &'static Migrator {
+    match database {
+        Database::Postgres(_) => &POSTGRES,
+        Database::Sqlite { .. } => &SQLITE,
+    }
+}
+
+/// Returns the checksums of the applied migrations, by their versions. Fails for a database of a build before version 0.1.
+async fn applied(database: &Database) -> Result<HashMap<i64, Vec<u8>>, Error> {
+    let applied = database.fetch_all::<(i64, Vec<u8>)>("read the schema's version", APPLIED, vec![]).await?;
+    let applied: HashMap<i64, Vec<u8>> = applied.into_iter().collect();
+    match applied.get(&FIRST) {
+        Some(checksum) if is_unreleased(known(database), checksum) => Err(Error::UnreleasedSchema),
+        _ => Ok(applied),
+    }
+}
+
+/// Returns whether the first migration of a database is another one than this program's.
+fn is_unreleased(known: &Migrator, checksum: &[u8]) -> bool {
+    known.iter().any(|migration| migration.version == FIRST && *migration.checksum != *checksum)
+}
+
+/// Refuses the file of a build before version 0.1 without a change of its folder. `check` refuses a file whose schema is still in
+/// its write-ahead log, and finds what else is wrong with a file.
+pub async fn expect_released(file: &Path) -> Result<(), Error> {
+    let options = SqliteConnectOptions::new().filename(file).read_only(true).immutable(true);
+    let Ok(mut connection) = options.connect().await else { return Ok(()) };
+    let first = "select checksum from _sqlx_migrations where version = 1";
+    let checksum = sqlx::query_scalar::<_, Vec<u8>>(first).fetch_optional(&mut connection).await;
+    let _ = connection.close().await;
+    match checksum {
+        Ok(Some(checksum)) if is_unreleased(&SQLITE, &checksum) => Err(Error::UnreleasedSchema),
+        _ => Ok(()),
+    }
 }
 
 /// Returns whether the database has no applied migration.
 pub async fn is_empty(database: &Database) -> Result<bool, Error> {
     let tables = database.fetch_all::<(String,)>("look for the schema", MIGRATIONS_TABLE, vec![]).await?;
     Ok(tables.is_empty())
-}
-
-#[cfg(test)]
-mod tests {
-    use sqlx::{AssertSqlSafe, Connection as _, SqliteConnection};
-
-    use super::{SQLITE, SQLITE_SCHEMA};
-
-    const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../migrations/sqlite.sql");
-
-    /// The statements that made the schema, without those that SQLite makes itself.
-    const OBJECTS: &str = "
-        select sql || ';'
-        from sqlite_schema
-        where sql is not null
-          and name not like 'sqlite_%'
-          and name not in (
-              'passage_words_data', 'passage_words_idx', 'passage_words_docsize', 'passage_words_config'
-          )
-          and name <> '_sqlx_migrations'
-        order by rowid
-    ";
-
-    /// The settings of the full-text index, which the schema does not show.
-    const SETTINGS: &str = "select group_concat(k || '=' || v) from passage_words_config";
-    const MAKE_SETTINGS: &str = "insert into passage_words (passage_words, rank) values ('secure-delete', 1);";
-
-    /// The tables that have no rows after the migrations.
-    const EMPTY_TABLES: &str = "
-        select name
-        from sqlite_schema
-        where type = 'table'
-          and name not in ('passage_words_data', 'passage_words_config', '_sqlx_migrations')
-    ";
-
-    async fn file() -> SqliteConnection {
-        SqliteConnection::connect("sqlite::memory:").await.unwrap()
-    }
-
-    async fn texts(file: &mut SqliteConnection, sql: &'static str) -> Vec<String> {
-        sqlx::query_scalar(sql).fetch_all(file).await.unwrap()
-    }
-
-    #[tokio::test]
-    async fn the_schema_of_a_new_file_is_that_of_all_migrations() {
-        let mut migrated = file().await;
-        SQLITE.run(&mut migrated).await.unwrap();
-        let objects = texts(&mut migrated, OBJECTS).await;
-        for table in texts(&mut migrated, EMPTY_TABLES).await {
-            let rows: i64 = sqlx::query_scalar(AssertSqlSafe(format!("select count(*) from {table}")))
-                .fetch_one(&mut migrated)
-                .await
-                .unwrap();
-            assert_eq!(rows, 0, "a migration writes rows of {table}, which a new file would lack");
-        }
-        if std::env::var_os("HOLDFAST_UPDATE_SCHEMA").is_some() {
-            let head = "-- The schema of a new file: all migrations of migrations/sqlite in one. A test writes it.";
-            let text = [&[head.to_owned()], objects.as_slice(), &[MAKE_SETTINGS.to_owned()]].concat().join("\n");
-            std::fs::write(FILE, text + "\n").unwrap();
-            return;
-        }
-        let mut new = file().await;
-        sqlx::raw_sql(SQLITE_SCHEMA).execute(&mut new).await.unwrap();
-        let advice = "set HOLDFAST_UPDATE_SCHEMA to write migrations/sqlite.sql";
-        assert_eq!(texts(&mut new, OBJECTS).await, objects, "{advice}");
-        assert_eq!(texts(&mut new, SETTINGS).await, texts(&mut migrated, SETTINGS).await, "{advice}");
-    }
 }

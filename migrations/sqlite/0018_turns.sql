@@ -1,1 +1,0 @@
--- Only PostgreSQL has a trigger that takes turns: nobody else writes to this file.

@@ -1,1 +1,0 @@
--- Only PostgreSQL compresses what it stores.

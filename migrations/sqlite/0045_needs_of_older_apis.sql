@@ -1,1 +1,0 @@
--- One process opens the file, so no API of the version before writes into it.

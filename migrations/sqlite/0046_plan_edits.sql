@@ -1,9 +1,0 @@
--- Changes of plans whose planner works at the moment, in the order of their acceptance. Its holder takes them before it begins
--- the next steps.
-create table agent_plan_edits (
-    plan_id blob not null references agent_plans (id) on delete cascade,
-    number integer not null,
-    edit text not null,
-    created_at text not null,
-    primary key (plan_id, number)
-);

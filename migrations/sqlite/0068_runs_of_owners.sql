@@ -1,1 +1,0 @@
--- Only PostgreSQL takes the index of owners for a lookup by the id.
