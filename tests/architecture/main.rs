@@ -206,7 +206,6 @@ const STORAGE: &[&str] = &[
     "rows",
     "pages",
     "newest_first",
-    "stored_definition",
     "delegations",
     "user_profiles",
     "workspace_rows",
@@ -223,7 +222,7 @@ const STORAGE: &[&str] = &[
 const PROTOCOL: &[&str] = &[
     "attempt",
     "round",
-    "needs",
+    "abilities",
     "zone",
     "children",
     "steering",

@@ -93,6 +93,20 @@ async fn prepare(stores: &Stores, config: &StoresConfig, settings: &[(&str, &str
     Ok(storage)
 }
 
+/// Refuses the file of a build before version 0.1, and changes nothing in its folder. `prepare` refuses a file whose schema is still
+/// in its write-ahead log, and reports what else is wrong with a file.
+async fn expect_released(file: &Path) -> Result<(), Error> {
+    let options = SqliteConnectOptions::new().filename(file).read_only(true).immutable(true);
+    let Ok(reader) = sqlite(options, 1).await else { return Ok(()) };
+    let database = Database::Sqlite { writer: SqliteWriter::new(reader.clone()), reader: reader.clone() };
+    let checked = sql::check(&database).await;
+    reader.close().await;
+    match checked {
+        Err(Error::UnreleasedSchema) => Err(Error::UnreleasedSchema),
+        _ => Ok(()),
+    }
+}
+
 async fn open(stores: &Stores, config: &StoresConfig, settings: &[(&str, &str)]) -> Result<Storage, Error> {
     match stores {
         Stores::ScaledOut { database_url, .. } => {
@@ -119,7 +133,7 @@ async fn open(stores: &Stores, config: &StoresConfig, settings: &[(&str, &str)])
         }
         Stores::Embedded { data_dir } => {
             // Order matters: the next line writes into the folder.
-            sql::expect_released(&file_in(data_dir)).await?;
+            expect_released(&file_in(data_dir)).await?;
             let folder = data_folder::take(data_dir, &file_in(data_dir))?;
             let options = SqliteConnectOptions::new().filename(file_in(data_dir)).create_if_missing(true);
             let options = options.journal_mode(SqliteJournalMode::Wal).synchronous(SqliteSynchronous::Full);

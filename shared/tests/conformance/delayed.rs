@@ -6,7 +6,7 @@ use holdfast_shared::{
     ending::Ending,
     event::EventBody,
     run::{Run, RunStatus, SubmitMode},
-    storage::{Answer, BackEnd, Release, ReleaseOutcome, SubmitOutcome, Target},
+    storage::{Answer, Release, ReleaseOutcome, SubmitOutcome, Target},
 };
 use uuid::Uuid;
 
@@ -21,7 +21,6 @@ on_each_backend!(
     later_runs_wait_for_a_delayed_one,
     an_interrupt_ends_a_delayed_run,
     a_delayed_run_is_not_late,
-    an_earlier_version_leaves_delayed_runs_alone,
     a_delayed_run_takes_its_turn_when_its_time_has_come,
     a_run_that_is_put_off_is_claimed_after_its_pause_and_counts_no_crash,
 );
@@ -110,19 +109,6 @@ async fn a_delayed_run_is_not_late(backends: TestBackends) {
     }
     let backlog = backends.storage.backlog().await.unwrap();
     assert_eq!((backlog.queued, backlog.oldest_queued_seconds), (1.0, 0.0));
-}
-
-async fn an_earlier_version_leaves_delayed_runs_alone(backends: TestBackends) {
-    if backends.storage.back_end() != BackEnd::Postgres {
-        return;
-    }
-    let run = submit_delayed(&backends, NEW).await;
-    let Some(mut raw) = backends.raw().await else { return };
-    let sql = "update agent_runs set priority = 0 where priority < 0";
-    raw.execute(sql, sql).await;
-    assert!(claimed(&backends).await.is_empty());
-    assert_eq!(end_delays(&backends).await, Some(1));
-    assert_eq!(claimed(&backends).await, [run.id]);
 }
 
 async fn a_delayed_run_takes_its_turn_when_its_time_has_come(backends: TestBackends) {

@@ -204,7 +204,8 @@ statements! {
         )
         select {uuid:value->>'id'}, {uuid:value->>'run_id'},
             (select top_run_id from agent_runs where id = {uuid:value->>'run_id'}),
-            value->>'call_id', value->>'kind', value->>'name', value->'input', value->'schema', 'pending', {now},
+            value->>'call_id', value->>'kind', value->>'name', value->'input', value->'schema',
+            'pending', {now},
             {time:value->>'expires_at'}
         from {each:$1}
         where {fenced:cast(value->>'run_id' as uuid)}

@@ -31,7 +31,7 @@ pub use self::{
     pieces::Piece,
     pool::{ACQUIRE, Connections, PostgresPool},
     pooler::shares_connections,
-    schema::{check, expect_released, is_empty, migrate},
+    schema::{check, is_empty, migrate},
     servers::Servers,
     statement::Sql,
     transaction::{Commit, RollBack, Settle, Tx},

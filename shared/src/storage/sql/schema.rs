@@ -1,8 +1,8 @@
 //! The schema's version: forward only, one numbered file per step and dialect in `migrations/`.
 
-use std::{collections::HashMap, path::Path, time::Duration};
+use std::{collections::HashMap, time::Duration};
 
-use sqlx::{ConnectOptions as _, Connection as _, Row as _, migrate::Migrator, sqlite::SqliteConnectOptions};
+use sqlx::{Row as _, migrate::Migrator};
 
 use super::{Database, Error, pgvector::migrate_pgvector, pool::PooledConnection, statement::statements};
 
@@ -105,27 +105,12 @@ async fn applied(database: &Database) -> Result<HashMap<i64, Vec<u8>>, Error> {
     let applied = database.fetch_all::<(i64, Vec<u8>)>("read the schema's version", APPLIED, vec![]).await?;
     let applied: HashMap<i64, Vec<u8>> = applied.into_iter().collect();
     match applied.get(&FIRST) {
-        Some(checksum) if is_unreleased(known(database), checksum) => Err(Error::UnreleasedSchema),
+        Some(checksum)
+            if known(database).iter().any(|known| known.version == FIRST && *known.checksum != **checksum) =>
+        {
+            Err(Error::UnreleasedSchema)
+        }
         _ => Ok(applied),
-    }
-}
-
-/// Returns whether the first migration of a database is another one than this program's.
-fn is_unreleased(known: &Migrator, checksum: &[u8]) -> bool {
-    known.iter().any(|migration| migration.version == FIRST && *migration.checksum != *checksum)
-}
-
-/// Refuses the file of a build before version 0.1 without a change of its folder. `check` refuses a file whose schema is still in
-/// its write-ahead log, and finds what else is wrong with a file.
-pub async fn expect_released(file: &Path) -> Result<(), Error> {
-    let options = SqliteConnectOptions::new().filename(file).read_only(true).immutable(true);
-    let Ok(mut connection) = options.connect().await else { return Ok(()) };
-    let first = "select checksum from _sqlx_migrations where version = 1";
-    let checksum = sqlx::query_scalar::<_, Vec<u8>>(first).fetch_optional(&mut connection).await;
-    let _ = connection.close().await;
-    match checksum {
-        Ok(Some(checksum)) if is_unreleased(&SQLITE, &checksum) => Err(Error::UnreleasedSchema),
-        _ => Ok(()),
     }
 }
 
