@@ -6,8 +6,8 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 folder=$1
-# The last commit without subagents, planners and profiles, and the last one that reads stored definitions strictly.
-commit=5065f8a169fc9f98aa002f97bfeb44479c2ab745
+# The first commit with the schema of version 0.1.
+commit=fc549b582d21a13ef0148567d4b839e2d2375c2b
 
 [ ! "$folder/holdfast" -nt tests/servers/previous_version.sh ] || exit 0
 git cat-file -e "$commit^{commit}" 2>/dev/null || exit 3
