@@ -87,7 +87,8 @@ impl Problem {
             "run_failed" => format!("The run failed ({}): {}.", error.code, error.message),
             _ => format!("The model did not answer: {}.", error.message),
         };
-        let problem = Self { retry_after: error.retry_after, ..Self::new(status, code, detail) }.about(run_id);
+        let mut problem = Self::new(status, code, detail).about(run_id);
+        problem.retry_after = error.retry_after;
         if LASTING.contains(&error.code.as_str()) { problem.without_retry() } else { problem }
     }
 }
