@@ -80,6 +80,6 @@ mutant takeovers-are-not-marked "--test e2e a_takeover_is_marked" \
 mutant the-head-does-not-wait "--test e2e a_run_that_fails_before_its_first_output_returns" \
   api/src/relay/subscriber.rs 's/EventBody::RunFailed\(end\) => Some\(end.error\)/EventBody::RunFailed(_) => None/'
 mutant chunks-that-are-gone-are-counted "--test e2e a_resumed_answer_leaves_out" \
-  api/src/routes/ai_chat/follow.rs 's/tail.is_none\(\) && skipped > 0/tail.is_some() \&\& skipped > 0/'
+  api/src/protocols/ai_sdk/routes/follow.rs 's/tail.is_none\(\) && skipped > 0/tail.is_some() \&\& skipped > 0/'
 
 [ "$survivors" = 0 ] || { echo "$survivors mutants survived" >&2; exit 1; }

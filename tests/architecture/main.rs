@@ -44,15 +44,15 @@ const HOMES: &[(&str, &[&str])] = &[
             "src/healthcheck.rs",
         ],
     ),
-    ("rmcp", &["worker/src/tools/mcp", "api/src/routes/mcp", "src/logging.rs"]),
+    ("rmcp", &["worker/src/tools/mcp", "api/src/protocols/mcp", "src/logging.rs"]),
     ("sse_stream", &["worker/src/tools/mcp", "src/chat/stream.rs"]),
     ("backon", &["shared/src/backoff.rs"]),
     (
         "base64",
         &[
             "api/src/auth",
-            "api/src/routes/thread/files.rs",
-            "api/src/wire/openai/ids.rs",
+            "api/src/thread/files.rs",
+            "api/src/protocols/openai/wire/ids.rs",
             "worker/src/executor/attachments.rs",
             "worker/src/model/anthropic/pictures.rs",
             "worker/src/tools/base64_text.rs",
@@ -189,8 +189,26 @@ fn no_import_of_the_relay_points_back() {
         let files = sources().into_iter().filter(|(file, _)| file.starts_with(folder));
         files.filter(|(_, text)| mentions(text, module)).map(|(file, _)| file).collect::<Vec<_>>()
     };
-    for (folder, above) in [("api/src/wire/", "relay"), ("api/src/relay/", "app"), ("api/src/relay/", "routes")] {
+    for (folder, above) in [
+        ("api/src/wire/", "relay"),
+        ("api/src/relay/", "app"),
+        ("api/src/relay/", "routes"),
+        ("api/src/relay/", "protocols"),
+    ] {
         assert_eq!(imports(folder, above), [""; 0], "{folder} imports {above}, which is above it");
+    }
+}
+
+#[test]
+fn no_protocol_imports_another() {
+    let folder = "api/src/protocols/";
+    for (file, text) in sources().into_iter().filter(|(file, _)| file.starts_with(folder)) {
+        // The files beside the rooms know all protocols.
+        let Some((own, _)) = file.trim_start_matches(folder).split_once('/') else { continue };
+        for rest in text.split("protocols::").skip(1) {
+            let imported = rest.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap();
+            assert_eq!(imported, own, "{file} imports another protocol");
+        }
     }
 }
 

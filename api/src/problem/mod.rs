@@ -6,13 +6,10 @@ mod agents;
 mod answers;
 mod events;
 mod files;
-pub mod form;
 mod in_flight;
 mod knowledge;
-mod langgraph;
 mod memories;
 mod messages;
-mod openai;
 mod plans;
 mod quotas;
 mod tasks;
@@ -52,7 +49,7 @@ pub struct Problem {
     pub approval: Option<Box<Approval>>,
     /// Seconds after which a retry may succeed; 1 if unknown.
     #[serde(skip)]
-    retry_after: Option<u64>,
+    pub retry_after: Option<u64>,
     /// True if a repetition of the request cannot succeed.
     #[serde(skip)]
     is_final: bool,
@@ -339,13 +336,13 @@ impl Problem {
     }
 
     /// Returns whether a repetition of the request cannot succeed.
-    fn is_final(&self) -> bool {
+    pub fn is_final(&self) -> bool {
         // The other refusals of a client's request pass by themselves.
         let passes = matches!(self.status.as_u16(), 408 | 425 | 429) || self.code == "conversation_busy";
         self.is_final || (self.status.is_client_error() && !passes)
     }
 
-    fn about(mut self, run_id: Uuid) -> Self {
+    pub fn about(mut self, run_id: Uuid) -> Self {
         self.run = Some(format!("/v1/runs/{run_id}"));
         self
     }

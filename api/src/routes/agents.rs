@@ -18,11 +18,12 @@ use holdfast_shared::{
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
-use super::{ListQuery, merge_patch::merge};
+use super::merge_patch::merge;
 use crate::{
     app::App,
     auth::{Caller, Operator},
     extract::{AgentId, JsonBody, Query},
+    page_sizes::ListQuery,
     problem::Problem,
 };
 

@@ -13,11 +13,11 @@ use holdfast_shared::{
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
-use super::{ListQuery, page_size};
 use crate::{
     app::App,
     auth::Caller,
     extract::{self, JsonBody, PartOf, Query, RunId},
+    page_sizes::{ListQuery, page_size},
     problem::Problem,
 };
 

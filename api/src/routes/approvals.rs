@@ -5,8 +5,7 @@ use std::sync::Arc;
 use axum::{Json, extract::State};
 use holdfast_shared::{approval::PendingApproval, page::Page};
 
-use super::ListQuery;
-use crate::{app::App, auth::Caller, extract::Query, problem::Problem};
+use crate::{app::App, auth::Caller, extract::Query, page_sizes::ListQuery, problem::Problem};
 
 /// List the open approvals that the caller may decide, oldest first. They belong to the caller's own runs, and to runs
 /// whose agent names the caller among its `approvers`.

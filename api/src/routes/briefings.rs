@@ -20,12 +20,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::ListQuery;
 use crate::{
     anonymous_limits::AdmittedWriter,
     app::App,
     auth::{Caller, MAX_NAME_CHARS, is_name},
     extract::{BriefingId, JsonBody, Query, idempotency_key},
+    page_sizes::ListQuery,
     problem::Problem,
 };
 

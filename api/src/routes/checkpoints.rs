@@ -16,12 +16,13 @@ use holdfast_shared::{
 use serde::Deserialize;
 use uuid::Uuid;
 
-use super::{ListQuery, page_size, trace::visible_to};
+use super::trace::visible_to;
 use crate::{
     anonymous_limits::AdmittedWriter,
     app::App,
     auth::Caller,
     extract::{self, ConversationId, JsonBody, PartOf, Query},
+    page_sizes::{ListQuery, page_size},
     problem::Problem,
 };
 

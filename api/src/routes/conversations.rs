@@ -19,12 +19,12 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::page_size;
 use crate::{
     anonymous_limits::AdmittedWriter,
     app::App,
     auth::Caller,
     extract::{AgentId, ConversationId, JsonBody, Query},
+    page_sizes::page_size,
     problem::Problem,
 };
 

@@ -45,7 +45,7 @@ macro_rules! routes {
         }
     };
 }
-pub(super) use routes;
+pub(crate) use routes;
 
 /// Adds a handler for some methods.
 pub fn with_handler<T: 'static>(

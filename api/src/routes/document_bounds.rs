@@ -3,8 +3,10 @@
 use holdfast_shared::{agent::MIN_CONTEXT_TOKENS, config::ApiConfig, context::CONTEXT_TYPES};
 use serde_json::{Value, json};
 
-use super::langgraph::MAX_OFFSET;
-use crate::{auth::MAX_NAME_CHARS, wire::langgraph::LangModes};
+use crate::{
+    auth::MAX_NAME_CHARS,
+    protocols::langgraph::{routes::MAX_OFFSET, wire::LangModes},
+};
 
 /// Patterns of a text that is not blank and has no NUL, and of a name without control characters that is not blank.
 pub const TEXT: &str = r"^[^\x00]*[^\s\x00][^\x00]*$";

@@ -9,10 +9,12 @@ use serde_json::{Map, Value, json};
 use super::{
     document_bounds::{NAME, TEXT},
     document_messages::shapes_of_messages,
-    langgraph::MAX_OFFSET,
     merge_patch::merge,
 };
-use crate::{auth::MAX_NAME_CHARS, wire::langgraph::LangModes};
+use crate::{
+    auth::MAX_NAME_CHARS,
+    protocols::langgraph::{routes::MAX_OFFSET, wire::LangModes},
+};
 
 /// Most threads or runs that a request of LangGraph names.
 const NAMED_THREADS: usize = 100;

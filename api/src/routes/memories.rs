@@ -19,13 +19,13 @@ use holdfast_shared::{
 use serde::{Deserialize, Deserializer};
 use serde_json::json;
 
-use super::page_size;
 use crate::{
     anonymous_limits::AdmittedWriter,
     app::{App, time_at_least_rate},
     auth::Caller,
     extract::{JsonBody, MemoryId, Query},
     hang_up::HangUp,
+    page_sizes::page_size,
     problem::Problem,
 };
 

@@ -15,17 +15,16 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::{
-    accepted, checked_options,
-    events::{StreamQuery, cursor, stream_on},
-    page_size,
-};
+use super::accepted;
 use crate::{
     anonymous_limits::AdmittedWriter,
     app::{App, ContentInput, Posting, conversation_label, fingerprint},
     auth::Caller,
+    event_stream::{StreamQuery, cursor, stream_on},
     extract::{self, ConversationId, JsonBody, PartOf, Query, accepts_event_stream, idempotency_key},
+    page_sizes::page_size,
     problem::Problem,
+    run_request::checked_options,
     wire::Wire,
 };
 

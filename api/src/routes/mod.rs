@@ -1,35 +1,24 @@
 //! The whole HTTP surface on one page. Each noun has a file; each handler extracts, calls a use case of `app`, and
 //! responds.
 
-mod a2a;
-mod ag_ui;
-mod agent_stream;
 mod agents;
-mod ai_chat;
 mod answers;
 mod approvals;
 mod briefings;
-mod chat_stream;
 mod checkpoints;
 mod compression;
 mod conversations;
-mod described;
-mod disconnect;
+pub mod described;
 mod document;
 mod document_bounds;
 mod document_messages;
 mod document_shapes;
-mod durable_stream;
-mod events;
-mod files;
+pub mod files;
 mod health;
 mod knowledge;
-mod langgraph;
-mod mcp;
 mod memories;
 mod merge_patch;
-mod messages;
-mod openai;
+pub mod messages;
 mod page;
 mod plans;
 mod profiles;
@@ -37,9 +26,6 @@ mod runs;
 mod served_document;
 mod server;
 mod sessions;
-mod snapshot;
-mod text_stream;
-mod thread;
 mod trace;
 mod users;
 mod workspace;
@@ -49,35 +35,28 @@ use std::sync::Arc;
 use axum::{
     Extension, Json, Router,
     extract::{DefaultBodyLimit, OriginalUri},
-    http::{HeaderMap, Method, StatusCode, header},
+    http::{Method, StatusCode, header},
     middleware,
     response::{IntoResponse, Response},
     routing::{get, post},
 };
-use holdfast_shared::{
-    agent::StreamMode,
-    context::AgentContext,
-    conversation::Handle,
-    page::PageSize,
-    run::SubmitMode,
-    storable::{is_too_deep, storable, storable_json},
-    storage::{MessageInput, RunOptions, Target},
-    telemetry,
-    tool::ClientTool,
-};
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use holdfast_shared::telemetry;
+use serde::Serialize;
 use uuid::Uuid;
 
 use crate::{
     anonymous_activity, anonymous_limits,
-    app::{App, Posting},
-    auth::{self, Caller},
-    cors,
-    extract::idempotency_key,
+    app::App,
+    auth, cors,
     guard::guarded,
     metrics::measure,
-    problem::{Problem, form},
+    problem::Problem,
+    protocols::{
+        a2a::routes as a2a, ag_ui::routes as ag_ui, agent::routes as agent_stream, ai_sdk::routes as ai_chat,
+        chat::routes as chat_stream, durable_streams::routes as durable_stream, langgraph::routes as langgraph,
+        mcp::routes as mcp, native::routes as events, openai::routes as openai, problem_form,
+        text::routes as text_stream,
+    },
     read_limit, reserve, spans, unread_answers,
 };
 
@@ -113,7 +92,7 @@ pub fn router(app: Arc<App>) -> Router {
         .layer(middleware::from_fn_with_state(limits_app, anonymous_limits::count_refused))
         .layer(middleware::from_fn(reserve::keep))
         .layer(middleware::from_fn_with_state(auth, auth::authenticate))
-        .layer(middleware::from_fn(form::of_wire));
+        .layer(middleware::from_fn(problem_form::of_wire));
     let router = match cors {
         Some(cors) => router.layer(cors),
         None => router,
@@ -241,108 +220,7 @@ fn page() -> Router<Arc<App>> {
         .route("/favicon.svg", get(page::icon))
 }
 
-/// The page of a list that the client requests.
-#[derive(Deserialize, utoipa::IntoParams)]
-#[serde(deny_unknown_fields)]
-struct ListQuery {
-    /// Most items of the page; 50 by default.
-    limit: Option<usize>,
-    /// `next` of the previous page.
-    cursor: Option<String>,
-}
-
-impl ListQuery {
-    fn size(&self, app: &App) -> Result<PageSize, Problem> {
-        page_size(app, self.limit)
-    }
-}
-
-const DEFAULT_PAGE: usize = 50;
-
-fn page_size(app: &App, limit: Option<usize>) -> Result<PageSize, Problem> {
-    let max = app.config().max_page;
-    match limit.unwrap_or(DEFAULT_PAGE.min(max)) {
-        items if (1..=max).contains(&items) => Ok(PageSize { items, bytes: app.config().max_page_bytes }),
-        _ => Err(Problem::invalid_query(format!("limit is a number from 1 to {max}."))),
-    }
-}
-
-/// Returns the size of a page for a client that takes fewer items than it asks for: at most the limit.
-fn page_up_to(app: &App, wanted: Option<usize>) -> Result<PageSize, Problem> {
-    page_size(app, wanted.map(|wanted| wanted.min(app.config().max_page)))
-}
-
-/// Returns the size of a history, which has only one page.
-fn history_size(app: &App) -> PageSize {
-    PageSize { items: app.config().max_history, bytes: app.config().max_page_bytes }
-}
-
-/// Returns the options of a run beside its input; the metadata has the context, too. Fails if the client tools or the metadata
-/// are invalid.
-fn checked_options(
-    app: &App,
-    stream: Option<bool>,
-    client_tools: Vec<ClientTool>,
-    metadata: Option<Value>,
-    context: Option<AgentContext>,
-) -> Result<RunOptions, Problem> {
-    // Order matters: `app` compiles the schemas only after it has admitted the caller.
-    app.check_client_tools(&client_tools)?;
-    let max = app.config().max_metadata_bytes;
-    let is_refused =
-        |metadata: &Value| !metadata.is_object() || is_too_deep(metadata) || metadata.to_string().len() > max;
-    let is_object = metadata.as_ref().is_none_or(Value::is_object);
-    let metadata = match context.filter(|_| is_object) {
-        Some(context) => Some(context.within(metadata)),
-        None => metadata,
-    };
-    if metadata.as_ref().is_some_and(is_refused) {
-        return Err(Problem::invalid_metadata(max));
-    }
-    let client_tools = client_tools
-        .into_iter()
-        .map(|tool| ClientTool {
-            description: storable(tool.description),
-            input_schema: storable_json(tool.input_schema),
-            ..tool
-        })
-        .collect();
-    Ok(RunOptions {
-        stream: stream.unwrap_or(true),
-        client_tools,
-        metadata: metadata.map(storable_json),
-        ..RunOptions::default()
-    })
-}
-
-/// The query of the compatible wires, which ignore unknown fields.
-#[derive(Deserialize, utoipa::IntoParams)]
-struct WireQuery {
-    /// `events` or `messages`; the agent's mode by default.
-    stream_mode: Option<StreamMode>,
-}
-
-/// Returns a message with default options, as the compatible wires post it. A repeated request has an equal `fingerprint`.
-fn plain_posting(
-    headers: &HeaderMap,
-    fingerprint: &[&str],
-    target: Target,
-    content: String,
-    mode: SubmitMode,
-) -> Result<Posting, Problem> {
-    let posting = Posting { mode, ..Posting::new(target, MessageInput::New(content.into())) };
-    Ok(Posting { key: idempotency_key(headers, fingerprint, &posting.options)?, ..posting })
-}
-
-/// Returns the target of a request that names no conversation: the session that it names, else a new conversation.
-fn default_target(caller: &Caller, agent_id: Option<Uuid>) -> Target {
-    match caller.named_session() {
-        Some(name) => Target::Named { handle: Handle::Session(name.to_owned()), agent_id },
-        None => Target::New { agent_id },
-    }
-}
-
 /// Returns the 202 for a committed run, with its path as `Location`.
-fn accepted(run_id: Uuid, body: impl Serialize) -> Response {
+pub fn accepted(run_id: Uuid, body: impl Serialize) -> Response {
     (StatusCode::ACCEPTED, [(header::LOCATION, format!("/v1/runs/{run_id}"))], Json(body)).into_response()
 }

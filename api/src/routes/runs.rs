@@ -22,16 +22,15 @@ use serde_json::Value;
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use super::{
-    accepted, checked_options, default_target,
-    events::{StreamQuery, cursor, stream_on},
-    page_size,
-};
+use super::accepted;
 use crate::{
     app::{App, ContentInput, Posting, fingerprint},
     auth::Caller,
+    event_stream::{StreamQuery, cursor, stream_on},
     extract::{JsonBody, Query, RunId, accepts_event_stream, idempotency_key},
+    page_sizes::page_size,
     problem::Problem,
+    run_request::{checked_options, default_target},
     wire::Wire,
 };
 

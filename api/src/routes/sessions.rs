@@ -14,16 +14,13 @@ use holdfast_shared::{
 use serde::Serialize;
 use uuid::Uuid;
 
-use super::{
-    ListQuery,
-    events::StreamQuery,
-    history_size,
-    messages::{self, AcceptedMessage, ListMessages, NewMessageBody},
-};
+use super::messages::{self, AcceptedMessage, ListMessages, NewMessageBody};
 use crate::{
     app::App,
     auth::Caller,
+    event_stream::StreamQuery,
     extract::{JsonBody, Query, SessionId},
+    page_sizes::{ListQuery, history_size},
     problem::Problem,
 };
 

@@ -6,11 +6,11 @@ use axum::{Json, extract::State};
 use holdfast_shared::{page::Page, tool::ToolCall, trace::TraceMessage};
 use uuid::Uuid;
 
-use super::{ListQuery, page_size};
 use crate::{
     app::App,
     auth::Caller,
     extract::{Query, RunId},
+    page_sizes::{ListQuery, page_size},
     problem::Problem,
 };
 

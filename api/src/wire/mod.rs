@@ -5,21 +5,11 @@
 //! is for the wires that show text to a reader. `fold` is for
 //! wires with a state, and `durable` is no projection.
 
-pub mod a2a;
-pub mod ag_ui;
-mod agent;
-mod agent_file;
-pub mod ai_sdk;
-mod answer_text;
-mod chat;
-pub mod durable;
+pub mod answer_text;
+pub mod event_json;
 mod fold;
-pub mod langgraph;
-pub mod native;
-pub mod openai;
-mod plan;
-mod reader;
-mod text;
+pub mod plan;
+pub mod reader;
 
 use std::sync::Arc;
 
@@ -34,6 +24,8 @@ use holdfast_shared::{
 };
 use serde::Deserialize;
 use uuid::Uuid;
+
+use crate::protocols::{agent, ai_sdk, chat, native, text};
 
 pub use self::{
     fold::{CLIENT_PLACE, FrameId, WireFold, is_taken_over, with_client_bytes},
@@ -231,11 +223,11 @@ impl View {
     /// with a new request. `None` if streams of this view continue there.
     pub fn end_at_wait(&self, position: LogPosition) -> Option<Bytes> {
         let ends = self.wire == Wire::AiSdk && position.block == Block::Waiting;
-        ends.then(ai_sdk::end_of_segment)
+        ends.then(ai_sdk::wire::end_of_segment)
     }
 
     /// Returns whether this event supersedes events that the client may have seen.
-    fn supersedes_shown(&self, event: &Event, previous: EventId) -> bool {
+    pub fn supersedes_shown(&self, event: &Event, previous: EventId) -> bool {
         // Complete messages come last, and no event supersedes them.
         self.detail != Detail::Messages && event.base.is_some_and(|base| base < previous)
     }
@@ -259,12 +251,12 @@ impl Projector {
     pub fn frame(&mut self, buffer: &mut Vec<u8>, event: &Event) {
         let position = std::mem::replace(&mut self.position, LogPosition::after(event));
         match self.view.wire {
-            Wire::Native if self.view.includes(event) => native::frame(buffer, self.view.run_id, event),
+            Wire::Native if self.view.includes(event) => native::wire::frame(buffer, self.view.run_id, event),
             Wire::Native => {}
-            Wire::Chat => chat::frames(buffer, &self.view, position.id, event),
-            Wire::Agent => agent::frames(buffer, &self.view, position.id, event),
-            Wire::Text => text::frames(buffer, &self.view, position.id, event),
-            Wire::AiSdk => ai_sdk::frames(buffer, &self.view, position, event),
+            Wire::Chat => chat::wire::frames(buffer, &self.view, position.id, event),
+            Wire::Agent => agent::wire::frames(buffer, &self.view, position.id, event),
+            Wire::Text => text::wire::frames(buffer, &self.view, position.id, event),
+            Wire::AiSdk => ai_sdk::wire::frames(buffer, &self.view, position, event),
         }
     }
 }

@@ -15,12 +15,12 @@ use axum::{
 use holdfast_shared::{file::StoredFile, page::Page};
 use uuid::Uuid;
 
-use super::ListQuery;
 use crate::{
     anonymous_limits::AdmittedWriter,
     app::App,
     auth::Caller,
     extract::{FileId, Query},
+    page_sizes::ListQuery,
     problem::Problem,
 };
 

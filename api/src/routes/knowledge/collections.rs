@@ -17,8 +17,8 @@ use crate::{
     app::App,
     auth::Caller,
     extract::{CollectionId, JsonBody, Query},
+    page_sizes::{ListQuery, page_size},
     problem::Problem,
-    routes::{ListQuery, page_size},
 };
 
 /// Longest name of a collection, and longest title of a document.

@@ -26,8 +26,8 @@ use crate::{
     app::{App, Posting, SubmittedDocument},
     auth::Caller,
     extract::{CollectionId, DocumentId, JsonBody, Query, idempotency_key},
+    page_sizes::ListQuery,
     problem::Problem,
-    routes::ListQuery,
 };
 
 /// Characters of a text that one answer has, at most.

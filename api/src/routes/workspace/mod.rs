@@ -17,12 +17,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
-use super::page_size;
 use crate::{
     anonymous_limits::AdmittedWriter,
     app::{App, UndoneChanges},
     auth::Caller,
     extract::{JsonBody, Query, RunId},
+    page_sizes::page_size,
     problem::Problem,
 };
 

@@ -18,8 +18,8 @@ use crate::{
     app::App,
     auth::{Caller, Operator},
     extract::{JsonBody, Query},
+    page_sizes::page_size,
     problem::Problem,
-    routes::page_size,
 };
 
 /// The page of requested templates that an operator reads.

@@ -3,10 +3,9 @@
 use holdfast_shared::event::{AttemptReason, AttemptStarted};
 
 use super::*;
-use crate::wire::{
-    FrameId, WireFold,
-    a2a::{A2aFold, A2aVersion, A2aView},
-    with_client_bytes,
+use crate::{
+    protocols::a2a::wire::{A2aFold, A2aVersion, A2aView},
+    wire::{FrameId, WireFold, with_client_bytes},
 };
 
 fn view(version: A2aVersion, after: Option<EventId>) -> A2aView {

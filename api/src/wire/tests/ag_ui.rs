@@ -3,9 +3,9 @@
 use holdfast_shared::event::{ReasoningDelta, StepCompleted};
 
 use super::*;
-use crate::wire::{
-    FrameId, WireFold,
-    ag_ui::{AgUiFold, AgUiVersion, AgUiView},
+use crate::{
+    protocols::ag_ui::wire::{AgUiFold, AgUiVersion, AgUiView},
+    wire::{FrameId, WireFold},
 };
 
 fn view(detail: Detail) -> AgUiView {

@@ -34,7 +34,7 @@ fn the_ai_sdks_wire_opens_and_closes_blocks() {
     let mut position = LogPosition::START;
     let mut types = Vec::new();
     for event in log() {
-        types.extend(ai_sdk::chunks(&view, position, &event).iter().map(|chunk| json!(chunk)["type"].clone()));
+        types.extend(ai_sdk::wire::chunks(&view, position, &event).iter().map(|chunk| json!(chunk)["type"].clone()));
         position = LogPosition::after(&event);
     }
     assert_eq!(

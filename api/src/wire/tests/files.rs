@@ -13,7 +13,7 @@ fn the_files_of_a_call_come_with_its_result() {
     let url = format!("/v1/files/{file_id}");
     let event = Event::new(EventId::new(1, 5), DateTime::UNIX_EPOCH, &body);
     let before = LogPosition::after(&Event::new(EventId::new(1, 4), DateTime::UNIX_EPOCH, &call_started()));
-    let chunks = json!(ai_sdk::chunks(&view(Wire::AiSdk, Detail::All), before, &event));
+    let chunks = json!(ai_sdk::wire::chunks(&view(Wire::AiSdk, Detail::All), before, &event));
     let facts = json!({"id": file_id, "name": "draw.png", "bytes": 3, "toolCallId": "c"});
     let expected = json!({
         "type": "file", "url": url, "mediaType": "image/png", "providerMetadata": {"holdfast": facts}

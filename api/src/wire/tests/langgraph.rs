@@ -4,9 +4,9 @@ use holdfast_shared::event::StepCompleted;
 use serde_json::Value;
 
 use super::*;
-use crate::wire::{
-    WireFold,
-    langgraph::{LangFold, LangModes, LangView},
+use crate::{
+    protocols::langgraph::wire::{LangFold, LangModes, LangView},
+    wire::WireFold,
 };
 
 fn step(step: u32) -> EventBody<'static> {

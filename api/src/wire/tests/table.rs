@@ -6,12 +6,16 @@ use holdfast_shared::event::EventKind;
 use serde_json::{Map, Value};
 
 use super::*;
-use crate::wire::{
-    WireFold,
-    a2a::{A2aFold, A2aVersion, A2aView},
-    ag_ui::{AgUiFold, AgUiVersion, AgUiView},
-    langgraph::{LangFold, LangModes, LangView},
-    openai::{CompletionFold, CompletionHead, CompletionView, ResponseFold, ResponseHead, ResponseId, ResponseView},
+use crate::{
+    protocols::{
+        a2a::wire::{A2aFold, A2aVersion, A2aView},
+        ag_ui::wire::{AgUiFold, AgUiVersion, AgUiView},
+        langgraph::wire::{LangFold, LangModes, LangView},
+        openai::wire::{
+            CompletionFold, CompletionHead, CompletionView, ResponseFold, ResponseHead, ResponseId, ResponseView,
+        },
+    },
+    wire::WireFold,
 };
 
 /// The columns of the table, after the kind.

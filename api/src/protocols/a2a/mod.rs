@@ -1,0 +1,5 @@
+//! The protocol of A2A, for other agents: its routes and its wire.
+
+pub mod problem;
+pub mod routes;
+pub mod wire;

@@ -1,0 +1,4 @@
+//! The protocol of AG-UI: its routes and its wire.
+
+pub mod routes;
+pub mod wire;

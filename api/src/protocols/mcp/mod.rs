@@ -1,0 +1,3 @@
+//! The protocol of MCP, which has no stream of a run.
+
+pub mod routes;
