@@ -308,7 +308,7 @@ async fn a_history_outlives_the_events() {
 /// Makes the parts of all answers unreadable, as if a later version had written them.
 fn change_parts(embedded: &Embedded) {
     let script = "import sqlite3, sys\nwith sqlite3.connect(sys.argv[1]) as database:\n    \
-                  print(database.execute('update agent_runs set parts = '{}'').rowcount)";
+                  print(database.execute('update agent_runs set parts = json_object()').rowcount)";
     let file = embedded.data_dir().join("holdfast.db");
     let output = Command::new("python3").args(["-c", script]).arg(file).output().unwrap();
     assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "3", "{output:?}");
