@@ -75,7 +75,8 @@ async fn an_entity_of_another_user_does_not_exist(mut deployment: Deployment) {
     let mut entities = vec![("projects", project.clone())];
     for kind in ["tasks", "plans", "goals", "documents", "outputs"] {
         entities.push((kind, create(&ann, kind, of(kind)).await));
-        assert_eq!(bob.post(&format!("/v1/workspace/{kind}"), of(kind)).await.unwrap_err().code, "invalid_entity");
+        let refused = bob.post(&format!("/v1/workspace/{kind}"), of(kind)).await.unwrap_err();
+        assert_eq!((refused.status, refused.code.as_str()), (409, "invalid_entity"));
     }
     let edge = json!({
         "project_id": project["id"], "from_kind": "task", "from_id": entities[1].1["id"], "relation": "supports",
@@ -130,6 +131,7 @@ async fn bad_input_is_refused_with_its_field(mut deployment: Deployment) {
     for (query, problem) in [
         ("tasks?priority=9", "priority: a whole number from 1 to 5"),
         ("goals?priority=1", "priority: goals are not filtered by it"),
+        ("templates?order=due", "Only tasks have an order"),
         ("search?q=", "q has 1 to 200 characters"),
         ("search?q=x&types=ship", "types has some of project, goal,"),
         ("search?q=x&limit=51", "limit is from 1 to 50"),

@@ -175,6 +175,7 @@ pub enum ExecutionMode {
 /// The judgement of a reviewer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
+#[schema(as = PlanVerdict)]
 pub enum Verdict {
     /// The plan may be executed.
     Approved,

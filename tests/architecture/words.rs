@@ -122,6 +122,29 @@ fn each_type_name_is_one_type() {
     assert!(places.is_empty(), "{places:#?}");
 }
 
+/// A schema of the OpenAPI document has the name of its type, or that of its attribute, and the document keeps one of each name.
+#[test]
+fn each_schema_of_the_document_is_one_type() {
+    let mut places: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for (name, text) in tracked(&["*.rs"]) {
+        let (mut is_schema, mut renamed) = (false, None);
+        for (index, line) in text.lines().enumerate() {
+            is_schema |= line.contains("derive(") && line.contains("ToSchema");
+            if let Some((_, rest)) = line.split_once("#[schema(as = ") {
+                renamed = rest.split([')', ',']).next();
+            }
+            let Some(defined) = type_defined_by(line) else { continue };
+            if is_schema {
+                places.entry(renamed.unwrap_or(defined).to_owned()).or_default().push(format!("{name}:{}", index + 1));
+            }
+            (is_schema, renamed) = (false, None);
+        }
+    }
+    assert!(places.len() > 50, "the types derive their schemas");
+    places.retain(|_, places| places.len() > 1);
+    assert!(places.is_empty(), "{places:#?}");
+}
+
 /// The name of the type that a line defines, but for associated types.
 fn type_defined_by(line: &str) -> Option<&str> {
     let mut text = line.trim_start();

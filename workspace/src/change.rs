@@ -21,10 +21,10 @@ pub struct Change {
     /// The effect.
     pub action: Action,
     /// The entity before; null if there was none.
-    #[schema(value_type = Object)]
+    #[schema(value_type = Option<Object>)]
     pub before: Option<Value>,
     /// The entity afterwards; null if there is none.
-    #[schema(value_type = Object)]
+    #[schema(value_type = Option<Object>)]
     pub after: Option<Value>,
     /// The user who made the change, or has started the run.
     pub user_id: String,

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 #[derive(strum::EnumString, strum::IntoStaticStr, strum::VariantArray)]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
+#[schema(as = EntityKind)]
 pub enum Kind {
     /// Something to bring about, with everything that belongs to it.
     Project,

@@ -16,6 +16,7 @@ mod tools;
 
 pub use author::{Author, AuthorCall};
 pub use change::{Action, Change};
+pub use contents::{MAX_CONTENTS, RELATIONSHIPS};
 pub use entity::Entity;
 pub use input::{InvalidField, NewEntity, Patch};
 pub use kind::{Field, Form, Kind};

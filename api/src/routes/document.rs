@@ -16,6 +16,7 @@ use utoipa::{OpenApi, openapi};
 use super::{
     document_bounds::{bounds_of_fields, bounds_of_parameter},
     document_shapes::add_shapes,
+    document_workspace::add_kinds,
     merge_patch::merge,
 };
 use crate::{problem::Problem, wire::Wire};
@@ -93,6 +94,7 @@ pub fn complete(document: &openapi::OpenApi, config: &ApiConfig) -> Value {
         "cookie": {"type": "apiKey", "in": "cookie", "name": "__Host-holdfast_user", "description": "The secret of an anonymous user."},
         "developer": {"type": "apiKey", "in": "header", "name": "X-User", "description": "A user's name, in development mode only."},
     });
+    add_kinds(&mut document);
     let paths = document["paths"].as_object_mut().expect("a document has paths");
     let operations = paths.iter_mut().flat_map(|(path, methods)| {
         methods.as_object_mut().into_iter().flatten().map(move |(method, operation)| (path, method, operation))
@@ -103,6 +105,11 @@ pub fn complete(document: &openapi::OpenApi, config: &ApiConfig) -> Value {
             each(operation.get_mut("responses"), |response| drop(remove(response, "content")));
         }
         each(operation.get_mut("parameters"), |parameter| complete_parameter(parameter, path, config));
+    }
+    // A route of JSON-RPC answers other JSON with an error of the protocol, and the status of a success.
+    for path in ["/a2a", "/a2a/agents/{name}"] {
+        let schema = &mut document["paths"][path]["post"]["requestBody"]["content"]["application/json"]["schema"];
+        *schema = json!({"anyOf": [schema.take(), {"description": "Other JSON, which gets an error of JSON-RPC."}]});
     }
     // The handler writes the page of events by hand, so no type describes it.
     let events = &mut document["paths"]["/v1/runs/{id}/events"]["get"]["responses"]["200"]["content"];
@@ -264,7 +271,9 @@ fn complete_schemas(schemas: &mut Map<String, Value>, config: &ApiConfig) {
 fn widen(value: &mut Value) {
     if value["format"] == "int32" && value["minimum"].is_number() {
         value["format"] = "int64".into();
-        value["maximum"] = u32::MAX.into();
+        if value.get("maximum").is_none() {
+            value["maximum"] = u32::MAX.into();
+        }
     }
     let is_integer =
         value["type"] == "integer" || value["type"].as_array().is_some_and(|all| all.contains(&json!("integer")));
@@ -368,5 +377,7 @@ mod tests {
         let schemas = &document["components"]["schemas"];
         assert_eq!(schemas["NewRunBody"]["properties"]["input"]["maxLength"], 70);
         assert_eq!(schemas["AgentDefinition"]["properties"]["context_tokens"]["format"], "int64");
+        assert_eq!(schemas["AgentDefinition"]["properties"]["context_tokens"]["maximum"], u32::MAX);
+        assert_eq!(schemas["AgentDefinition"]["properties"]["recursive"]["maximum"], 11);
     }
 }

@@ -8,12 +8,31 @@ use crate::{
     protocols::langgraph::{routes::MAX_OFFSET, wire::LangModes},
 };
 
+/// Characters that show nothing, for a class of a pattern, without NUL and those beyond U+FFFF.
+macro_rules! blank {
+    () => {
+        concat!(
+            r"\s\x01-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u2028-\u202e",
+            r"\u2060-\u206f\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb"
+        )
+    };
+}
+
+/// Pattern of a text with a visible character, of which the server stores a NUL as U+FFFD.
+pub const VISIBLE: &str = concat!("[^", blank!(), "]");
+
 /// Patterns of a text that is not blank and has no NUL, and of a name without control characters that is not blank.
 pub const TEXT: &str = r"^[^\x00]*[^\s\x00][^\x00]*$";
-pub const NAME: &str = r"^[^\x00-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f][^\x00-\x1f\x7f-\x9f]*$";
+pub const LABEL: &str = r"^[^\x00-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f][^\x00-\x1f\x7f-\x9f]*$";
 
-/// Pattern of a name in one line.
+/// Patterns of a title and of a name, which need a visible character.
+const TITLE: &str = concat!(r"^[^\x00]*[^\x00", blank!(), r"][^\x00]*$");
+pub const NAME: &str = concat!(r"^[^\x00-\x1f\x7f-\x9f]*[^\x00", blank!(), r"][^\x00-\x1f\x7f-\x9f]*$");
+
+/// Patterns of a priority and of a title in one line.
 const LINE: &str = r"^[^\x00-\x1f\x7f-\x9f\u2028\u2029]*[^\s\x00-\x1f\x7f-\x9f][^\x00-\x1f\x7f-\x9f\u2028\u2029]*$";
+const VISIBLE_LINE: &str =
+    concat!(r"^[^\x00-\x1f\x7f-\x9f\u2028\u2029]*[^\x00", blank!(), r"][^\x00-\x1f\x7f-\x9f\u2028\u2029]*$");
 
 /// Pattern of a name without spaces around it.
 const OWNER: &str = r"^[^\s\x00-\x1f\x7f-\x9f]([^\x00-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f])?$";
@@ -66,7 +85,8 @@ pub fn bounds_of_parameter(parameter: &Value, path: &str, config: &ApiConfig) ->
 /// Returns what the schemas of fields lack: the name of the schema, its field, and the bounds.
 pub fn bounds_of_fields(config: &ApiConfig) -> Vec<(&'static str, &'static str, Value)> {
     let content = json!({"minLength": 1, "maxLength": config.max_content_bytes, "pattern": TEXT});
-    let title = json!({"minLength": 1, "maxLength": config.max_title_chars, "pattern": TEXT});
+    let title = json!({"minLength": 1, "maxLength": config.max_title_chars, "pattern": TITLE});
+    let without_nul = json!({"pattern": r"^[^\x00]*$"});
     let name = json!({"minLength": 1, "maxLength": MAX_NAME_CHARS, "pattern": NAME});
     // Other routes ignore unknown fields of a context.
     let focus = json!({"oneOf": [{"$ref": "#/components/schemas/ProjectFocus"}, {"type": "null"}]});
@@ -79,7 +99,11 @@ pub fn bounds_of_fields(config: &ApiConfig) -> Vec<(&'static str, &'static str, 
         ("ChatBody", "message", content.clone()),
         ("AgentBody", "message", content.clone()),
         ("NewBriefingBody", "summary", content),
-        ("NewBriefingBody", "title", json!({"minLength": 1, "maxLength": config.max_title_chars, "pattern": LINE})),
+        (
+            "NewBriefingBody",
+            "title",
+            json!({"minLength": 1, "maxLength": config.max_title_chars, "pattern": VISIBLE_LINE}),
+        ),
         ("NewBriefingBody", "priority", json!({"minLength": 1, "maxLength": 64, "pattern": LINE})),
         ("NewConversation", "title", title.clone()),
         ("AgentDefinition", "name", json!({"minLength": 1, "maxLength": 200, "pattern": NAME})),
@@ -105,6 +129,12 @@ pub fn bounds_of_fields(config: &ApiConfig) -> Vec<(&'static str, &'static str, 
         ("NewRunBody", "context", closed_context.clone()),
         ("NewMessageBody", "context", closed_context),
         ("NewBriefingBody", "owner_id", json!({"minLength": 1, "maxLength": MAX_NAME_CHARS, "pattern": OWNER})),
+        ("NewCollectionBody", "name", json!({"pattern": VISIBLE})),
+        ("NewDocumentBody", "title", json!({"pattern": VISIBLE})),
+        ("DecisionBody", "reason", without_nul.clone()),
+        // Other outputs than texts have no pattern.
+        ("ToolResult", "output", without_nul.clone()),
+        ("ToolResult", "error", without_nul),
         ("OpenAiUpload", "file", json!({"minLength": 1})),
         ("NewConversation", "knowledge", json!({"maxItems": 16})),
         ("ConversationChange", "knowledge", json!({"maxItems": 16})),

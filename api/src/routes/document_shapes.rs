@@ -7,7 +7,8 @@ use holdfast_shared::{config::ApiConfig, time_zone::TimeZone};
 use serde_json::{Map, Value, json};
 
 use super::{
-    document_bounds::{NAME, TEXT},
+    document_agents::{mcp_server, secret},
+    document_bounds::{LABEL, NAME, TEXT},
     document_messages::shapes_of_messages,
     merge_patch::merge,
 };
@@ -29,7 +30,7 @@ pub fn add_shapes(schemas: &mut Map<String, Value>, config: &ApiConfig) {
     }
     let definition = &all["AgentDefinition"];
     (all["NewAgent"], all["AgentChange"]) = (new_agent(definition), agent_change(definition));
-    all["PublishedTemplate"] = published_template();
+    (all["McpServer"], all["McpSecret"]) = (mcp_server(), secret());
     if let Value::Object(shaped) = all {
         *schemas = shaped;
     }
@@ -54,15 +55,17 @@ fn of_native_bodies() -> Vec<(&'static str, Value)> {
     ]}});
     let closed = json!({"additionalProperties": false});
     let name = json!({"minLength": 1, "maxLength": 200, "pattern": TEXT});
-    let model = json!({"minLength": 1, "maxLength": 200, "pattern": NAME});
+    let model = json!({"minLength": 1, "maxLength": 200, "pattern": LABEL});
     let provider = json!({"enum": ["gemini", "vertex", "anthropic", "openai", "ollama", "scripted"]});
-    let owners = json!({"minItems": 1, "maxItems": 1000, "items": {"minLength": 1, "maxLength": 128, "pattern": NAME}});
+    let owners =
+        json!({"minItems": 1, "maxItems": 1000, "items": {"minLength": 1, "maxLength": 128, "pattern": LABEL}});
     let options = json!({"properties": {
         "temperature": {"minimum": 0, "maximum": 2},
         "top_p": {"exclusiveMinimum": 0, "maximum": 1},
         "max_tokens": {"minimum": 1},
     }});
     let above_0 = json!({"minimum": 1});
+    let has_profiles = json!({"required": ["profiles"], "properties": {"profiles": {"minProperties": 1}}});
     vec![
         ("/NewMessageBody", needs_content),
         ("/ContentInput/oneOf/1", parts),
@@ -87,6 +90,10 @@ fn of_native_bodies() -> Vec<(&'static str, Value)> {
         ),
         // An agent has its definition's fields and more, which a closed schema would refuse.
         ("/AgentDefinition", json!({"additionalProperties": null})),
+        (
+            "/AgentDefinition/properties/mcp_servers",
+            json!({"items": {"type": null, "$ref": "#/components/schemas/McpServer"}}),
+        ),
         ("/Access/oneOf/1", owners.clone()),
         ("/Approvers/oneOf/1", owners),
         ("/Subagent/properties/agent", name),
@@ -98,6 +105,8 @@ fn of_native_bodies() -> Vec<(&'static str, Value)> {
         ("/Limits/properties/max_duration_ms", above_0.clone()),
         ("/Limits/properties/max_output_tokens", above_0.clone()),
         ("/Limits/properties/max_total_tokens", above_0),
+        // A role has one of the profiles.
+        ("/Profiles", json!({"if": {"not": has_profiles}, "then": {"properties": {"roles": {"maxProperties": 0}}}})),
         (
             "/Profiles/properties/profiles",
             json!({"maxProperties": 64, "propertyNames": {"pattern": "^[A-Za-z0-9_-]{1,64}$"}}),
@@ -135,7 +144,7 @@ fn of_langgraph(config: &ApiConfig) -> Vec<(&'static str, Value)> {
         present("resume"),
         {"required": ["goto"], "properties": {"goto": {"type": ["string", "array"], "items": {}, "minItems": 1}}},
     ]});
-    let thread_name = NAME.replace(r"\x9f]", r"\x9f%]");
+    let thread_name = NAME.replace(']', "%]");
     vec![
         (
             "/LangGraphRun",
@@ -193,24 +202,6 @@ fn of_langgraph(config: &ApiConfig) -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// Returns the schema of a template that an operator publishes: the fields of its kind, with a state and props that are ignored.
-fn published_template() -> Value {
-    let text = |most: usize| json!({"type": ["string", "null"], "maxLength": most});
-    json!({
-        "type": "object",
-        "description": "The fields that change before all users read the template.",
-        "properties": {
-            "name": {"type": "string", "minLength": 1, "maxLength": 200, "pattern": TEXT},
-            "key": text(100), "kind": text(100), "description": text(10_000),
-            "body": {"type": ["object", "null"], "description": "docs/workspace.md describes it."},
-            "version": {"type": ["integer", "null"], "minimum": i64::MIN, "maximum": i64::MAX},
-            "state": {"description": "The server ignores it."},
-            "props": {"description": "The server ignores it."},
-        },
-        "additionalProperties": false,
-    })
-}
-
 /// Returns the schema of a new agent: the fields of its definition, and those that answers add.
 fn new_agent(definition: &Value) -> Value {
     let mut agent = definition.clone();
@@ -239,8 +230,9 @@ fn agent_change(definition: &Value) -> Value {
             *field = json!({"oneOf": [field.take(), no_value]});
         }
     }
-    let description = "The fields that change; null removes one.";
+    let description = "The fields that change; null removes one, also one that is not there.";
     merge(&mut change, json!({"description": description, "required": null, "if": null, "then": null}));
+    change["additionalProperties"] = no_value;
     change
 }
 

@@ -1038,7 +1038,7 @@ pub struct PlanReview {
     /// Its number, from 1.
     pub round: u64,
     /// The judgement.
-    pub verdict: Verdict,
+    pub verdict: PlanVerdict,
 }
 
 /// A reviewer or a human has judged a plan.
@@ -1054,7 +1054,7 @@ pub struct PlanReviewedEvent {
     /// The number of the review, from 1.
     pub round: u64,
     /// The judgement.
-    pub verdict: Verdict,
+    pub verdict: PlanVerdict,
     pub id: EventId,
     pub run_id: String,
     pub at: String,
@@ -1146,6 +1146,19 @@ pub struct PlanUpdatedEvent {
     pub id: EventId,
     pub run_id: String,
     pub at: String,
+}
+
+/// The judgement of a reviewer.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub enum PlanVerdict {
+    #[serde(rename = "approved")]
+    Approved,
+    #[serde(rename = "changes_requested")]
+    ChangesRequested,
+    /// A value of a later version.
+    #[serde(other)]
+    Unknown,
 }
 
 /// An answer that says what went wrong and what the client can do.

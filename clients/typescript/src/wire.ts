@@ -705,7 +705,7 @@ export interface PlanReview {
   /** Its number, from 1. */
   round: number;
   /** The judgement. */
-  verdict: Verdict;
+  verdict: PlanVerdict;
 }
 
 /** A reviewer or a human has judged a plan. */
@@ -719,7 +719,7 @@ export interface PlanReviewedEvent {
   /** The number of the review, from 1. */
   round: number;
   /** The judgement. */
-  verdict: Verdict;
+  verdict: PlanVerdict;
   id: EventId;
   run_id: string;
   type: "plan.reviewed";
@@ -788,6 +788,9 @@ export interface PlanUpdatedEvent {
   type: "plan.updated";
   at: string;
 }
+
+/** The judgement of a reviewer. */
+export type PlanVerdict = "approved" | "changes_requested";
 
 /** An answer that says what went wrong and what the client can do. */
 export interface Problem {

@@ -25,6 +25,7 @@ pub struct Search<'a> {
 
 /// An entity that a search has found.
 #[derive(Debug, Clone, PartialEq, Serialize, utoipa::ToSchema)]
+#[schema(as = FoundEntity)]
 pub struct Found {
     /// Its kind.
     pub kind: Kind,

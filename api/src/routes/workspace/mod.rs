@@ -26,8 +26,7 @@ use crate::{
     problem::Problem,
 };
 
-/// An entity: the fields of its kind, and `id`, `project_id` (except of a project), `props`, `version`, `created_at`,
-/// `updated_at` and `deleted_at`.
+/// An entity of any kind. The document has the entities of each kind (`document_workspace.rs`).
 #[derive(Serialize, utoipa::ToSchema)]
 #[schema(value_type = Object)]
 #[allow(dead_code)]
@@ -104,14 +103,14 @@ pub async fn list(
     Query(query): Query<EntityQuery>,
 ) -> Result<Json<Page<Entity>>, Problem> {
     let size = page_size(&app, query.limit)?;
-    let filter = query.filter(kind)?;
+    let (filter, order) = (query.filter(kind)?, query.order(kind)?);
     let _assembled = app.unread_answers().assemble(&caller, app.config().max_page_bytes)?;
     let workspace = app.workspace();
     if kind == Kind::Template {
         let (state, key) = (query.state.as_deref(), query.key.as_deref());
         return Ok(Json(workspace.templates(&caller.owner, state, key, query.cursor, size).await?));
     }
-    Ok(Json(match query.order(kind)? {
+    Ok(Json(match order {
         Some(order) => workspace.ordered_tasks(&caller.owner, order, &filter, query.cursor, size).await?,
         None => workspace.list(&caller.owner, kind, &filter, query.cursor, size).await?,
     }))
@@ -122,7 +121,8 @@ pub async fn list(
     (status = 201, body = WorkspaceEntity),
     (status = 400, body = Problem, description = "invalid_entity"),
     (status = 403, body = Problem, description = "workspace_full"),
-    (status = 404, body = Problem, description = "kind_not_found")
+    (status = 404, body = Problem, description = "kind_not_found"),
+    (status = 409, body = Problem, description = "invalid_entity: the workspace lacks what a field names, or only an operator publishes")
 ))]
 pub async fn create(
     State(app): State<Arc<App>>,
@@ -155,7 +155,7 @@ pub async fn read(
     (status = 400, body = Problem, description = "invalid_entity"),
     (status = 403, body = Problem, description = "workspace_full"),
     (status = 404, body = Problem, description = "entity_not_found"),
-    (status = 409, body = Problem, description = "version_conflict")
+    (status = 409, body = Problem, description = "version_conflict; invalid_entity: as for a new one")
 ))]
 pub async fn change(
     State(app): State<Arc<App>>,
@@ -173,11 +173,12 @@ pub async fn change(
     }
 }
 
-/// Delete an entity; a project with everything in it. It can be restored for 30 days.
+/// Delete an entity with all that belongs to it. It can be restored for 30 days.
 #[utoipa::path(delete, path = "/v1/workspace/{kind}/{id}", operation_id = "delete_entity", tag = "workspace", params(("kind" = String, Path, pattern = "^(projects|tasks|plans|goals|documents|outputs|edges|templates)$"), ("id" = Uuid, Path)), responses(
     (status = 204),
     (status = 403, body = Problem, description = "workspace_full; change_too_large: the project has too much for one change"),
-    (status = 404, body = Problem, description = "entity_not_found")
+    (status = 404, body = Problem, description = "entity_not_found"),
+    (status = 409, body = Problem, description = "invalid_entity: only an operator deletes a published template")
 ))]
 pub async fn delete(
     State(app): State<Arc<App>>,
@@ -187,12 +188,12 @@ pub async fn delete(
     app.delete_entity(&caller, kind, id).await.map(|()| StatusCode::NO_CONTENT)
 }
 
-/// Restore a deleted entity; a project with everything that was deleted with it.
+/// Restore a deleted entity with all that was deleted with it.
 #[utoipa::path(post, path = "/v1/workspace/{kind}/{id}/restore", operation_id = "restore_entity", tag = "workspace", params(("kind" = String, Path, pattern = "^(projects|tasks|plans|goals|documents|outputs|edges|templates)$"), ("id" = Uuid, Path)), responses(
     (status = 200, body = WorkspaceEntity),
-    (status = 400, body = Problem, description = "invalid_entity: the project is deleted"),
     (status = 403, body = Problem, description = "workspace_full; change_too_large: the project has too much for one change"),
-    (status = 404, body = Problem, description = "entity_not_found")
+    (status = 404, body = Problem, description = "entity_not_found"),
+    (status = 409, body = Problem, description = "invalid_entity: the project is deleted")
 ))]
 pub async fn restore(
     State(app): State<Arc<App>>,
@@ -288,7 +289,6 @@ pub async fn read_undo_of_run(
 }
 
 impl EntityQuery {
-    /// Returns the filter of a list of a kind.
     /// Returns the order of the list; `None` for the newest first.
     fn order(&self, kind: Kind) -> Result<Option<TaskOrder>, Problem> {
         match self.order.as_deref() {
@@ -301,6 +301,7 @@ impl EntityQuery {
         }
     }
 
+    /// Returns the filter of a list of a kind.
     fn filter(&self, kind: Kind) -> Result<Filter, Problem> {
         let values = [
             ("project_id", json!(self.project_id)),

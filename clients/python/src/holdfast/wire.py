@@ -813,7 +813,7 @@ class PlanReview(TypedDict):
     # Its number, from 1.
     round: int
     # The judgement.
-    verdict: Verdict
+    verdict: PlanVerdict
 
 
 class PlanMetadata(TypedDict):
@@ -904,7 +904,7 @@ class PlanReviewedEvent(TypedDict):
     # The number of the review, from 1.
     round: int
     # The judgement.
-    verdict: Verdict
+    verdict: PlanVerdict
     id: EventId
     run_id: str
     type: Literal["plan.reviewed"]
@@ -1365,6 +1365,9 @@ ExecutionMode: TypeAlias = Literal["auto_execute", "draft_only", "agent_review"]
 
 
 SubmitMode: TypeAlias = Literal["enqueue", "reject", "interrupt", "rollback", "steer"]
+
+
+PlanVerdict: TypeAlias = Literal["approved", "changes_requested"]
 
 
 ReviewedBy: TypeAlias = Literal["reviewer", "user"]

@@ -41,7 +41,9 @@ pub struct ReloadQuery {
     params(ReloadQuery,
         ("Last-Event-ID" = Option<String>, Header, description = "The id of the last frame of the run that the client has.")),
     responses(
-        (status = 200, body = Object, description = "With `runId`, the events of the protocol. With `threadId`, `{messages, activeRun}`; a thread that does not exist has none."),
+        (status = 200, description = "With `runId`, the events of the protocol. With `threadId`, `{messages, activeRun}`; a thread that does not exist has none.", content(
+            (Object = "application/json"), (String = "text/event-stream")
+        )),
         (status = 204, description = "The run has ended and the client has all its events."),
         (status = 400, body = Problem, description = "invalid_query: neither `runId` nor `threadId`; invalid_event_id"),
         (status = 404, body = Problem, description = "run_not_found"),
