@@ -599,7 +599,7 @@ pub enum ExecutionMode {
     Unknown,
 }
 
-/// The reason why the model ended an answer or a step. Events and rows of older versions have none.
+/// The reason why the model ended an answer or a step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum FinishReason {
@@ -1763,7 +1763,7 @@ pub struct ToolCallCompletedEvent {
     /// On a result that the client has returned: this event supersedes all events after its base.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base: Option<EventId>,
-    /// The party that executes the call; absent in events of earlier versions, and for an unknown tool.
+    /// The party that executes the call; absent for an unknown tool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<ExecutedBy>,
     /// The call.
@@ -1797,8 +1797,7 @@ pub struct ToolCallCompletedEvent {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ToolCallDeltaEvent {
-    /// The party that executes the call; in the first piece of a call; absent for an unknown tool, and in events of
-    /// earlier versions.
+    /// The party that executes the call; in the first piece of a call; absent for an unknown tool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<ExecutedBy>,
     /// The call.

@@ -401,7 +401,7 @@ export type ExecutedBy = "worker" | "client";
 /** Tells whether someone must approve a plan before its execution. */
 export type ExecutionMode = "auto_execute" | "draft_only" | "agent_review";
 
-/** The reason why the model ended an answer or a step. Events and rows of older versions have none. */
+/** The reason why the model ended an answer or a step. */
 export type FinishReason = "stop" | "tool_calls" | "length" | "content_filter" | "other";
 
 /** The turn is about another part of a project. */
@@ -1192,7 +1192,7 @@ export interface TemplateSuggestedEvent {
 export interface ToolCallCompletedEvent {
   /** On a result that the client has returned: this event supersedes all events after its base. */
   base?: EventId | null;
-  /** The party that executes the call; absent in events of earlier versions, and for an unknown tool. */
+  /** The party that executes the call; absent for an unknown tool. */
   by?: ExecutedBy | null;
   /** The call. */
   call_id: string;
@@ -1218,10 +1218,7 @@ export interface ToolCallCompletedEvent {
 
 /** A piece of a call's arguments, as the model writes them. */
 export interface ToolCallDeltaEvent {
-  /**
-   * The party that executes the call; in the first piece of a call; absent for an unknown tool, and in events of
-   * earlier versions.
-   */
+  /** The party that executes the call; in the first piece of a call; absent for an unknown tool. */
   by?: ExecutedBy | null;
   /** The call. */
   call_id: string;

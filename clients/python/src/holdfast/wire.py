@@ -1178,7 +1178,7 @@ class ToolCallCompletedEvent(TypedDict):
 
     # On a result that the client has returned: this event supersedes all events after its base.
     base: NotRequired[EventId | None]
-    # The party that executes the call; absent in events of earlier versions, and for an unknown tool.
+    # The party that executes the call; absent for an unknown tool.
     by: NotRequired[ExecutedBy | None]
     # The call.
     call_id: str
@@ -1205,8 +1205,7 @@ class ToolCallCompletedEvent(TypedDict):
 class ToolCallDeltaEvent(TypedDict):
     """A piece of a call's arguments, as the model writes them."""
 
-    # The party that executes the call; in the first piece of a call; absent for an unknown tool, and in events of
-    # earlier versions.
+    # The party that executes the call; in the first piece of a call; absent for an unknown tool.
     by: NotRequired[ExecutedBy | None]
     # The call.
     call_id: str
