@@ -6,7 +6,7 @@ use std::sync::Arc;
 use axum::{
     Json,
     extract::{Path, State},
-    http::{HeaderMap, HeaderValue},
+    http::HeaderMap,
 };
 use holdfast_shared::{file::UserContent, idempotency::IdempotencyKey};
 use serde::Deserialize;
@@ -68,8 +68,8 @@ pub async fn command(
     let params = Value::Object(params);
     let result = match method.as_str() {
         "run.start" => start_once(&app, &caller, &thread_id, &params).await,
-        "input.respond" => start(&app, &caller, &HeaderMap::new(), &thread_id, resume_of(&params)).await,
-        "input.inject" => start(&app, &caller, &HeaderMap::new(), &thread_id, injection_of(&params)).await,
+        "input.respond" => start(&app, &caller, &thread_id, resume_of(&params), None).await,
+        "input.inject" => start(&app, &caller, &thread_id, injection_of(&params), None).await,
         "state.get" => state(&app, &caller, &thread_id).await,
         _ => Err(Problem::unknown_command(&method)),
     };
@@ -86,11 +86,11 @@ pub async fn command(
 /// Starts a run, or returns that of an equal command, also if that command has won against this one.
 async fn start_once(app: &Arc<App>, caller: &Caller, thread_id: &str, params: &Value) -> Result<Value, Problem> {
     // Order matters: an equal command that commits before this line is seen by `repeated`, and a later one has the same key.
-    let headers = headers_with_key(app, caller, thread_id, params).await?;
+    let key = key_of(app, caller, thread_id, params).await?;
     if let Some(run_id) = repeated(app, caller, thread_id, params).await? {
         return Ok(json!({"run_id": run_id}));
     }
-    match start(app, caller, &headers, thread_id, Ok(run_of(params))).await {
+    match start(app, caller, thread_id, Ok(run_of(params)), key).await {
         Err(problem) if ["message_exists", "message_not_found"].contains(&problem.code) => {
             let run_id = repeated(app, caller, thread_id, params).await?;
             run_id.map(|run_id| json!({"run_id": run_id})).ok_or(problem)
@@ -99,20 +99,22 @@ async fn start_once(app: &Arc<App>, caller: &Caller, thread_id: &str, params: &V
     }
 }
 
-/// Returns headers with a key that equal commands share until the thread has a newer run. Only a message with an id is known again.
-async fn headers_with_key(app: &App, caller: &Caller, thread_id: &str, params: &Value) -> Result<HeaderMap, Problem> {
-    let mut headers = HeaderMap::new();
-    if !messages_of(&params["input"]).last().is_some_and(|message| message["id"].is_string()) {
-        return Ok(headers);
-    }
+/// Returns the key that equal commands share until the thread has a newer run; `None` for a message without an id, which is always
+/// another one.
+async fn key_of(
+    app: &App,
+    caller: &Caller,
+    thread_id: &str,
+    params: &Value,
+) -> Result<Option<IdempotencyKey>, Problem> {
+    let messages = messages_of(&params["input"]);
+    let Some(message) = messages.last().filter(|message| message["id"].is_string()) else { return Ok(None) };
     let newest = match find_thread(app, caller, thread_id).await? {
         Some(thread) => app.storage().newest_run_id(&caller.owner, thread.id).await?,
         None => None,
     };
     let newest = newest.map(|id| id.to_string()).unwrap_or_default();
-    let key = IdempotencyKey::of_request(&["langgraph command", thread_id, &params.to_string(), &newest]).key;
-    headers.insert("idempotency-key", HeaderValue::try_from(key).expect("a key of a request is hexadecimal"));
-    Ok(headers)
+    Ok(Some(IdempotencyKey::of_request(&["langgraph command", thread_id, &message.to_string(), &newest])))
 }
 
 /// Returns the live run of an earlier command with the same message, by its id and its text. Clients repeat a command whose response
@@ -144,15 +146,16 @@ fn text_of(message: &Value) -> Option<String> {
 async fn start(
     app: &Arc<App>,
     caller: &Caller,
-    headers: &HeaderMap,
     thread_id: &str,
     body: Result<Value, Problem>,
+    key: Option<IdempotencyKey>,
 ) -> Result<Value, Problem> {
     let body = serde_json::from_value::<RunRequest>(body?);
     let body =
         body.map_err(|error| Problem::invalid_body(format!("The params of the command are invalid: {error}.")))?;
-    let start = RunStart { app, caller, headers, thread_id: Some(thread_id), body: &body };
-    let started = start.post().await?;
+    let headers = HeaderMap::new();
+    let start = RunStart { app, caller, headers: &headers, thread_id: Some(thread_id), body: &body };
+    let started = start.post_once(key).await?;
     Ok(json!({"run_id": started.segment.id()}))
 }
 

@@ -6,6 +6,7 @@ use axum::http::HeaderMap;
 use holdfast_shared::{
     conversation::{Conversation, Handle},
     event_id::EventId,
+    idempotency::IdempotencyKey,
     message::Role,
     run::{Run, RunStatus},
     storage::{MessageInput, Target},
@@ -75,13 +76,19 @@ impl RunStart<'_> {
 
     /// Starts the run, or continues it.
     pub async fn post(&self) -> Result<StartedRun, Problem> {
+        self.post_once(None).await
+    }
+
+    /// Starts the run, or returns that of an equal request with this key. A key of the client counts before it.
+    pub async fn post_once(&self, key: Option<IdempotencyKey>) -> Result<StartedRun, Problem> {
         match self.action().await? {
             RunAction::Resume(value) => self.resume(value, false).await,
             RunAction::Respond(answers) => self.respond(answers, false).await,
             RunAction::Results(answers) => self.answer(answers, false).await,
             RunAction::End => self.end(false).await,
             action => {
-                let posting = self.posting(action).await?;
+                let mut posting = self.posting(action).await?;
+                posting.key = posting.key.or(key);
                 self.started(self.app.post(self.caller, posting).await?).await
             }
         }
