@@ -202,13 +202,19 @@ impl FileKeeper {
         self.store(&self.decode("web", "web", (0, 1), file, most).await?).await
     }
 
-    /// Fails with words if the run's owner may keep no further file. A fetch then costs nothing.
+    /// Fails with words if the run's owner may keep no further file, so that nothing is fetched in vain. While the database is away,
+    /// `store` decides.
     pub async fn expect_room(&self) -> Result<(), String> {
-        let refusal = self.lacking_room().await.map_err(|error| {
-            tracing::warn!(error = &error as &dyn Error, "failed to read how many files an owner keeps");
-            "the server failed to read how many files its owner keeps".to_owned()
-        })?;
-        refusal.map_or(Ok(()), Err)
+        match self.lacking_room().await {
+            Ok(refusal) => refusal.map_or(Ok(()), Err),
+            Err(error) => {
+                tracing::warn!(
+                    error = &error as &dyn Error,
+                    "failed to count the files of an owner; fetching one more"
+                );
+                Ok(())
+            }
+        }
     }
 
     async fn lacking_room(&self) -> Result<Option<String>, storage::Error> {
