@@ -139,7 +139,7 @@ async fn an_agent_that_admits_fewer_than_before_takes_no_message_of_the_others(m
     olga.patch(&format!("/v1/agents/{agent_id}"), json!({"access": "operators"})).await.unwrap();
     let again = json!({"conversation_id": submission["conversation"]["id"], "input": "[tokens=1] and now?"});
     let failure = ann.post("/v1/runs", again.clone()).await.unwrap_err();
-    assert_eq!((failure.status, failure.code.as_str()), (404, "agent_not_found"));
+    assert_eq!((failure.status, failure.code.as_str()), (400, "agent_not_found"));
     olga.patch(&format!("/v1/agents/{agent_id}"), json!({"access": ["ann"]})).await.unwrap();
     ann.post("/v1/runs", again).await.unwrap();
 }

@@ -160,7 +160,7 @@ async fn a_deleted_agent_is_hidden_and_its_conversations_continue(mut deployment
     client.delete(&format!("/v1/agents/{agent_id}")).await.unwrap();
     assert_eq!(
         failure_of(client.post("/v1/conversations", json!({"agent_id": agent_id})).await),
-        (404, "agent_not_found".into())
+        (400, "agent_not_found".into())
     );
     let run_record = run(&client, json!({"conversation_id": id(&conversation), "input": "[tokens=1] hi"})).await;
     assert_eq!(
@@ -178,7 +178,7 @@ async fn an_unknown_agent_creates_no_conversation(mut deployment: Deployment) {
         [("/v1/conversations", json!({"agent_id": unknown})), ("/v1/runs", json!({"agent_id": unknown, "input": "hi"}))]
     {
         let failure = client.post(path, body).await.unwrap_err();
-        assert_eq!((failure.status, failure.code.as_str()), (404, "agent_not_found"));
+        assert_eq!((failure.status, failure.code.as_str()), (400, "agent_not_found"));
         assert!(failure.body["detail"].as_str().unwrap().contains(unknown.as_str().unwrap()));
     }
     assert!(items(&client, "/v1/conversations").await.is_empty());

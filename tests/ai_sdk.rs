@@ -502,7 +502,7 @@ async fn invalid_chat_requests_are_refused(mut deployment: Deployment) {
         (body("c", user("m", " ")), 400, "empty_content"),
         (json!({"id": "c"}), 400, "invalid_body"),
         (json!({"id": "c", "trigger": "regenerate-message"}), 404, "conversation_not_found"),
-        (json!({"id": "c", "agentId": "nobody", "message": user("m", "hi")}), 404, "agent_not_found"),
+        (json!({"id": "c", "agentId": "nobody", "message": user("m", "hi")}), 400, "agent_not_found"),
     ] {
         let refused = answer(request(&client, &chat_body)).await.expect_err("it was accepted");
         assert_eq!((refused.status, refused.code.as_str()), (status, code), "{chat_body}");

@@ -274,11 +274,11 @@ async fn bad_input_gets_a_clear_error_and_leaves_nothing() {
     );
     assert_eq!(
         failure_of(client.post("/v1/runs", json!({"input": "x", "agent_id": unknown})).await),
-        (404, "agent_not_found".into())
+        (400, "agent_not_found".into())
     );
     assert_eq!(
         failure_of(client.post("/v1/conversations", json!({"agent_id": unknown})).await),
-        (404, "agent_not_found".into())
+        (400, "agent_not_found".into())
     );
     assert_eq!(
         failure_of(client.post("/v1/conversations", json!({"title": " "})).await),

@@ -70,7 +70,7 @@ async fn a_refused_request_counts_once_and_a_repeated_one_not_at_all() {
     assert_eq!(all(1, || bad(json!({"unknown": true}))).await, 400);
     let broken = json!([{"name": "a", "input_schema": {"type": "nonsense"}}]);
     assert_eq!(all(1, || bad(json!({"input": "hi", "client_tools": broken}))).await, 400, "refused after admission");
-    assert_eq!(all(1, || bad(json!({"input": "hi", "agent_id": uuid::Uuid::nil()}))).await, 404);
+    assert_eq!(all(1, || bad(json!({"input": "hi", "agent_id": uuid::Uuid::nil()}))).await, 400);
     let page = || client.request(Method::GET, "/v1/runs?limit=0");
     assert_eq!(all(10, page).await, 400, "a read does not count");
     assert_eq!(repeat().send().await.unwrap().status(), 202);

@@ -379,7 +379,7 @@ async fn an_unknown_agent_is_refused_and_nothing_is_stored(mut deployment: Deplo
     for id in ["01890000-0000-7000-8000-000000000000", "my-agent"] {
         let (status, code, detail) =
             failure_of(answer(chat(&client, json!({"message": "hi", "agentDefinitionId": id}))).await);
-        assert_eq!((status, code.as_str()), (404, "agent_not_found"));
+        assert_eq!((status, code.as_str()), (400, "agent_not_found"));
         assert!(detail.contains(id), "{detail}");
         let unknown = failure_of(answer(chat(&client, json!({"message": "hi", "conversationId": id}))).await);
         assert_eq!((unknown.0, unknown.1.as_str()), (404, "conversation_not_found"));

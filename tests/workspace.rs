@@ -75,8 +75,7 @@ async fn an_entity_of_another_user_does_not_exist(mut deployment: Deployment) {
     let mut entities = vec![("projects", project.clone())];
     for kind in ["tasks", "plans", "goals", "documents", "outputs"] {
         entities.push((kind, create(&ann, kind, of(kind)).await));
-        let refused = bob.post(&format!("/v1/workspace/{kind}"), of(kind)).await.unwrap_err();
-        assert_eq!((refused.status, refused.code.as_str()), (409, "invalid_entity"));
+        assert_eq!(bob.post(&format!("/v1/workspace/{kind}"), of(kind)).await.unwrap_err().code, "invalid_entity");
     }
     let edge = json!({
         "project_id": project["id"], "from_kind": "task", "from_id": entities[1].1["id"], "relation": "supports",

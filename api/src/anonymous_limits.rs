@@ -18,8 +18,8 @@ use crate::{
     problem::Problem,
 };
 
-/// Counts an anonymous caller's write that ended with 400, or named no agent, as if it had started a run, because the refusal was
-/// work, too. Reads do not count here, nor requests that a limit has counted already.
+/// Counts an anonymous caller's write that ended with 400 as if it had started a run, because the refusal was work,
+/// too. Reads do not count here, nor requests that a limit has counted already.
 pub async fn count_refused(
     State(app): State<Arc<App>>,
     caller: Result<Caller, Problem>,
@@ -28,11 +28,8 @@ pub async fn count_refused(
 ) -> Response {
     let is_write = !matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS);
     let response = next.run(request).await;
-    let problem = response.extensions().get::<Arc<Problem>>();
-    let is_refused = problem.map_or(response.status() == StatusCode::BAD_REQUEST, |problem| problem.is_refused_write())
-        || response.extensions().get::<RefusedWrite>().is_some();
     if is_write
-        && is_refused
+        && (response.status() == StatusCode::BAD_REQUEST || response.extensions().get::<RefusedWrite>().is_some())
         && let Some(caller) = caller.ok().filter(|caller| !caller.admission.was_counted())
     {
         // An empty bucket needs no handling here: it refuses the next run.

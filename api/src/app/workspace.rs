@@ -198,7 +198,7 @@ fn changed<T>(outcome: Outcome<T>, kind: Kind, id: Uuid) -> Result<T, Problem> {
         Outcome::Changed(result) => Ok(result),
         Outcome::NotFound => Err(Problem::entity_not_found(kind, id)),
         Outcome::Conflict(version) => Err(Problem::version_conflict(kind, id, version)),
-        Outcome::Invalid(invalid) => Err(Problem::entity_does_not_fit(&invalid)),
+        Outcome::Invalid(invalid) => Err(Problem::invalid_entity(&invalid)),
         Outcome::Full(limit) => Err(Problem::workspace_full(&limit)),
         Outcome::TooLarge(limit) => Err(Problem::change_too_large(&limit)),
         Outcome::Fenced => unreachable!("only the calls of runs are fenced"),

@@ -8,13 +8,13 @@ use super::Problem;
 
 impl Problem {
     pub fn agent_not_found(id: impl std::fmt::Display) -> Self {
-        Self::new(StatusCode::NOT_FOUND, "agent_not_found", format!("There is no agent {id}; nothing was created."))
+        Self::new(StatusCode::BAD_REQUEST, "agent_not_found", format!("There is no agent {id}; nothing was created."))
     }
 
     /// For a conversation whose agent no longer admits the caller.
     pub fn agent_of_conversation_not_found() -> Self {
         let detail = "The agent of this conversation no longer exists; nothing was created.";
-        Self::new(StatusCode::NOT_FOUND, "agent_not_found", detail)
+        Self::new(StatusCode::BAD_REQUEST, "agent_not_found", detail)
     }
 
     /// For a request about the agent itself, which ends with 404; `agent_not_found` is for a reference to an agent.

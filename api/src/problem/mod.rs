@@ -342,11 +342,6 @@ impl Problem {
         self.is_final || (self.status.is_client_error() && !passes)
     }
 
-    /// Returns whether a write that ends so counts as a refused one.
-    pub fn is_refused_write(&self) -> bool {
-        self.status == StatusCode::BAD_REQUEST || self.code == "agent_not_found"
-    }
-
     pub fn about(mut self, run_id: Uuid) -> Self {
         self.run = Some(format!("/v1/runs/{run_id}"));
         self

@@ -26,11 +26,6 @@ impl Problem {
         Self::new(StatusCode::BAD_REQUEST, "invalid_entity", format!("{invalid}."))
     }
 
-    /// For fields that are right by themselves, but not for the workspace as it is.
-    pub fn entity_does_not_fit(invalid: &InvalidField) -> Self {
-        Self::new(StatusCode::CONFLICT, "invalid_entity", format!("{invalid}."))
-    }
-
     pub fn version_conflict(kind: Kind, id: Uuid, version: i64) -> Self {
         let kind = kind.as_str();
         let detail =

@@ -56,9 +56,8 @@ pub struct StartedConversation {
 
 /// Store a briefing, once per `Idempotency-Key` and caller.
 #[utoipa::path(post, path = "/v1/briefings", tag = "briefings", request_body = NewBriefingBody, responses(
-    (status = 201, body = Briefing), (status = 400, body = Problem, description = "invalid_briefing, content_too_long, invalid_content, owner_not_admitted, invalid_user, invalid_idempotency_key"),
+    (status = 201, body = Briefing), (status = 400, body = Problem, description = "invalid_briefing, content_too_long, invalid_content, agent_not_found, owner_not_admitted, invalid_user, invalid_idempotency_key"),
     (status = 403, body = Problem, description = "operator_needed: the briefing is for another owner; quota_exceeded"),
-    (status = 404, body = Problem, description = "agent_not_found"),
     (status = 422, body = Problem, description = "idempotency_key_reused")
 ))]
 pub async fn create(
@@ -138,8 +137,9 @@ pub async fn delete(
 /// Start a conversation about a briefing: the server adds its card, once, to the standing conversation with its agent.
 #[utoipa::path(post, path = "/v1/briefings/{id}/actions/start_conversation", tag = "briefings", params(("id" = Uuid, Path)), responses(
     (status = 200, body = StartedConversation),
+    (status = 400, body = Problem, description = "agent_not_found: the agent was deleted"),
     (status = 403, body = Problem, description = "quota_exceeded"),
-    (status = 404, body = Problem, description = "briefing_not_found; agent_not_found: the agent was deleted")
+    (status = 404, body = Problem, description = "briefing_not_found")
 ))]
 pub async fn start_conversation(
     State(app): State<Arc<App>>,

@@ -40,8 +40,8 @@ pub struct NewConversation {
 
 /// Create an empty conversation.
 #[utoipa::path(post, path = "/v1/conversations", tag = "conversations", request_body = NewConversation, responses(
-    (status = 201, body = Conversation), (status = 400, body = Problem, description = "invalid_title, invalid_knowledge"),
-    (status = 404, body = Problem, description = "agent_not_found, collection_not_found"),
+    (status = 201, body = Conversation), (status = 400, body = Problem, description = "invalid_title, agent_not_found, invalid_knowledge"),
+    (status = 404, body = Problem, description = "collection_not_found"),
     (status = 403, body = Problem, description = "quota_exceeded")
 ))]
 pub async fn create(

@@ -90,8 +90,8 @@ const DEFAULT_WAIT_MS: u64 = 30_000;
     responses(
         (status = 202, body = AcceptedRun, description = "Committed; `Location` names the run."),
         (status = 200, content_type = "text/event-stream", description = "The run's events; the header `x-run-id` names the run."),
-        (status = 400, body = Problem, description = "empty_content, content_too_long, invalid_client_tool, invalid_metadata, invalid_body, invalid_json, invalid_idempotency_key"),
-        (status = 404, body = Problem, description = "conversation_not_found, agent_not_found"),
+        (status = 400, body = Problem, description = "empty_content, content_too_long, agent_not_found, invalid_client_tool, invalid_metadata, invalid_body, invalid_json, invalid_idempotency_key"),
+        (status = 404, body = Problem, description = "conversation_not_found"),
         (status = 409, body = Problem, description = "conversation_busy"),
         (status = 422, body = Problem, description = "idempotency_key_reused")
     )

@@ -53,7 +53,6 @@ pub struct AgentBody {
         (status = 200, content_type = "text/event-stream", description = "The agent stream; the header `x-run-id` names the run."),
         (status = 204, description = "The client of a repeated request has all events."),
         (status = 400, body = Problem, description = "empty_content, content_too_long, invalid_session, invalid_context_type, invalid_metadata, invalid_body, invalid_json, invalid_idempotency_key"),
-        (status = 404, body = Problem, description = "agent_not_found: the caller may not use the agent of the session any more"),
         (status = 422, body = Problem, description = "idempotency_key_reused")
     )
 )]

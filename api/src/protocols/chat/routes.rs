@@ -38,8 +38,8 @@ pub struct ChatBody {
     responses(
         (status = 200, content_type = "text/event-stream", description = "The chat stream; the header `x-run-id` names the run."),
         (status = 204, description = "The client of a repeated request has all events."),
-        (status = 400, body = Problem, description = "empty_content, content_too_long, invalid_body, invalid_json, invalid_idempotency_key"),
-        (status = 404, body = Problem, description = "conversation_not_found, agent_not_found"),
+        (status = 400, body = Problem, description = "agent_not_found, empty_content, content_too_long, invalid_body, invalid_json, invalid_idempotency_key"),
+        (status = 404, body = Problem, description = "conversation_not_found"),
         (status = 422, body = Problem, description = "idempotency_key_reused")
     )
 )]

@@ -119,10 +119,9 @@ pub async fn list(
 /// Create an entity.
 #[utoipa::path(post, path = "/v1/workspace/{kind}", operation_id = "create_entity", tag = "workspace", params(("kind" = String, Path, pattern = "^(projects|tasks|plans|goals|documents|outputs|edges|templates)$")), request_body = WorkspaceEntity, responses(
     (status = 201, body = WorkspaceEntity),
-    (status = 400, body = Problem, description = "invalid_entity"),
+    (status = 400, body = Problem, description = "invalid_entity: also if the workspace lacks what a field names, or only an operator publishes"),
     (status = 403, body = Problem, description = "workspace_full"),
-    (status = 404, body = Problem, description = "kind_not_found"),
-    (status = 409, body = Problem, description = "invalid_entity: the workspace lacks what a field names, or only an operator publishes")
+    (status = 404, body = Problem, description = "kind_not_found")
 ))]
 pub async fn create(
     State(app): State<Arc<App>>,
@@ -155,7 +154,7 @@ pub async fn read(
     (status = 400, body = Problem, description = "invalid_entity"),
     (status = 403, body = Problem, description = "workspace_full"),
     (status = 404, body = Problem, description = "entity_not_found"),
-    (status = 409, body = Problem, description = "version_conflict; invalid_entity: as for a new one")
+    (status = 409, body = Problem, description = "version_conflict")
 ))]
 pub async fn change(
     State(app): State<Arc<App>>,
@@ -177,8 +176,8 @@ pub async fn change(
 #[utoipa::path(delete, path = "/v1/workspace/{kind}/{id}", operation_id = "delete_entity", tag = "workspace", params(("kind" = String, Path, pattern = "^(projects|tasks|plans|goals|documents|outputs|edges|templates)$"), ("id" = Uuid, Path)), responses(
     (status = 204),
     (status = 403, body = Problem, description = "workspace_full; change_too_large: the project has too much for one change"),
-    (status = 404, body = Problem, description = "entity_not_found"),
-    (status = 409, body = Problem, description = "invalid_entity: only an operator deletes a published template")
+    (status = 400, body = Problem, description = "invalid_entity: only an operator deletes a published template"),
+    (status = 404, body = Problem, description = "entity_not_found")
 ))]
 pub async fn delete(
     State(app): State<Arc<App>>,
@@ -192,8 +191,8 @@ pub async fn delete(
 #[utoipa::path(post, path = "/v1/workspace/{kind}/{id}/restore", operation_id = "restore_entity", tag = "workspace", params(("kind" = String, Path, pattern = "^(projects|tasks|plans|goals|documents|outputs|edges|templates)$"), ("id" = Uuid, Path)), responses(
     (status = 200, body = WorkspaceEntity),
     (status = 403, body = Problem, description = "workspace_full; change_too_large: the project has too much for one change"),
-    (status = 404, body = Problem, description = "entity_not_found"),
-    (status = 409, body = Problem, description = "invalid_entity: the project is deleted")
+    (status = 400, body = Problem, description = "invalid_entity: the project is deleted"),
+    (status = 404, body = Problem, description = "entity_not_found")
 ))]
 pub async fn restore(
     State(app): State<Arc<App>>,

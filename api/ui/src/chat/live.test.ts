@@ -387,7 +387,7 @@ describe("a resumed answer", () => {
 it("a chat keeps its agent, but may change it until the server has taken a message", async () => {
   const { chat, view, sdk, requests } = chatWith();
   void chat.dispatch({ type: "agent-chosen", agentId: "gone" });
-  routes["POST /api/chat"] = (_, response) => refuse(response, 404, "agent_not_found");
+  routes["POST /api/chat"] = (_, response) => refuse(response, 400, "agent_not_found");
   chat.send("first");
   await until(() => expect(view.now.failed).toBe("sending"));
   await until(() => expect(sdk.messages).toEqual([]));

@@ -178,10 +178,9 @@ pub fn fold_stream(view: A2aView, seen: FrameId) -> FoldStream<A2aFold> {
 /// Returns the response to a request that has failed. The status is 200 unless it is meant for programs that do not know the protocol.
 pub fn refusal(problem: Problem, request_id: &Value) -> Response {
     let body = Json(form(&problem, request_id)).into_response().into_body();
-    let (is_no_json, is_refused_write) = (problem.code == "invalid_json", problem.is_refused_write());
     let (mut parts, _) = problem.into_response().into_parts();
     parts.extensions.remove::<Arc<Problem>>();
-    if is_refused_write {
+    if parts.status == StatusCode::BAD_REQUEST {
         parts.extensions.insert(RefusedWrite);
     }
     parts.headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -197,7 +196,7 @@ pub fn refusal(problem: Problem, request_id: &Value) -> Response {
             | StatusCode::TOO_MANY_REQUESTS
             | StatusCode::SERVICE_UNAVAILABLE
     );
-    if !is_kept && !is_no_json {
+    if !is_kept {
         parts.status = StatusCode::OK;
     }
     Response::from_parts(parts, body)

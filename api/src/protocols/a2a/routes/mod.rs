@@ -81,7 +81,7 @@ pub async fn agent_card(
 
 /// Call a method of A2A by JSON-RPC: send a message, or read, list, follow or cancel tasks.
 ///
-/// A method that fails gives 200 and a JSON-RPC error, and so does other JSON than a request.
+/// A method that fails gives 200 and a JSON-RPC error.
 #[utoipa::path(post, path = "/a2a", operation_id = "call", tag = "a2a", request_body = RpcRequest,
     params(
         ("A2A-Version" = Option<String>, Header, description = "`1.0` or `0.3`."),

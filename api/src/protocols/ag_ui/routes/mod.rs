@@ -72,8 +72,8 @@ pub struct AgUiQuery {
     responses(
         (status = 200, content_type = "text/event-stream", description = "The events of the protocol; the header `x-run-id` names the run."),
         (status = 204, description = "The client of a repeated request has all events."),
-        (status = 400, body = Problem, description = "invalid_body, invalid_json, invalid_event_id, invalid_content, empty_content, content_too_long, unsupported_part, too_many_attachments, invalid_client_tool, invalid_idempotency_key"),
-        (status = 404, body = Problem, description = "conversation_not_found: an answer to a thread that does not exist; agent_not_found"),
+        (status = 400, body = Problem, description = "invalid_body, invalid_json, invalid_event_id, invalid_content, empty_content, content_too_long, unsupported_part, too_many_attachments, invalid_client_tool, agent_not_found, invalid_idempotency_key"),
+        (status = 404, body = Problem, description = "conversation_not_found: an answer to a thread that does not exist"),
         (status = 409, body = Problem, description = "run_not_waiting: the thread waits for no such answer; nothing_to_run: the newest message asks for nothing"),
         (status = 422, body = Problem, description = "idempotency_key_reused: another request of the thread had this `runId`")
     )

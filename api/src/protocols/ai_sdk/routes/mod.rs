@@ -54,8 +54,8 @@ use segment::Segment;
     params(WireQuery, ("Idempotency-Key" = Option<String>, Header, description = "Up to 255 characters: the same key and request give the same run. Without it, the ids of chat and message do.")),
     responses(
         (status = 200, content_type = "text/event-stream", description = "The UI message stream; the header `x-workflow-run-id` names it."),
-        (status = 400, body = Problem, description = "unsupported_part, too_many_attachments, empty_content, content_too_long, invalid_content, invalid_client_tool, invalid_body, invalid_json, invalid_idempotency_key, nothing_to_answer"),
-        (status = 404, body = Problem, description = "conversation_not_found: the chat has no messages; agent_not_found"),
+        (status = 400, body = Problem, description = "unsupported_part, too_many_attachments, empty_content, content_too_long, invalid_content, agent_not_found, invalid_client_tool, invalid_body, invalid_json, invalid_idempotency_key, nothing_to_answer"),
+        (status = 404, body = Problem, description = "conversation_not_found: the chat has no messages"),
         (status = 409, body = Problem, description = "run_not_waiting: the answered message is not the chat's last, or its run does not wait for this answer; nothing_to_run: the newest message asks for nothing; message_changes: other requests are changing the message"),
         (status = 422, body = Problem, description = "idempotency_key_reused")
     )
