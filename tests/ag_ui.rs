@@ -70,7 +70,8 @@ async fn stored(client: &Client, thread: &str) -> Value {
     snapshot.expect("a thread has its messages")["messages"].clone()
 }
 
-async fn the_client_of_the_protocol_shows_an_answer_with_an_approval(mut deployment: Deployment) {
+async fn the_client_of_the_protocol_shows_an_answer_with_an_approval(deployment: Deployment) {
+    let mut deployment = deployment.own();
     let client = deployment.client();
     let script = json!([{"say": TALK}, {"answer": {"approved": true}}, {"say": "[tokens=2] again"}]);
     let program = ClientProgram::start("ag-ui", client.base(), json!({"thread": "t", "steps": script})).await;
@@ -87,7 +88,8 @@ async fn the_client_of_the_protocol_shows_an_answer_with_an_approval(mut deploym
     );
 }
 
-async fn a_tool_of_the_front_end_ends_the_run_and_its_result_continues_it(mut deployment: Deployment) {
+async fn a_tool_of_the_front_end_ends_the_run_and_its_result_continues_it(deployment: Deployment) {
+    let mut deployment = deployment.own();
     let client = deployment.client();
     let tools = json!([{"name": "ask", "description": "Asks.", "parameters": {"type": "object"}}]);
     let script = json!([{"say": "[clienttool=Which colour?] [tokens=3] x"}, {"result": "teal"}]);
@@ -151,7 +153,8 @@ async fn a_stream_continues_after_every_frame(mut deployment: Deployment) {
     expect_the_rest(|| post(&client, &failed), &frames_of_failed).await;
 }
 
-async fn a_lost_worker_leaves_no_text_of_its_own(mut deployment: Deployment) {
+async fn a_lost_worker_leaves_no_text_of_its_own(deployment: Deployment) {
+    let mut deployment = deployment.own();
     let client = deployment.client();
     let body = input("t", "r", "[tokens=200] [delay=20] hello");
     let mut stream = BlockStream::open(post(&client, &body)).await;
@@ -260,7 +263,8 @@ async fn a_client_of_whole_messages_gets_the_questions(mut deployment: Deploymen
     assert_eq!(first.last().unwrap().json()["outcome"]["type"], "interrupt");
 }
 
-async fn a_resumable_agent_shows_the_stored_messages_despite_cuts_and_a_killed_server(mut deployment: Deployment) {
+async fn a_resumable_agent_shows_the_stored_messages_despite_cuts_and_a_killed_server(deployment: Deployment) {
+    let mut deployment = deployment.own();
     let proxy = Proxy::before(deployment.client().base()).await;
     let text = r#"[think] [call=scripted__echo {"text":"hi"}] [tokens=200] [delay=20] hello"#;
     let parameters = json!({"resumable": true, "thread": "t", "steps": [{"say": text}, {"connect": true}]});
@@ -281,7 +285,8 @@ async fn a_resumable_agent_shows_the_stored_messages_despite_cuts_and_a_killed_s
     assert_eq!(connected, stored(&deployment.client(), "t").await);
 }
 
-async fn a_resumable_agent_replaces_a_silent_connection(mut deployment: Deployment) {
+async fn a_resumable_agent_replaces_a_silent_connection(deployment: Deployment) {
+    let mut deployment = deployment.own();
     let proxy = Proxy::before(deployment.client().base()).await;
     let steps = json!([{"say": "[tokens=60] [delay=20] hello"}, {"connect": true}]);
     let parameters = json!({"resumable": true, "silence": 1000, "thread": "t", "steps": steps});
@@ -294,7 +299,8 @@ async fn a_resumable_agent_replaces_a_silent_connection(mut deployment: Deployme
     assert_eq!(connected, stored(&deployment.client(), "t").await);
 }
 
-async fn a_resumable_agent_refuses_a_page_instead_of_a_stream(mut deployment: Deployment) {
+async fn a_resumable_agent_refuses_a_page_instead_of_a_stream(deployment: Deployment) {
+    let mut deployment = deployment.own();
     let client = deployment.client();
     // The chat page answers here.
     let parameters = json!({"resumable": true, "thread": "t", "path": "/c/x?", "steps": [{"connect": true}]});
@@ -361,7 +367,8 @@ async fn the_model_reads_the_context_of_a_request(deployment: Deployment) {
     assert_eq!(post(&client, &refused).send().await.unwrap().status(), 400);
 }
 
-async fn a_subagent_begins_and_ends_in_every_stream_of_its_run(mut deployment: Deployment) {
+async fn a_subagent_begins_and_ends_in_every_stream_of_its_run(deployment: Deployment) {
+    let mut deployment = deployment.own();
     let client = deployment.client();
     agent(&client, json!([]), json!({"name": "helper"})).await;
     agent(&client, json!([]), json!({"name": "lead", "subagents": [{"agent": "helper"}]})).await;

@@ -43,7 +43,8 @@ fn types(frames: &[StreamBlock]) -> Vec<String> {
 const TWO_CALLS: &str =
     r#"[think] [parallel] [call=scripted__echo {"text":"a"}] [call=scripted__echo {"text":"b"}] [tokens=2]"#;
 
-async fn an_early_client_shows_two_calls_at_once_and_a_reasoning(mut deployment: Deployment) {
+async fn an_early_client_shows_two_calls_at_once_and_a_reasoning(deployment: Deployment) {
+    let mut deployment = deployment.own();
     let client = deployment.client();
     let parameters = json!({"thread": "t", "texts": [TWO_CALLS, "[tokens=1] and"]});
     let (reports, messages) = ClientProgram::start("ag-ui-early", client.base(), parameters).await.rest().await;
@@ -177,7 +178,8 @@ async fn a_client_that_hangs_up_ends_its_run_where_the_deployment_says_so(deploy
     assert_eq!(follower.rest().await.last().unwrap().json()["type"], "RUN_FINISHED");
 }
 
-async fn the_client_of_tanstack_shows_the_stored_messages_despite_cuts(mut deployment: Deployment) {
+async fn the_client_of_tanstack_shows_the_stored_messages_despite_cuts(deployment: Deployment) {
+    let mut deployment = deployment.own();
     let proxy = Proxy::before(deployment.client().base()).await;
     let texts = [r#"[think] [call=scripted__echo {"text":"hi"}] [tokens=200] [delay=20] hello"#, "[tokens=2] again"];
     let mut program = ClientProgram::start("tanstack", &proxy.base, json!({"thread": "t", "texts": texts})).await;
@@ -203,7 +205,8 @@ async fn the_client_of_tanstack_shows_the_stored_messages_despite_cuts(mut deplo
     assert_eq!(shown, written);
 }
 
-async fn a_reloaded_page_of_tanstack_has_its_answer(mut deployment: Deployment) {
+async fn a_reloaded_page_of_tanstack_has_its_answer(deployment: Deployment) {
+    let mut deployment = deployment.own();
     let client = deployment.client();
     for kept in ["server", "local"] {
         let parameters = json!({"thread": kept, "reload": "[tokens=40] [delay=50] hello", "kept": kept});

@@ -43,6 +43,7 @@ async fn a_definition_that_works_has_no_problems_and_is_not_stored(deployment: D
 }
 
 async fn each_problem_has_its_field_a_code_and_the_reason_without_secrets(deployment: Deployment) {
+    let deployment = deployment.own();
     let provider = TestUpstream::refusing("yes", &[]).await;
     let unused = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
     let server = ToolServer::start().await;

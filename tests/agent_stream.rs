@@ -241,7 +241,8 @@ async fn a_failing_tool_is_a_result_without_success(mut deployment: Deployment) 
     assert_eq!(kinds, ["session", "text", "tool_call", "tool_result", "text", "done"]);
 }
 
-async fn a_takeover_is_marked(mut deployment: Deployment) {
+async fn a_takeover_is_marked(deployment: Deployment) {
+    let mut deployment = deployment.own();
     let client = deployment.client();
     let mut stream = stream(&client, session_body("tide", "[tokens=40] [delay=20] hi")).await;
     let received = stream.take(7).await;

@@ -44,7 +44,8 @@ async fn items(client: &Client, path: &str) -> Vec<Value> {
     client.get(path).await.unwrap()["items"].as_array().unwrap().clone()
 }
 
-async fn agents_are_defined_listed_changed_and_deleted(mut deployment: Deployment) {
+async fn agents_are_defined_listed_changed_and_deleted(deployment: Deployment) {
+    let mut deployment = deployment.own();
     let client = deployment.client();
     let response = client.request(Method::POST, "/v1/agents").json(&json!({"name": "ops"})).send().await.unwrap();
     assert_eq!(response.status(), 201);
@@ -76,7 +77,8 @@ async fn own_agents(client: &Client) -> Vec<Value> {
     items(client, "/v1/agents").await.into_iter().filter(|agent| agent["origin"] != "builtin").collect()
 }
 
-async fn a_definition_that_cannot_work_is_refused(mut deployment: Deployment) {
+async fn a_definition_that_cannot_work_is_refused(deployment: Deployment) {
+    let mut deployment = deployment.own();
     let client = deployment.client();
     let stdio = json!({"name": "a", "mcp_servers": [{"name": "s", "transport": "stdio", "command": "true"}]});
     assert_eq!(failure_of(client.post("/v1/agents", stdio).await), (403, "stdio_not_allowed".into()));
@@ -104,7 +106,8 @@ async fn a_definition_that_cannot_work_is_refused(mut deployment: Deployment) {
     assert!(own_agents(&client).await.len() == 1, "nothing that was refused is kept");
 }
 
-async fn secrets_are_written_and_never_read_back(mut deployment: Deployment) {
+async fn secrets_are_written_and_never_read_back(deployment: Deployment) {
+    let mut deployment = deployment.own();
     let server = ToolServer::answering_at_once().await;
     let client = deployment.client();
     let described = json!({"name": "kb", "transport": "rpc", "url": server.url, "auth": {"bearer": "hunter2"}});

@@ -92,7 +92,7 @@ async fn an_approved_call_is_made_and_the_run_continues(mut deployment: Deployme
     frames.extend(rest);
     let run = client.run(question.data["run_id"].as_str().unwrap()).await;
     assert_eq!(run["output_message"]["content"], fold(&frames));
-    assert_eq!(client.get(&path).await.unwrap()["items"][0]["decided_by"], "debug_user");
+    assert_eq!(client.get(&path).await.unwrap()["items"][0]["decided_by"], client.name());
 }
 
 async fn a_denied_call_is_not_made_and_the_model_receives_the_reason(mut deployment: Deployment) {
@@ -154,7 +154,8 @@ async fn an_edited_input_is_what_is_called_and_is_checked_before(mut deployment:
     assert_eq!(tool_message["content"], "[a human has changed the arguments to {\"action\":\"wave\"}]\ndone: wave");
 }
 
-async fn a_waiting_run_outlives_every_process(mut deployment: Deployment) {
+async fn a_waiting_run_outlives_every_process(deployment: Deployment) {
+    let mut deployment = deployment.own();
     let client = deployment.client();
     let (stream, mut frames, question) = up_to_question(&client, ASK).await;
     let run_id = stream.run_id.clone();

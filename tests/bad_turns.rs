@@ -326,6 +326,7 @@ async fn the_reason_of_a_refusal_has_a_code_and_shows_no_secret(deployment: Depl
 }
 
 async fn only_operators_read_a_providers_words(deployment: Deployment) {
+    let deployment = deployment.own();
     let words = "Incorrect API key provided: secret-key. See account org-1234";
     let provider = JudgingProvider::start(move |_, _| refusal(401, words)).await;
     let mut deployment = provider.asked_by(deployment).with("HOLDFAST_JWT_KEY", SECRET);

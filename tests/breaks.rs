@@ -114,7 +114,8 @@ async fn until_it_breaks(client: &Client, run_id: &str, cursor: &str) -> Vec<Eve
     }
 }
 
-async fn a_run_is_complete_however_often_its_connection_breaks(mut deployment: Deployment) {
+async fn a_run_is_complete_however_often_its_connection_breaks(deployment: Deployment) {
+    let mut deployment = deployment.own();
     let client = deployment.client();
     let proxy = Proxy::before(client.base()).await;
     let far = Client::new(&proxy.base);

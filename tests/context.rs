@@ -243,6 +243,7 @@ async fn a_question_that_comes_too_soon_waits_for_the_summary(deployment: Deploy
 }
 
 async fn a_summary_survives_the_death_of_its_worker(deployment: Deployment) {
+    let deployment = deployment.own();
     let upstream = TestUpstream::with_permits(&["ok"]).await;
     let mut deployment = asking(deployment, &upstream).with("HOLDFAST_LEASE_MS", 1500).with("HOLDFAST_SWEEP_MS", 250);
     let client = deployment.client();

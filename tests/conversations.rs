@@ -109,7 +109,8 @@ async fn a_session_needs_nothing_but_its_name(mut deployment: Deployment) {
     assert_ne!(starts["conversation"]["id"], first["run"]["conversation_id"], "no session, a new conversation");
 }
 
-async fn the_default_session_is_the_one_that_the_request_names_or_the_users_own(mut deployment: Deployment) {
+async fn the_default_session_is_the_one_that_the_request_names_or_the_users_own(deployment: Deployment) {
+    let mut deployment = deployment.own();
     let client = deployment.client();
     let say = async |client: &Client, path: &str, header: Option<&str>| {
         let mut request = client.request(Method::POST, path).json(&json!({"content": "[tokens=1]"}));
@@ -176,7 +177,8 @@ async fn fifty_first_messages_of_a_session_land_in_one_conversation(mut deployme
     assert_eq!(question_count, 50);
 }
 
-async fn sessions_are_listed_by_name_with_the_newest_first(mut deployment: Deployment) {
+async fn sessions_are_listed_by_name_with_the_newest_first(deployment: Deployment) {
+    let mut deployment = deployment.own();
     let client = deployment.client().user("ann");
     let mut conversations = Vec::new();
     for name in ["harbour: one", "tide", "-"] {

@@ -228,6 +228,7 @@ async fn a_wait_of_less_than_a_day_changes_no_line(deployment: Deployment) {
 }
 
 async fn a_client_package_sends_the_zone_that_its_program_names(deployment: Deployment) {
+    let deployment = deployment.own();
     let upstream = TestUpstream::start(&["ok"]).await;
     let mut deployment = asking(deployment, &upstream);
     let client = deployment.client();

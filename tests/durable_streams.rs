@@ -191,7 +191,8 @@ async fn an_sse_connection_ends_between_two_stretches(deployment: Deployment) {
     assert_eq!(control["streamNextOffset"], offset(all.last().unwrap()));
 }
 
-async fn a_drain_ends_connections_so_that_clients_reconnect(mut deployment: Deployment) {
+async fn a_drain_ends_connections_so_that_clients_reconnect(deployment: Deployment) {
+    let mut deployment = deployment.own();
     let client = deployment.client();
     let run_id = start_waiting_run(&client).await;
     let mut sse = get(&client, &run_id, "offset=now&live=sse").await;
@@ -315,7 +316,8 @@ fn are_the_rests(rests: &Value, all_events: &[Value]) -> usize {
     rests.len()
 }
 
-async fn the_official_client_follows_to_the_end(mut deployment: Deployment) {
+async fn the_official_client_follows_to_the_end(deployment: Deployment) {
+    let mut deployment = deployment.own();
     let client = deployment.client();
     for live in ["long-poll", "sse"] {
         let (run_id, program) = follow_waiting_run(&client, client.base(), live).await;
@@ -336,7 +338,8 @@ async fn the_official_client_follows_to_the_end(mut deployment: Deployment) {
     }
 }
 
-async fn the_official_client_survives_a_reset(mut deployment: Deployment) {
+async fn the_official_client_survives_a_reset(deployment: Deployment) {
+    let mut deployment = deployment.own();
     let client = deployment.client();
     for live in ["long-poll", "sse"] {
         let proxy = Proxy::before(client.base()).await;

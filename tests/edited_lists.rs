@@ -83,6 +83,7 @@ async fn run_of(client: &Client, answer: &Value) -> String {
 }
 
 async fn a_shortened_list_of_ag_ui_replaces_what_follows(deployment: Deployment) {
+    let deployment = deployment.own();
     let upstream = TestUpstream::start(&["Aye."]).await;
     let mut deployment = asking(deployment, &upstream);
     let client = deployment.client();
@@ -97,7 +98,8 @@ async fn a_shortened_list_of_ag_ui_replaces_what_follows(deployment: Deployment)
     assert_eq!(edited["messages"], messages, "a new client has what the old one has");
 }
 
-async fn a_complete_list_adds_a_message(mut deployment: Deployment) {
+async fn a_complete_list_adds_a_message(deployment: Deployment) {
+    let mut deployment = deployment.own();
     let client = deployment.client();
     let call = r#"[call=scripted__echo {"text":"hi"}] [tokens=2] one"#;
     let steps = json!([{"say": call}, {"say": "[tokens=1] two"}, {"say": "[tokens=1] three"}]);

@@ -42,7 +42,8 @@ fn outcome(frames: &[EventFrame]) -> &Value {
     &frames.iter().rfind(|frame| frame.event == "tool_call.completed").unwrap().data
 }
 
-async fn a_call_that_was_about_to_be_made_is_made_once(mut deployment: Deployment) {
+async fn a_call_that_was_about_to_be_made_is_made_once(deployment: Deployment) {
+    let mut deployment = deployment.own();
     let mut server = ToolServer::start().await;
     let mut stream = start_counting_run(&deployment.client(), &server, json!({"effect": "once"})).await;
     let run_id = stream.run_id.clone();
@@ -72,7 +73,8 @@ async fn a_call_that_was_about_to_be_made_is_made_once(mut deployment: Deploymen
     assert_eq!(server.effects(), 1);
 }
 
-async fn a_call_that_may_have_been_made_is_not_made_again_without_approval(mut deployment: Deployment) {
+async fn a_call_that_may_have_been_made_is_not_made_again_without_approval(deployment: Deployment) {
+    let mut deployment = deployment.own();
     let mut server = ToolServer::start().await;
     let mut stream = start_counting_run(&deployment.client(), &server, json!({})).await;
     let run_id = stream.run_id.clone();
@@ -87,7 +89,8 @@ async fn a_call_that_may_have_been_made_is_not_made_again_without_approval(mut d
     assert_eq!((server.effects(), server.has_arrivals()), (1, false));
 }
 
-async fn a_call_that_a_human_denies_to_repeat_stays_unknown(mut deployment: Deployment) {
+async fn a_call_that_a_human_denies_to_repeat_stays_unknown(deployment: Deployment) {
+    let mut deployment = deployment.own();
     let mut server = ToolServer::start().await;
     let mut stream = start_counting_run(&deployment.client(), &server, json!({})).await;
     let run_id = stream.run_id.clone();
@@ -108,7 +111,8 @@ async fn a_call_that_a_human_denies_to_repeat_stays_unknown(mut deployment: Depl
     assert_eq!((server.effects(), server.has_arrivals()), (1, false));
 }
 
-async fn a_call_whose_outcome_was_on_its_way_is_not_made_again(mut deployment: Deployment) {
+async fn a_call_whose_outcome_was_on_its_way_is_not_made_again(deployment: Deployment) {
+    let mut deployment = deployment.own();
     let mut server = ToolServer::start().await;
     let mut stream = start_counting_run(&deployment.client(), &server, json!({})).await;
     let run_id = stream.run_id.clone();
@@ -132,7 +136,8 @@ async fn a_call_whose_outcome_was_on_its_way_is_not_made_again(mut deployment: D
     assert_eq!((server.effects(), server.has_arrivals()), (1, false));
 }
 
-async fn a_known_outcome_outlives_the_worker(mut deployment: Deployment) {
+async fn a_known_outcome_outlives_the_worker(deployment: Deployment) {
+    let mut deployment = deployment.own();
     let mut server = ToolServer::start().await;
     let client = deployment.client();
     let agent_id = agent(&client, json!([server.describe()]), json!({})).await;
@@ -161,7 +166,8 @@ async fn a_known_outcome_outlives_the_worker(mut deployment: Deployment) {
     assert_eq!((server.effects(), server.has_arrivals()), (1, false));
 }
 
-async fn an_idempotent_call_is_repeated_under_its_key(mut deployment: Deployment) {
+async fn an_idempotent_call_is_repeated_under_its_key(deployment: Deployment) {
+    let mut deployment = deployment.own();
     let mut server = ToolServer::start().await;
     let mut stream = start_counting_run(&deployment.client(), &server, json!({"effect": "idempotent"})).await;
     let run_id = stream.run_id.clone();
@@ -176,7 +182,8 @@ async fn an_idempotent_call_is_repeated_under_its_key(mut deployment: Deployment
     assert_eq!(outcome(&stream.rest().await)["output"], "counted");
 }
 
-async fn a_read_only_call_is_repeated(mut deployment: Deployment) {
+async fn a_read_only_call_is_repeated(deployment: Deployment) {
+    let mut deployment = deployment.own();
     let mut server = ToolServer::start().await;
     let mut stream = start_counting_run(&deployment.client(), &server, json!({"effect": "read_only"})).await;
     let run_id = stream.run_id.clone();
@@ -188,7 +195,8 @@ async fn a_read_only_call_is_repeated(mut deployment: Deployment) {
     assert_eq!(outcome(&stream.rest().await)["output"], "looked");
 }
 
-async fn a_call_that_takes_workers_down_fails_its_run(mut deployment: Deployment) {
+async fn a_call_that_takes_workers_down_fails_its_run(deployment: Deployment) {
+    let mut deployment = deployment.own();
     let mut server = ToolServer::start().await;
     let mut stream = start_counting_run(&deployment.client(), &server, json!({"effect": "idempotent"})).await;
     let run_id = stream.run_id.clone();

@@ -162,6 +162,7 @@ async fn a_hostile_document_is_a_line_and_the_run_completes(deployment: Deployme
 }
 
 async fn a_run_that_is_taken_over_has_the_text_of_its_document(deployment: Deployment) {
+    let deployment = deployment.own();
     let upstream = TestUpstream::with_permits(&["Read", " again."]).await;
     let mut deployment = asking(deployment, &upstream);
     let client = deployment.client();

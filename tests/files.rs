@@ -115,7 +115,8 @@ async fn a_file_is_uploaded_in_either_form_read_in_parts_and_deleted(mut deploym
     assert_eq!(problem(client.delete(&path_of(&raw)).await), (404, "file_not_found".into()));
 }
 
-async fn an_upload_continues_where_it_stopped(mut deployment: Deployment) {
+async fn an_upload_continues_where_it_stopped(deployment: Deployment) {
+    let mut deployment = deployment.own();
     let client = deployment.client();
     let text: String = (0..400_000).map(|n| format!("{n} ")).collect();
     let (total, mib) = (text.len(), 1 << 20);

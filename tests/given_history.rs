@@ -125,6 +125,7 @@ fn ag_ui(client: &Client, run: &str, messages: &[Value]) -> reqwest::RequestBuil
 }
 
 async fn a_new_thread_of_ag_ui_keeps_the_history_of_its_client(deployment: Deployment) {
+    let deployment = deployment.own();
     let upstream = TestUpstream::start(&["Aye."]).await;
     let mut deployment = asking(deployment, &upstream);
     let client = deployment.client();

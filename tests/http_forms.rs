@@ -92,7 +92,8 @@ async fn a_mark_before_a_body_is_skipped(mut deployment: Deployment) {
     assert_eq!(request.send().await.unwrap().status(), 202);
 }
 
-async fn a_slash_at_the_end_of_a_path_leads_to_the_path_without_it(mut deployment: Deployment) {
+async fn a_slash_at_the_end_of_a_path_leads_to_the_path_without_it(deployment: Deployment) {
+    let mut deployment = deployment.own();
     let client = deployment.client();
     let followed = client.request(Method::POST, "/v1/runs/").json(&json!({"input": "[tokens=1] x"}));
     assert_eq!(followed.send().await.unwrap().status(), 202, "a redirection keeps method and body");
@@ -120,7 +121,8 @@ async fn the_openapi_document_has_a_tag_and_binary_files(mut deployment: Deploym
     assert_eq!((known.status().as_u16(), known.headers()["etag"].to_str().unwrap()), (304, tag.as_str()));
 }
 
-async fn a_run_names_the_run_that_has_started_it(mut deployment: Deployment) {
+async fn a_run_names_the_run_that_has_started_it(deployment: Deployment) {
+    let mut deployment = deployment.own();
     let client = deployment.client();
     agent(&client, json!([]), json!({"name": "helper"})).await;
     let lead = agent(&client, json!([]), json!({"name": "lead", "subagents": [{"agent": "helper"}]})).await;

@@ -65,6 +65,7 @@ async fn an_answer_cites_only_passages_before_its_model(mut deployment: Deployme
 }
 
 async fn a_later_attempt_reads_no_deleted_document(deployment: Deployment) {
+    let deployment = deployment.own();
     let upstream = TestUpstream::calling(SEARCH, &["Twelve [1]. ", "Yes."]).await;
     let mut deployment = asking(deployment, &upstream).with("HOLDFAST_KNOWLEDGE_TOKENS", 1);
     let client = deployment.client();

@@ -122,15 +122,18 @@ async fn approves(client: &Client, program: &str, sdk: &str) {
     assert_eq!(last.last().unwrap()["event"], "end");
 }
 
-async fn the_sdk_shows_an_answer_with_an_approval(mut deployment: Deployment) {
+async fn the_sdk_shows_an_answer_with_an_approval(deployment: Deployment) {
+    let mut deployment = deployment.own();
     approves(&deployment.client(), "langgraph-node", "@langchain/langgraph-sdk").await;
 }
 
-async fn the_deprecated_second_version_of_the_sdk_works_too(mut deployment: Deployment) {
+async fn the_deprecated_second_version_of_the_sdk_works_too(deployment: Deployment) {
+    let mut deployment = deployment.own();
     approves(&deployment.client(), "langgraph-node", "langgraph-sdk-2").await;
 }
 
-async fn the_python_sdk_streams_joins_and_resumes(mut deployment: Deployment) {
+async fn the_python_sdk_streams_joins_and_resumes(deployment: Deployment) {
+    let mut deployment = deployment.own();
     let client = deployment.client();
     approves(&client, "langgraph-python", "").await;
     let script = json!([
@@ -149,7 +152,8 @@ async fn the_python_sdk_streams_joins_and_resumes(mut deployment: Deployment) {
     assert_eq!((&threads[0]["thread_id"], &threads[0]["status"]), (&json!("second"), &json!("error")));
 }
 
-async fn the_examples_of_the_page_run(mut deployment: Deployment) {
+async fn the_examples_of_the_page_run(deployment: Deployment) {
+    let mut deployment = deployment.own();
     let client = deployment.client();
     let page = std::fs::read_to_string("docs/langgraph.md").unwrap();
     for (program, file, language) in
@@ -222,7 +226,8 @@ fn joined(parts: &[(String, String, Value)]) -> Vec<(String, String)> {
     messages
 }
 
-async fn a_lost_worker_leaves_no_text_twice(mut deployment: Deployment) {
+async fn a_lost_worker_leaves_no_text_twice(deployment: Deployment) {
+    let mut deployment = deployment.own();
     let client = deployment.client();
     let response =
         post(&client, "/threads/t/runs/stream", &body("[tokens=150] [delay=20] hello")).send().await.unwrap();
@@ -255,7 +260,8 @@ async fn a_lost_worker_leaves_no_text_twice(mut deployment: Deployment) {
     assert_eq!(state["values"]["messages"], after[end].2["messages"]);
 }
 
-async fn the_sdk_comes_back_after_a_reset_connection(mut deployment: Deployment) {
+async fn the_sdk_comes_back_after_a_reset_connection(deployment: Deployment) {
+    let mut deployment = deployment.own();
     let proxy = Proxy::before(deployment.client().base()).await;
     let steps_of_client = json!([
         {"do": "stream", "say": "[tokens=200] [delay=20] hello", "ifNotExists": "create", "streamMode": ["messages-tuple", "custom"]},
@@ -276,7 +282,8 @@ async fn the_sdk_comes_back_after_a_reset_connection(mut deployment: Deployment)
     assert!(of_kind(&reports, "values").is_empty(), "the modes of the stream stay");
 }
 
-async fn a_page_shows_an_answer_once_despite_a_reload(mut deployment: Deployment) {
+async fn a_page_shows_an_answer_once_despite_a_reload(deployment: Deployment) {
+    let mut deployment = deployment.own();
     let client = deployment.client();
     let page = json!([
         {"say": "[tokens=500] [delay=20] hello", "until": "loading"}, {"reload": true},
@@ -301,7 +308,8 @@ async fn a_page_shows_an_answer_once_despite_a_reload(mut deployment: Deployment
     assert_eq!(reports.last().unwrap()["error"], Value::Null);
 }
 
-async fn a_thread_has_a_name_metadata_and_a_status(mut deployment: Deployment) {
+async fn a_thread_has_a_name_metadata_and_a_status(deployment: Deployment) {
+    let mut deployment = deployment.own();
     let client = deployment.client();
     let script = json!([
         {"do": "create", "metadata": {"team": "blue", "size": 3}}, {"do": "create"}, {"do": "create", "ifExists": "do_nothing"},
@@ -330,7 +338,8 @@ async fn a_thread_has_a_name_metadata_and_a_status(mut deployment: Deployment) {
     assert_eq!(result(15)["failed"], 404);
 }
 
-async fn a_run_is_waited_for_listed_and_cancelled(mut deployment: Deployment) {
+async fn a_run_is_waited_for_listed_and_cancelled(deployment: Deployment) {
+    let mut deployment = deployment.own();
     let client = deployment.client();
     let script = json!([
         {"do": "create"}, {"do": "wait", "say": "[tokens=3] one"}, {"do": "start", "say": "[tokens=500] [delay=20] two"},
@@ -364,7 +373,8 @@ async fn a_run_is_waited_for_listed_and_cancelled(mut deployment: Deployment) {
     }
 }
 
-async fn a_list_of_threads_has_their_first_and_newest_messages(mut deployment: Deployment) {
+async fn a_list_of_threads_has_their_first_and_newest_messages(deployment: Deployment) {
+    let mut deployment = deployment.own();
     let client = deployment.client();
     let long = format!("[tokens=2] {}", "ü".repeat(2_000));
     let script = json!([
@@ -433,7 +443,8 @@ async fn an_inbox_answers_and_resolves_interrupts(mut deployment: Deployment) {
     assert_eq!(refused.send().await.unwrap().status(), 400, "two answers to one question");
 }
 
-async fn a_list_has_at_most_a_page(mut deployment: Deployment) {
+async fn a_list_has_at_most_a_page(deployment: Deployment) {
+    let mut deployment = deployment.own();
     let client = deployment.client();
     json_of(post(&client, "/threads/t/runs/wait", &body("[tokens=1] x"))).await;
     assert_eq!(
@@ -535,7 +546,8 @@ async fn a_thread_gets_the_assistant_of_its_first_run(mut deployment: Deployment
     assert_eq!(refused.json::<Value>().await.unwrap()["code"], "thread_of_another_agent");
 }
 
-async fn assistants_are_the_agents_that_admit_the_caller(mut deployment: Deployment) {
+async fn assistants_are_the_agents_that_admit_the_caller(deployment: Deployment) {
+    let mut deployment = deployment.own();
     let client = deployment.client();
     let agent = client.post("/v1/agents", json!({"name": "Pilot", "system_prompt": "Steer."})).await.unwrap();
     let found = json_of(post(&client, "/assistants/search", &json!({"graph_id": "agent"}))).await;
@@ -559,7 +571,8 @@ async fn a_repeated_request_is_the_same_run(mut deployment: Deployment) {
     assert_eq!(start("[tokens=1] y").send().await.unwrap().status(), 422);
 }
 
-async fn missing_functions_are_refused_in_words(mut deployment: Deployment) {
+async fn missing_functions_are_refused_in_words(deployment: Deployment) {
+    let mut deployment = deployment.own();
     let client = deployment.client();
     let refused = async |request: RequestBuilder| {
         let response = request.send().await.unwrap();

@@ -17,7 +17,8 @@ in_either_mode!(
     a_list_without_a_question_is_refused,
 );
 
-async fn ag_uis_agent_streams_calls_and_answers(mut deployment: Deployment) {
+async fn ag_uis_agent_streams_calls_and_answers(deployment: Deployment) {
+    let mut deployment = deployment.own();
     let client = deployment.client();
     let steps = json!([
         {"say": "[tokens=5] hello"}, {"say": r#"[call=scripted__echo {"text":"hi"}] [tokens=3] call"#},
@@ -69,6 +70,7 @@ async fn each_part_of_a_message_has_a_last_piece(mut deployment: Deployment) {
 }
 
 async fn a_remote_graph_answers_after_other_nodes(deployment: Deployment) {
+    let deployment = deployment.own();
     let upstream = TestUpstream::start(&["Aye."]).await;
     let mut deployment = asking(deployment, &upstream);
     let client = deployment.client();

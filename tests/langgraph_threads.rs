@@ -165,7 +165,8 @@ async fn a_thread_s_stream_continues_after_every_event(mut deployment: Deploymen
     assert_eq!(replayed, all[all.len() - replayed.len()..], "without a cursor, the newest run comes again");
 }
 
-async fn a_lost_worker_leaves_no_block_twice(mut deployment: Deployment) {
+async fn a_lost_worker_leaves_no_block_twice(deployment: Deployment) {
+    let mut deployment = deployment.own();
     let client = deployment.client();
     start(&client, "t", "[tokens=150] [delay=20] hello").await;
     let mut stream = follow(&client, "t", json!({"channels": ["messages", "values", "lifecycle"]})).await;

@@ -46,7 +46,8 @@ fn updates() -> [Value; 2] {
     [json!({"messages": two}), json!({"messages": [{"role": "user", "content": "[tokens=3] go"}]})]
 }
 
-async fn the_sdk_adds_messages_to_a_thread(mut deployment: Deployment) {
+async fn the_sdk_adds_messages_to_a_thread(deployment: Deployment) {
+    let mut deployment = deployment.own();
     let client = deployment.client();
     let [two, question] = updates();
     let script = json!([
@@ -68,7 +69,8 @@ async fn the_sdk_adds_messages_to_a_thread(mut deployment: Deployment) {
     assert_eq!(result_of(&all, 12)["failed"], 409, "the thread has no message without an answer");
 }
 
-async fn the_python_sdk_adds_messages_too(mut deployment: Deployment) {
+async fn the_python_sdk_adds_messages_too(deployment: Deployment) {
+    let mut deployment = deployment.own();
     let [two, question] = updates();
     let script = json!([
         {"do": "create"}, {"do": "update", "values": two, "as_node": "agent"}, {"do": "state"},
@@ -185,7 +187,8 @@ async fn a_stream_of_an_older_run_has_no_later_message(mut deployment: Deploymen
     assert!(stream.contains(&values["messages"][1]["id"].to_string()), "{stream}");
 }
 
-async fn a_cancel_takes_the_message_of_its_run_back(mut deployment: Deployment) {
+async fn a_cancel_takes_the_message_of_its_run_back(deployment: Deployment) {
+    let mut deployment = deployment.own();
     let client = deployment.client();
     let long = |text: &str| json!({"do": "start", "say": format!("[tokens=1000] [delay=20] {text}")});
     let script = json!([

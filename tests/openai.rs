@@ -172,7 +172,8 @@ async fn an_approval_is_an_item_and_its_answer_another_response(mut deployment: 
     assert_ne!(first["id"], second["id"]);
 }
 
-async fn a_lost_worker_leaves_no_text_of_its_own(mut deployment: Deployment) {
+async fn a_lost_worker_leaves_no_text_of_its_own(deployment: Deployment) {
+    let mut deployment = deployment.own();
     let client = deployment.client();
     let body = json!({"input": "[tokens=200] [delay=20] hello", "background": true, "stream": true});
     let mut stream = BlockStream::open(create(&client, &body)).await;
@@ -437,7 +438,8 @@ async fn an_answer_has_the_schema_of_its_request(mut deployment: Deployment) {
     assert_eq!(answer, json!({"name": "scripted", "age": 1}));
 }
 
-async fn a_model_is_an_agent_or_a_profile(mut deployment: Deployment) {
+async fn a_model_is_an_agent_or_a_profile(deployment: Deployment) {
+    let mut deployment = deployment.own();
     let client = deployment.client();
     let profiles = json!({"profiles": {"quick": {"provider": "scripted", "model": "small"}}});
     client.request(Method::PUT, "/v1/profiles").json(&profiles).send().await.unwrap().error_for_status().unwrap();
@@ -572,19 +574,22 @@ async fn a_cursor_beyond_the_end_gets_the_end(mut deployment: Deployment) {
     assert_eq!(rest.last().unwrap()["type"], "response.completed");
 }
 
-async fn the_client_for_node_streams_and_answers(mut deployment: Deployment) {
+async fn the_client_for_node_streams_and_answers(deployment: Deployment) {
+    let mut deployment = deployment.own();
     let client = deployment.client();
     let (reports, end) = ClientProgram::start("openai", client.base(), json!({})).await.rest().await;
     expect_reports(&reports, &end);
 }
 
-async fn the_client_for_python_streams_and_answers(mut deployment: Deployment) {
+async fn the_client_for_python_streams_and_answers(deployment: Deployment) {
+    let mut deployment = deployment.own();
     let client = deployment.client();
     let (reports, end) = ClientProgram::start("openai-python", client.base(), json!({})).await.rest().await;
     expect_reports(&reports, &end);
 }
 
-async fn agent_frameworks_get_the_calls_that_they_demand(mut deployment: Deployment) {
+async fn agent_frameworks_get_the_calls_that_they_demand(deployment: Deployment) {
+    let mut deployment = deployment.own();
     let client = deployment.client();
     let (reports, end) = ClientProgram::start("openai-frameworks", client.base(), json!({})).await.rest().await;
     expect_reports(&reports, &end);

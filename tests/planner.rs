@@ -141,7 +141,8 @@ async fn an_edit_runs_a_step_again_and_those_that_need_it(mut deployment: Deploy
     assert_eq!(client.patch(&path, steps).await.unwrap_err().code, "plan_not_executing");
 }
 
-async fn a_planner_that_works_makes_an_accepted_edit_even_after_its_workers_death(mut deployment: Deployment) {
+async fn a_planner_that_works_makes_an_accepted_edit_even_after_its_workers_death(deployment: Deployment) {
+    let mut deployment = deployment.own();
     let client = deployment.client();
     let agent_id = agent(&client, json!([]), json!({"name": "plans", "kind": "planner"})).await;
     let plan = json!({"goal": "g", "steps": [
@@ -184,7 +185,8 @@ async fn a_planner_that_works_makes_an_accepted_edit_even_after_its_workers_deat
     assert_eq!(client.wait_for_run(&children[0]).await["status"], "cancelled");
 }
 
-async fn the_program_has_a_planner_that_no_client_can_change(mut deployment: Deployment) {
+async fn the_program_has_a_planner_that_no_client_can_change(deployment: Deployment) {
+    let mut deployment = deployment.own();
     let client = deployment.client();
     let agents = client.get("/v1/agents").await.unwrap();
     let [planner] = agents["items"].as_array().unwrap().as_slice() else { panic!("{agents}") };

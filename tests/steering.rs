@@ -143,7 +143,8 @@ async fn a_message_to_the_last_step_is_the_next_runs_input(mut deployment: Deplo
     );
 }
 
-async fn a_message_joins_once_though_the_worker_dies(mut deployment: Deployment) {
+async fn a_message_joins_once_though_the_worker_dies(deployment: Deployment) {
+    let mut deployment = deployment.own();
     let client = deployment.client();
     let mut calling = Calling::start(&client, "[tokens=1] [call=kb__count]").await;
     calling.steer(&client, "[tokens=60] [delay=20]").await;
@@ -167,7 +168,8 @@ async fn a_message_joins_once_though_the_worker_dies(mut deployment: Deployment)
     assert_eq!(read.count(), 1);
 }
 
-async fn a_run_that_waits_for_its_children_takes_messages_after_them(mut deployment: Deployment) {
+async fn a_run_that_waits_for_its_children_takes_messages_after_them(deployment: Deployment) {
+    let mut deployment = deployment.own();
     let client = deployment.client();
     agent(&client, json!([]), json!({"name": "helper"})).await;
     let lead = agent(&client, json!([]), json!({"name": "lead", "subagents": [{"agent": "helper"}]})).await;

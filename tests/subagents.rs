@@ -49,7 +49,8 @@ fn child_of(frames: &[EventFrame]) -> String {
     all(frames, "subagent.started")[0]["child_run_id"].as_str().unwrap().to_owned()
 }
 
-async fn a_subagent_answers_a_call_of_its_parent(mut deployment: Deployment) {
+async fn a_subagent_answers_a_call_of_its_parent(deployment: Deployment) {
+    let mut deployment = deployment.own();
     let client = deployment.client();
     let helper_id = helper(&client).await;
     let lead_id = lead(&client, json!([{"agent": "helper"}])).await;
@@ -99,7 +100,8 @@ async fn a_subagent_answers_a_call_of_its_parent(mut deployment: Deployment) {
     assert_eq!(conversations["items"].as_array().unwrap().len(), 1);
 }
 
-async fn children_of_one_step_run_beside_its_other_calls(mut deployment: Deployment) {
+async fn children_of_one_step_run_beside_its_other_calls(deployment: Deployment) {
+    let mut deployment = deployment.own();
     let client = deployment.client();
     helper(&client).await;
     let lead_id = lead(&client, json!([{"agent": "helper", "description": "Counts."}])).await;
@@ -129,7 +131,8 @@ async fn a_family_needs_one_slot(deployment: Deployment) {
     assert_eq!(all(&frames, "subagent.completed")[0]["status"], "completed");
 }
 
-async fn a_failed_child_is_an_error_that_the_model_reads(mut deployment: Deployment) {
+async fn a_failed_child_is_an_error_that_the_model_reads(deployment: Deployment) {
+    let mut deployment = deployment.own();
     let client = deployment.client();
     helper(&client).await;
     let lead_id = lead(&client, json!([{"agent": "helper"}, {"agent": "nobody"}])).await;
@@ -160,7 +163,8 @@ async fn depth_and_number_of_subagents_are_limited(deployment: Deployment) {
     assert_eq!(all(&child_frames, "tool_call.completed")[0]["error"]["code"], "limit_reached");
 }
 
-async fn a_cancel_ends_all_runs_below_and_keeps_their_texts(mut deployment: Deployment) {
+async fn a_cancel_ends_all_runs_below_and_keeps_their_texts(deployment: Deployment) {
+    let mut deployment = deployment.own();
     let client = deployment.client();
     helper(&client).await;
     let lead_id = lead(&client, json!([{"agent": "helper"}, {"agent": "lead"}])).await;
@@ -205,7 +209,8 @@ async fn asking_grandchild(client: &Client) -> (EventStream, Vec<EventFrame>) {
     (stream, frames)
 }
 
-async fn a_question_of_a_grandchild_is_answered_at_the_top_run(mut deployment: Deployment) {
+async fn a_question_of_a_grandchild_is_answered_at_the_top_run(deployment: Deployment) {
+    let mut deployment = deployment.own();
     let client = deployment.client();
     let (stream, mut frames) = asking_grandchild(&client).await;
     let run_id = stream.run_id.clone();
@@ -245,7 +250,8 @@ async fn a_question_of_a_grandchild_is_answered_at_the_top_run(mut deployment: D
     assert_eq!(fold(&client.rest_after(&run_id, "0-0").await), fold(&frames));
 }
 
-async fn each_agent_decides_who_answers_its_questions(mut deployment: Deployment) {
+async fn each_agent_decides_who_answers_its_questions(deployment: Deployment) {
+    let mut deployment = deployment.own();
     let client = deployment.client();
     let (ann, bob, carl) = (client.user("ann"), client.user("bob"), client.user("carl"));
     agent(&client, json!([]), json!({"name": "helper", "approvers": ["carl"]})).await;
@@ -284,7 +290,8 @@ async fn subagents_keep_to_the_quota_of_runs(deployment: Deployment) {
     assert_eq!(frames.last().unwrap().event, "run.completed");
 }
 
-async fn a_new_message_ends_the_wait_for_a_grandchild(mut deployment: Deployment) {
+async fn a_new_message_ends_the_wait_for_a_grandchild(deployment: Deployment) {
+    let mut deployment = deployment.own();
     let client = deployment.client();
     let (stream, frames) = asking_grandchild(&client).await;
     let grandchild = all(&frames, "approval.requested")[0]["child_run_id"].as_str().unwrap().to_owned();
@@ -296,7 +303,8 @@ async fn a_new_message_ends_the_wait_for_a_grandchild(mut deployment: Deployment
     assert_eq!(client.wait_for_run(&grandchild).await["status"], "cancelled");
 }
 
-async fn a_deleted_conversation_takes_its_children_with_it(mut deployment: Deployment) {
+async fn a_deleted_conversation_takes_its_children_with_it(deployment: Deployment) {
+    let mut deployment = deployment.own();
     let client = deployment.client();
     helper(&client).await;
     let lead_id = lead(&client, json!([{"agent": "helper"}])).await;

@@ -103,6 +103,7 @@ async fn a_model_sees_the_files_that_a_tool_returns(deployment: Deployment) {
 }
 
 async fn a_run_that_is_taken_over_keeps_the_files_of_its_tools(deployment: Deployment) {
+    let deployment = deployment.own();
     let upstream = TestUpstream::calling("kb__count", &["A ", "pixel."]).await;
     let mut deployment = asking(deployment, &upstream);
     let client = deployment.client();

@@ -140,7 +140,8 @@ async fn a_hanging_server_times_out_and_the_run_continues(mut deployment: Deploy
     drop(hanging);
 }
 
-async fn a_server_that_is_down_costs_its_tools_and_not_the_run(mut deployment: Deployment) {
+async fn a_server_that_is_down_costs_its_tools_and_not_the_run(deployment: Deployment) {
+    let mut deployment = deployment.own();
     let server = ToolServer::answering_at_once().await;
     let client = deployment.client();
     let down = json!({"name": "down", "transport": "http", "url": format!("http://127.0.0.1:{}/mcp", test_servers::free_port())});
@@ -161,7 +162,8 @@ async fn a_server_that_is_down_costs_its_tools_and_not_the_run(mut deployment: D
     assert_eq!(frames.last().unwrap().event, "run.completed");
 }
 
-async fn an_error_of_a_server_is_in_the_log_once_with_the_run(mut deployment: Deployment) {
+async fn an_error_of_a_server_is_in_the_log_once_with_the_run(deployment: Deployment) {
+    let mut deployment = deployment.own();
     let mut server = ToolServer::start().await;
     let client = deployment.client();
     let agent_id = agent(&client, json!([server.describe()]), json!({})).await;

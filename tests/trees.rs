@@ -62,7 +62,8 @@ async fn a_tree_that_has_used_its_tokens_takes_no_further_step(deployment: Deplo
     assert!(failed.data["error"]["message"].as_str().unwrap().contains("HOLDFAST_MAX_TREE_TOKENS is 60"));
 }
 
-async fn a_cycle_of_agents_needs_an_agent_that_bounds_it(mut deployment: Deployment) {
+async fn a_cycle_of_agents_needs_an_agent_that_bounds_it(deployment: Deployment) {
+    let mut deployment = deployment.own();
     let client = deployment.client();
     let refused = async |answer: Result<Value, ErrorResponse>| {
         let refused = answer.unwrap_err();

@@ -285,7 +285,8 @@ async fn the_head_waits_no_longer_than_it_may(deployment: Deployment) {
     }
 }
 
-async fn a_takeover_is_marked(mut deployment: Deployment) {
+async fn a_takeover_is_marked(deployment: Deployment) {
+    let mut deployment = deployment.own();
     let client = deployment.client();
     let message = "[tokens=40] [delay=20] hi";
     let (mut chat, mut text) = (chat_stream(&client, message).await, text_stream(&client, message).await);
@@ -444,7 +445,8 @@ async fn the_same_key_is_the_same_run(mut deployment: Deployment) {
     }
 }
 
-async fn the_streams_break_off_when_the_api_shuts_down(mut deployment: Deployment) {
+async fn the_streams_break_off_when_the_api_shuts_down(deployment: Deployment) {
+    let mut deployment = deployment.own();
     let client = deployment.client();
     let message = "[tokens=100] [delay=50] hi";
     let (mut chat, mut text) = (chat_stream(&client, message).await, text_stream(&client, message).await);

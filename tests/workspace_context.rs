@@ -73,7 +73,8 @@ async fn a_created_project_becomes_the_context_of_the_conversation(mut deploymen
     assert_eq!(of_kind(&next, "ontology.loaded")[0]["counts"]["tasks"], 1);
 }
 
-async fn a_shift_survives_the_death_of_its_worker(mut deployment: Deployment) {
+async fn a_shift_survives_the_death_of_its_worker(deployment: Deployment) {
+    let mut deployment = deployment.own();
     let client = deployment.client();
     let input = "I want to build an app [call=create_onto_project {\"name\": \"Fitness app\"}] [tokens=40] [delay=30] \
                  [call=create_onto_task {\"title\": \"Find testers\"}] [tokens=1]";

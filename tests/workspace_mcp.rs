@@ -30,7 +30,8 @@ async fn project(client: &Client) -> Value {
     client.post("/v1/workspace/projects", json!({"name": "Harbour"})).await.unwrap()["id"].clone()
 }
 
-async fn the_client_of_rmcp_uses_the_workspace(mut deployment: Deployment) {
+async fn the_client_of_rmcp_uses_the_workspace(deployment: Deployment) {
+    let mut deployment = deployment.own();
     let client = deployment.client();
     let project = project(&client).await;
     let config = StreamableHttpClientTransportConfig::with_uri(format!("{}/mcp", client.base()));
@@ -48,7 +49,8 @@ async fn the_client_of_rmcp_uses_the_workspace(mut deployment: Deployment) {
     session.cancel().await.unwrap();
 }
 
-async fn the_sdk_of_the_protocol_uses_the_workspace(mut deployment: Deployment) {
+async fn the_sdk_of_the_protocol_uses_the_workspace(deployment: Deployment) {
+    let mut deployment = deployment.own();
     let client = deployment.client();
     let parameters = json!({"project": project(&client).await});
     let (reports, _) = ClientProgram::start("mcp", client.base(), parameters).await.rest().await;
@@ -72,7 +74,8 @@ const SCENARIOS: [&str; 7] = [
     "dns-rebinding-protection",
 ];
 
-async fn the_conformance_suite_passes_where_it_applies(mut deployment: Deployment) {
+async fn the_conformance_suite_passes_where_it_applies(deployment: Deployment) {
+    let mut deployment = deployment.own();
     let client = deployment.client();
     let program = ClientProgram::start("mcp", client.base(), json!({"scenarios": SCENARIOS})).await;
     let (reports, _) = program.rest().await;
@@ -152,7 +155,8 @@ async fn a_program_sees_its_callers_workspace_alone(mut deployment: Deployment) 
     assert_eq!(refused["result"]["content"][0]["text"], expected);
 }
 
-async fn the_official_client_reads_all_of_a_result_as_fields(mut deployment: Deployment) {
+async fn the_official_client_reads_all_of_a_result_as_fields(deployment: Deployment) {
+    let mut deployment = deployment.own();
     let client = deployment.client();
     let calls = json!([
         ["create_onto_project", {"name": "Harbour", "goals": [{"name": "Calm", "key": "calm"}], "tasks": [{"title": "Call", "priority": 2}],

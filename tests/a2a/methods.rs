@@ -26,7 +26,8 @@ in_either_mode!(
     methods_that_this_server_lacks_say_so,
 );
 
-async fn a_card_describes_an_agent_to_clients_of_both_versions(mut deployment: Deployment) {
+async fn a_card_describes_an_agent_to_clients_of_both_versions(deployment: Deployment) {
+    let mut deployment = deployment.own();
     let client = deployment.client();
     let card = client.get("/a2a/.well-known/agent-card.json").await.unwrap();
     let url = format!("{}/a2a", client.base());
@@ -113,7 +114,8 @@ async fn a_context_is_the_conversation(mut deployment: Deployment) {
     assert_eq!(error(&client, "SendMessage", foreign).await, -32602, "the task is in another context");
 }
 
-async fn files_of_a_message_reach_the_run(mut deployment: Deployment) {
+async fn files_of_a_message_reach_the_run(deployment: Deployment) {
+    let mut deployment = deployment.own();
     let client = deployment.client();
     let mut params = message("m-1", "[tokens=1] x");
     let file = json!({"raw": "aGVsbG8=", "mediaType": "text/plain", "filename": "note.txt"});

@@ -90,7 +90,8 @@ fn number(id: &str) -> Vec<u32> {
     id.split(['-', '.']).map(|part| part.parse().unwrap()).collect()
 }
 
-async fn a_lost_worker_leaves_no_text_of_its_own(mut deployment: Deployment) {
+async fn a_lost_worker_leaves_no_text_of_its_own(deployment: Deployment) {
+    let mut deployment = deployment.own();
     let client = deployment.client();
     let params = message("m-1", "[tokens=200] [delay=20] hello");
     let mut stream = BlockStream::open(request(&client, "SendStreamingMessage", &params)).await;

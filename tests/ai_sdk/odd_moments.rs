@@ -247,7 +247,8 @@ async fn counted_chunks_are_replayed_as_long_as_the_complete_answer(deployment: 
     until("the grace is over", || async { resume(&client, &path).await.is_none().then_some(()) }).await;
 }
 
-async fn a_count_that_a_lost_worker_began_is_refused(mut deployment: Deployment) {
+async fn a_count_that_a_lost_worker_began_is_refused(deployment: Deployment) {
+    let mut deployment = deployment.own();
     let client = deployment.client();
     let mut stream = BlockStream::open(request(&client, &body("c", user("m1", "[tokens=200] [delay=15]")))).await;
     let index = stream.take(40).await.iter().filter(|block| block.data != "[DONE]").count();

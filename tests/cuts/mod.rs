@@ -1,5 +1,5 @@
-//! A client of each wire is cut off after each frame of a run while another part breaks. It comes back in the way of its
-//! protocol, and shows in the end what a client without faults shows, with nothing twice.
+//! Clients of each wire are cut off after each frame of a run while another part breaks. They come back in the way of their
+//! protocol, and show in the end what a client without faults shows, with nothing twice.
 
 mod a2a;
 mod ag_ui;
@@ -69,22 +69,31 @@ const SCALED_OUT: [Fault; 4] = [Fault::Nothing, Fault::Worker, Fault::Api, Fault
 /// A worker is a part of the only process.
 const EMBEDDED: [Fault; 2] = [Fault::Worker, Fault::Nothing];
 
-/// Shows a run to a client, which is cut off once after so many frames. Returns the frames' number and what is shown.
-async fn show<C: WireClient>(deployment: &mut Deployment, cut: usize, fault: Fault) -> (usize, Value) {
+/// Frames of a run before and after the answer to its question.
+#[derive(Debug, Clone, Copy, Default)]
+struct FrameCounts {
+    before: usize,
+    after: usize,
+}
+
+/// Shows a run to a client, which is cut off once after so many frames of each part; 0 cuts nothing off. Returns the frames'
+/// numbers and what is shown.
+async fn show<C: WireClient>(deployment: &mut Deployment, cuts: FrameCounts, fault: Fault) -> (FrameCounts, Value) {
     let mut api = deployment.client();
-    let mut client = C::new(format!("{fault:?}-{cut}"));
+    let mut client = C::new(format!("{fault:?}-{}-{}", cuts.before, cuts.after));
     let mut stream = client.ask(&api).await;
-    let (mut frames, mut last) = (0, String::new());
+    let (mut counts, mut last, mut is_answered, mut was_cut) = (FrameCounts::default(), String::new(), false, false);
     loop {
         if client.progress() == ShownProgress::Asked {
             stream = client.approve(&api).await;
+            is_answered = true;
         }
         let next = match &mut stream {
             Some(stream) => stream.next().await,
             None => Ok(None),
         };
         let Ok(next) = next else {
-            assert!((1..=frames).contains(&cut), "the stream was broken off after {last}");
+            assert!(was_cut, "the stream was broken off after {last}");
             stream = client.come_back(&api).await;
             continue;
         };
@@ -92,9 +101,12 @@ async fn show<C: WireClient>(deployment: &mut Deployment, cut: usize, fault: Fau
             (Some(frame), _) if frame.data.is_empty() => {}
             (Some(frame), _) => {
                 client.take(&frame);
-                frames += 1;
                 last = frame.raw;
-                if frames == cut {
+                let (count, cut) =
+                    if is_answered { (&mut counts.after, cuts.after) } else { (&mut counts.before, cuts.before) };
+                *count += 1;
+                if *count == cut {
+                    was_cut = true;
                     drop(stream);
                     fault.strike(deployment);
                     api = deployment.client();
@@ -102,24 +114,31 @@ async fn show<C: WireClient>(deployment: &mut Deployment, cut: usize, fault: Fau
                 }
             }
             (None, ShownProgress::Asked) => {}
-            (None, ShownProgress::Ended) => return (frames, client.shown()),
+            (None, ShownProgress::Ended) => return (counts, client.shown()),
             (None, ShownProgress::Streaming) => panic!("the stream ended in mid-run after {last}"),
         }
     }
 }
 
-/// Cuts clients off after those frames that have this fault.
+/// Cuts clients off after those frames that have this fault. A client loses one connection before the answer to the run's
+/// question and one after it, because the run then continues as it would without the first cut.
 async fn expect_the_whole_run<C: WireClient>(deployment: Deployment, faults: &[Fault], fault: Fault) {
     let mut deployment =
         deployment.with("HOLDFAST_MAX_CRASHES", 100).with("HOLDFAST_LEASE_MS", 600).with("HOLDFAST_SWEEP_MS", 100);
     let api = deployment.client();
     agent(&api, json!([]), json!({"name": "helper", "description": "Helps."})).await;
     agent(&api, json!([]), json!({"name": "lead", "subagents": [{"agent": "helper"}]})).await;
-    let (frames, whole) = show::<C>(&mut deployment, 0, Fault::Nothing).await;
+    let (frames, whole) = show::<C>(&mut deployment, FrameCounts::default(), Fault::Nothing).await;
     let own = faults.iter().position(|other| *other == fault).expect("it is one of these");
-    for cut in (1..=frames).filter(|cut| cut % faults.len() == own) {
-        let (_, shown) = show::<C>(&mut deployment, cut, fault).await;
-        assert_eq!(shown, whole, "after frame {cut} of {frames}");
+    let mut before = (1..=frames.before).filter(|cut| cut % faults.len() == own);
+    let mut after = (1..=frames.after).filter(|cut| (frames.before + cut) % faults.len() == own);
+    loop {
+        let cuts = FrameCounts { before: before.next().unwrap_or(0), after: after.next().unwrap_or(0) };
+        if (cuts.before, cuts.after) == (0, 0) {
+            return;
+        }
+        let (_, shown) = show::<C>(&mut deployment, cuts, fault).await;
+        assert_eq!(shown, whole, "after the frames {cuts:?} of {frames:?}");
     }
 }
 

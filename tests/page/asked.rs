@@ -21,6 +21,7 @@ async fn approval(client: &Client) -> Value {
 }
 
 async fn an_approval_survives_a_reload(deployment: Deployment) {
+    let deployment = deployment.own();
     let mut visit = Visit::begin(deployment, "approves_after_a_reload").await;
     visit.reaches("asked").await;
     let (_, client, _deployment) = visit.ends().await;

@@ -16,6 +16,7 @@ fn long() -> Value {
 }
 
 async fn an_answer_is_shown_to_its_end(deployment: Deployment) {
+    let deployment = deployment.own();
     let visit = Visit::with(deployment, "streams", json!({"text": "[think] [tokens=120] [delay=10] hello"})).await;
     let (end, client, _deployment) = visit.ends().await;
     let run = shows_the_only_run(&client, &end).await;
@@ -34,6 +35,7 @@ async fn a_lost_worker_is_shown_and_its_text_is_replaced() {
 }
 
 async fn a_server_that_comes_back_continues_without_a_click(deployment: Deployment) {
+    let deployment = deployment.own();
     let mut visit = Visit::with(deployment, "reconnects", long()).await;
     visit.reaches("answering").await;
     visit.deployment.kill_api();

@@ -8,6 +8,7 @@ use crate::{in_both_modes, support::Deployment};
 in_both_modes!(a_reload_shows_the_answer_so_far_and_continues);
 
 async fn a_reload_shows_the_answer_so_far_and_continues(deployment: Deployment) {
+    let deployment = deployment.own();
     let (end, client, _deployment) = Visit::begin(deployment, "reloads").await.ends().await;
     shows_the_only_run(&client, &end).await;
 }

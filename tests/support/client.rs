@@ -13,6 +13,8 @@ pub struct Client {
     base: String,
     user: Option<String>,
     token: Option<String>,
+    /// The story that shares the server with others.
+    story: Option<String>,
 }
 
 /// A response with an error status.
@@ -28,17 +30,33 @@ impl Client {
         // The server closes a connection that was idle for 15 s. A test that blocks for so long would not see it.
         let http = reqwest::Client::builder().pool_idle_timeout(Duration::from_secs(10));
         let http = http.connect_timeout(Duration::from_secs(5)).build().unwrap();
-        Self { http, base: base.to_owned(), user: None, token: None }
+        Self { http, base: base.to_owned(), user: None, token: None, story: None }
     }
 
-    /// Returns the URL at which the server listens.
+    /// Returns a client of a server that stories share. Its user is the story.
+    pub fn of_story(base: &str, story: &str) -> Self {
+        Self { user: Some(story.to_owned()), story: Some(story.to_owned()), ..Self::new(base) }
+    }
+
+    /// Returns the URL at which the server listens. Panics if the server is shared, where requests without the story's user
+    /// would be those of no story.
     pub fn base(&self) -> &str {
+        assert!(self.story.is_none(), "a story that gives the URL away calls `Deployment::own`");
         &self.base
     }
 
-    /// Returns a client of this server with another user name.
+    /// Returns the name by which the server knows the user.
+    pub fn name(&self) -> &str {
+        self.user.as_deref().unwrap_or("debug_user")
+    }
+
+    /// Returns a client of this server with another user, whose name is unique among the stories of the server.
     pub fn user(&self, name: &str) -> Self {
-        Self { user: Some(name.to_owned()), ..self.clone() }
+        let user = match &self.story {
+            Some(story) => format!("{name}.{story}"),
+            None => name.to_owned(),
+        };
+        Self { user: Some(user), ..self.clone() }
     }
 
     /// Returns a client of this server with a bearer token.
@@ -48,11 +66,11 @@ impl Client {
 
     /// Returns the URL of a path.
     pub fn url(&self, path: &str) -> String {
-        format!("{}{path}", self.base)
+        format!("{}{path}", self.base())
     }
 
     pub fn request(&self, method: Method, path: &str) -> RequestBuilder {
-        let request = self.http.request(method, self.url(path));
+        let request = self.http.request(method, format!("{}{path}", self.base));
         let request = match &self.user {
             Some(user) => request.header("x-user", user),
             None => request,

@@ -3,7 +3,7 @@
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::{Client, Embedded, EventFrame, EventStream, Holdfast, ScaledOut};
+use super::{Client, Embedded, EventFrame, EventStream, Holdfast, ScaledOut, SharedMode, SharedStory};
 
 /// Makes a test for each mode of an async function that takes a `Deployment`.
 #[macro_export]
@@ -12,14 +12,14 @@ macro_rules! in_both_modes {
         mod embedded {
             $(#[tokio::test]
             async fn $fact() {
-                super::$fact($crate::support::Deployment::embedded()).await;
+                super::$fact($crate::support::Deployment::shared_embedded(stringify!($fact))).await;
             })+
         }
 
         mod scaled_out {
             $(#[tokio::test]
             async fn $fact() {
-                super::$fact($crate::support::Deployment::scaled_out()).await;
+                super::$fact($crate::support::Deployment::shared_scaled_out(stringify!($fact))).await;
             })+
         }
     };
@@ -33,13 +33,13 @@ macro_rules! in_either_mode {
         mod either_mode {
             $(#[tokio::test]
             async fn $fact() {
-                super::$fact($crate::support::Deployment::embedded()).await;
+                super::$fact($crate::support::Deployment::shared_embedded(stringify!($fact))).await;
             })+
         }
     };
 }
 
-/// A deployment in one of the modes. A test can kill its processes.
+/// A deployment in one of the modes: the shared one of the mode, or a test's own, whose processes it can kill.
 pub struct Deployment {
     mode: Mode,
     api: Option<Holdfast>,
@@ -49,9 +49,35 @@ pub struct Deployment {
 enum Mode {
     Embedded(Embedded),
     ScaledOut(Box<ScaledOut>),
+    Shared(SharedStory),
 }
 
+const SHARED: &str = "a story that breaks a server or reads its log calls `Deployment::own` first";
+
 impl Deployment {
+    /// Returns the embedded deployment that stories share.
+    pub fn shared_embedded(fact: &str) -> Self {
+        Self::shared(SharedMode::Embedded, fact)
+    }
+
+    /// Returns the scaled-out deployment that stories share.
+    pub fn shared_scaled_out(fact: &str) -> Self {
+        Self::shared(SharedMode::ScaledOut, fact)
+    }
+
+    fn shared(mode: SharedMode, fact: &str) -> Self {
+        Self { mode: Mode::Shared(SharedStory::new(mode, fact)), api: None, worker: None }
+    }
+
+    /// Returns a deployment of the same mode for this test alone.
+    pub fn own(self) -> Self {
+        match &self.mode {
+            Mode::Shared(story) if story.mode == SharedMode::Embedded => Self::embedded(),
+            Mode::Shared(_) => Self::scaled_out(),
+            Mode::Embedded(_) | Mode::ScaledOut(_) => self,
+        }
+    }
+
     pub fn embedded() -> Self {
         let embedded = Embedded::new().with("HOLDFAST_SWEEP_MS", 250);
         Self { mode: Mode::Embedded(embedded), api: None, worker: None }
@@ -71,13 +97,15 @@ impl Deployment {
         Self { mode: Mode::ScaledOut(Box::new(scaled)), api: None, worker: None }
     }
 
-    /// Sets a variable before the first start.
-    pub fn with(mut self, variable: &'static str, value: impl ToString) -> Self {
-        self.mode = match self.mode {
+    /// Sets a variable before the first start of the test's own deployment.
+    pub fn with(self, variable: &'static str, value: impl ToString) -> Self {
+        let mut own = self.own();
+        own.mode = match own.mode {
             Mode::Embedded(embedded) => Mode::Embedded(embedded.with(variable, value)),
             Mode::ScaledOut(scaled) => Mode::ScaledOut(Box::new(scaled.with(variable, value))),
+            Mode::Shared(_) => panic!("{SHARED}"),
         };
-        self
+        own
     }
 
     /// Starts the processes that do not run, and returns a client of the API.
@@ -88,6 +116,7 @@ impl Deployment {
                 self.worker.get_or_insert_with(|| scaled.worker());
                 self.api.get_or_insert_with(|| scaled.api()).client()
             }
+            Mode::Shared(story) => story.client(),
         }
     }
 
@@ -96,16 +125,22 @@ impl Deployment {
         match &self.mode {
             Mode::Embedded(_) => self.api.take().expect("it was started").kill(),
             Mode::ScaledOut(_) => self.worker.take().expect("it was started").kill(),
+            Mode::Shared(_) => panic!("{SHARED}"),
         }
     }
 
     /// Returns whether API and worker are one process.
     pub fn is_embedded(&self) -> bool {
-        matches!(self.mode, Mode::Embedded(_))
+        match &self.mode {
+            Mode::Embedded(_) => true,
+            Mode::ScaledOut(_) => false,
+            Mode::Shared(story) => story.mode == SharedMode::Embedded,
+        }
     }
 
     /// Kills the API; in embedded mode, the only process.
     pub fn kill_api(&mut self) {
+        self.assert_own();
         self.api.take().expect("it was started").kill();
     }
 
@@ -114,6 +149,7 @@ impl Deployment {
         match &self.mode {
             Mode::Embedded(_) => panic!("there is no Redis in embedded mode"),
             Mode::ScaledOut(scaled) => scaled.redis.snapshot(),
+            Mode::Shared(_) => panic!("{SHARED}"),
         }
     }
 
@@ -122,6 +158,7 @@ impl Deployment {
         match &self.mode {
             Mode::Embedded(_) => panic!("there is no Redis in embedded mode"),
             Mode::ScaledOut(scaled) => scaled.redis.flush_all(),
+            Mode::Shared(_) => panic!("{SHARED}"),
         }
     }
 
@@ -130,21 +167,28 @@ impl Deployment {
         match &mut self.mode {
             Mode::Embedded(_) => panic!("there is no Redis in embedded mode"),
             Mode::ScaledOut(scaled) => scaled.redis.restart(),
+            Mode::Shared(_) => panic!("{SHARED}"),
         }
     }
 
     /// Returns the log of all processes so far.
     pub fn log(&mut self) -> String {
+        self.assert_own();
         let processes = [self.api.as_mut(), self.worker.as_mut()];
         processes.into_iter().flatten().map(|process| process.log_so_far()).collect()
     }
 
     /// Ends all processes by SIGTERM, as a deploy does.
     pub fn shut_down(&mut self) {
+        self.assert_own();
         for process in [self.api.take(), self.worker.take()].iter_mut().flatten() {
             process.signal("TERM");
             assert!(process.exit().success());
         }
+    }
+
+    fn assert_own(&self) {
+        assert!(!matches!(self.mode, Mode::Shared(_)), "{SHARED}");
     }
 }
 

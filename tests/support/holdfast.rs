@@ -252,10 +252,15 @@ impl Embedded {
 
     /// Starts a process. The first one on this folder finds the schema there.
     pub fn start(&self) -> Holdfast {
+        self.prepare();
+        self.start_as_it_is()
+    }
+
+    /// Makes the data folder with the schema unless it exists.
+    pub fn prepare(&self) {
         if !self.data_dir().exists() {
             copy_template(&self.data_dir());
         }
-        self.start_as_it_is()
     }
 
     /// Starts a process, which makes its folder and its schema if they do not exist.

@@ -13,7 +13,9 @@ export class Person {
   }
 
   static async at(browser, base, step, { width = 1200, height = 800, withClock, ...options } = {}) {
-    const context = await browser.newContext({ baseURL: base, locale: "en-GB", viewport: { width, height }, ...options });
+    // The browser has no graphics card, and would paint each step of an endless animation by itself.
+    const usual = { baseURL: base, locale: "en-GB", viewport: { width, height }, reducedMotion: "reduce" };
+    const context = await browser.newContext({ ...usual, ...options });
     context.setDefaultTimeout(40_000);
     const person = new Person(context, base, step);
     // A clock that can be put forward; by itself it goes like any other.

@@ -29,6 +29,7 @@ pub use promtool::promtool;
 pub use redis::Redis;
 pub use redis_cluster::RedisCluster;
 pub use sentinels::Sentinels;
+pub use supervised::SupervisedChild;
 pub use table_lock::TableLock;
 
 use std::{

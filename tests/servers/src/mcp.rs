@@ -8,7 +8,11 @@ use std::{
 
 use tempfile::TempDir;
 
-use crate::{free_port, installation::Installation, supervised::SupervisedChild};
+use crate::{
+    free_port,
+    installation::Installation,
+    supervised::{SupervisedChild, pause},
+};
 
 /// Returns the command of a stdio server with all kinds of tools.
 pub fn everything() -> Vec<String> {
@@ -61,7 +65,7 @@ impl Everything {
         let command = ["env".into(), port, "node".into(), everything_script(), "streamableHttp".into()];
         self.server = Some(SupervisedChild::start(&command, "KILL", folder, &folder.join("everything.log")));
         while TcpStream::connect(("127.0.0.1", self.port)).is_err() {
-            std::thread::yield_now();
+            pause();
         }
     }
 }

@@ -4,7 +4,10 @@ use std::{fs, net::TcpStream, path::Path, process::Command};
 
 use tempfile::TempDir;
 
-use crate::{free_port, supervised::SupervisedChild};
+use crate::{
+    free_port,
+    supervised::{SupervisedChild, pause},
+};
 
 /// A running nginx.
 pub struct Nginx {
@@ -61,7 +64,7 @@ impl Nginx {
         while TcpStream::connect(("127.0.0.1", port)).is_err() {
             let output = fs::read_to_string(&log).unwrap_or_default();
             assert!(!output.contains("[emerg]"), "nginx does not start: {output}");
-            std::thread::yield_now();
+            pause();
         }
         Self { port, _server: server, _folder: folder }
     }

@@ -7,6 +7,7 @@ use std::{
     io::Write,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
+    time::Duration,
 };
 
 pub struct SupervisedChild {
@@ -49,7 +50,7 @@ impl SupervisedChild {
         let pid = loop {
             match fs::read_to_string(&pid_file).ok().and_then(|pid| pid.trim().parse().ok()) {
                 Some(pid) => break pid,
-                None => std::thread::yield_now(),
+                None => pause(),
             }
         };
         Self { shell, pid, log: log.to_owned() }
@@ -62,7 +63,7 @@ impl SupervisedChild {
                 let output = fs::read_to_string(&self.log).unwrap_or_default();
                 panic!("the program ended before it was ready: {output}");
             }
-            std::thread::yield_now();
+            pause();
         }
     }
 
@@ -77,6 +78,11 @@ impl SupervisedChild {
     pub fn signal(&self, signal: &str) {
         let _ = Command::new("kill").args([&format!("-{signal}"), &self.pid.to_string()]).status();
     }
+}
+
+/// Waits before the next poll. A loop without a pause would take the core that the child needs for its start.
+pub(crate) fn pause() {
+    std::thread::sleep(Duration::from_millis(2));
 }
 
 impl Drop for SupervisedChild {
