@@ -227,7 +227,7 @@ async fn a_message_runs_again_under_another_name(mut deployment: Deployment) {
 
 async fn a_queued_message_hides_no_running_answer(mut deployment: Deployment) {
     let client = deployment.client();
-    let mut first = BlockStream::open(post(&client, &input("t", "first", "[tokens=400] [delay=20] hello"))).await;
+    let mut first = BlockStream::open(post(&client, &input("t", "first", "[gate=closed] hello"))).await;
     first.until_sent("TEXT_MESSAGE_CONTENT").await;
     let conversation = client.run(&first.run_id).await["conversation_id"].clone();
     let path = format!("/v1/conversations/{}/messages", conversation.as_str().unwrap());
@@ -333,7 +333,7 @@ async fn a_client_before_version_1_gets_no_outcome_that_it_refuses(mut deploymen
     };
     let asked = frames(post(&client, &early("t", "[clienttool=Which colour?] x"))).await;
     assert_eq!(asked.last().unwrap().json()["outcome"], json!({"type": "success"}), "the call is in the messages");
-    let mut stream = BlockStream::open(post(&client, &early("u", "[tokens=400] [delay=20] x"))).await;
+    let mut stream = BlockStream::open(post(&client, &early("u", "[gate=closed] x"))).await;
     stream.until_sent("TEXT_MESSAGE_CONTENT").await;
     client.cancel(&stream.run_id).await;
     let end = stream.rest().await.last().unwrap().json();

@@ -409,7 +409,7 @@ async fn an_answer_can_be_made_again(mut deployment: Deployment) {
 
 async fn an_answer_that_is_being_made_can_be_made_again(mut deployment: Deployment) {
     let client = deployment.client();
-    let submission = client.start("[tokens=400] [delay=20] one").await;
+    let submission = client.start("[gate=closed] one").await;
     let (run, conversation) = (text(&submission["run"], "id"), text(&submission["conversation"], "id"));
     until("the run has output", || async {
         let run = client.run(run).await;
@@ -430,7 +430,7 @@ async fn a_rollback_supersedes_the_run_that_it_interrupts(mut deployment: Deploy
     client.wait_for_run(text(&submission["run"], "id")).await;
     let conversation = text(&submission["conversation"], "id");
     let path = format!("/v1/conversations/{conversation}/messages");
-    let long = client.post(&path, json!({"content": "[tokens=400] [delay=20] two"})).await.unwrap();
+    let long = client.post(&path, json!({"content": "[gate=closed] two"})).await.unwrap();
     let mut events = client.events(text(&long["run"], "id"), None).await;
     events.up_to("message.delta").await;
     let back = client.post(&path, json!({"content": "[tokens=2] three", "mode": "rollback"})).await.unwrap();
@@ -440,7 +440,7 @@ async fn a_rollback_supersedes_the_run_that_it_interrupts(mut deployment: Deploy
     assert_eq!(contents(&current), ["[tokens=1] one", "This ", "[tokens=2] three", "This is "]);
     let everything = messages_of(&client, conversation, "?superseded=true").await;
     assert!(everything.len() > current.len() + 1, "the interrupted question and its partial answer are kept");
-    let live = client.post(&path, json!({"content": "[tokens=400] [delay=20] four"})).await.unwrap();
+    let live = client.post(&path, json!({"content": "[gate=closed] four"})).await.unwrap();
     let again = json!({"replace_from": live["message"]["id"], "mode": "rollback"});
     let again = client.post(&path, again).await.unwrap();
     assert_eq!(again["message"]["id"], live["message"]["id"], "a question stays when its answer is made again");

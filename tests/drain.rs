@@ -8,31 +8,35 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::support::{Embedded, ScaledOut, fold};
+use crate::support::{Embedded, ScaledOut, ScriptGate, fold};
 
 #[tokio::test]
 async fn an_api_that_is_shut_down_breaks_its_streams_off_and_they_continue_elsewhere() {
     let scaled = ScaledOut::new();
     let (mut first, mut second, _worker) = (scaled.api(), scaled.api(), scaled.worker());
     let client = first.client();
-    let mut streams = Vec::new();
+    let (mut streams, gate) = (Vec::new(), ScriptGate::closed());
     for _ in 0..10 {
-        let mut stream = client.stream("[tokens=150] [delay=20] hi").await;
+        let mut stream = client.stream(&format!("[tokens=50] {} hi", gate.directive())).await;
         let received = stream.up_to("message.delta").await;
         streams.push((stream, received));
     }
     first.signal("TERM");
     let stopped = Instant::now();
     let client = second.client();
-    let mut pauses = HashSet::new();
+    let (mut pauses, mut broken) = (HashSet::new(), Vec::new());
     for (stream, mut frames) in streams {
         let run_id = stream.run_id.clone();
         let (read, last_words) = stream.until_broken().await;
         frames.extend(read);
         pauses.insert(last_words.strip_prefix("retry: ").unwrap().trim_end().parse::<u64>().unwrap());
+        broken.push((run_id, frames));
+    }
+    gate.open();
+    for (run_id, mut frames) in broken {
         let cursor = frames.last().unwrap().id.clone();
         frames.extend(client.rest_after(&run_id, &cursor).await);
-        assert_eq!(frames.iter().filter(|frame| frame.event == "message.delta").count(), 150);
+        assert_eq!(frames.iter().filter(|frame| frame.event == "message.delta").count(), 50);
         assert_eq!(client.run(&run_id).await["output_message"]["content"], fold(&frames));
     }
     assert!(pauses.iter().all(|pause| (50..1_000).contains(pause)) && pauses.len() > 1, "{pauses:?}");

@@ -121,7 +121,7 @@ async fn a_list_without_known_ids_adds_a_message(mut deployment: Deployment) {
     send(&client, &[user("m3", "[tokens=1] three")]).await;
     assert_eq!(ids(&client).await.len(), 6);
     // A queued message waits behind an answer that is under way, and replaces nothing.
-    let slow = json!({"id": "c", "messages": [user("m4", "[tokens=400] [delay=20] four")]});
+    let slow = json!({"id": "c", "messages": [user("m4", "[gate=closed] four")]});
     let mut stream = BlockStream::open(client.request(Method::POST, "/api/chat").json(&slow)).await;
     let start = stream.take(1).await.remove(0).json();
     let partial = json!({"id": start["messageId"], "role": "assistant", "parts": []});

@@ -138,7 +138,7 @@ async fn the_python_sdk_streams_joins_and_resumes(deployment: Deployment) {
     approves(&client, "langgraph-python", "").await;
     let script = json!([
         {"do": "create"}, {"do": "wait", "say": "[tokens=3] one"}, {"do": "start", "say": "[tokens=3] two"}, {"do": "join"},
-        {"do": "joinStream"}, {"do": "start", "say": "[tokens=500] [delay=20] three"}, {"do": "cancel", "wait": true},
+        {"do": "joinStream"}, {"do": "start", "say": "[gate=closed] three"}, {"do": "cancel", "wait": true},
         {"do": "run"}, {"do": "wait", "say": "[tokens=2] [fail] four"}, {"do": "search"}
     ]);
     let reports = run_program(&client, "langgraph-python", json!({"thread": "second", "steps": script})).await;
@@ -342,10 +342,10 @@ async fn a_run_is_waited_for_listed_and_cancelled(deployment: Deployment) {
     let mut deployment = deployment.own();
     let client = deployment.client();
     let script = json!([
-        {"do": "create"}, {"do": "wait", "say": "[tokens=3] one"}, {"do": "start", "say": "[tokens=500] [delay=20] two"},
+        {"do": "create"}, {"do": "wait", "say": "[tokens=3] one"}, {"do": "start", "say": "[gate=closed] two"},
         {"do": "start", "say": "[tokens=2] three", "multitaskStrategy": "reject"}, {"do": "runs"}, {"do": "read"},
         {"do": "cancel", "wait": true}, {"do": "run"}, {"do": "runs", "status": "success"},
-        {"do": "start", "say": "[tokens=500] [delay=20] four"},
+        {"do": "start", "say": "[gate=closed] four"},
         {"do": "wait", "say": "[tokens=2] five", "multitaskStrategy": "rollback"}, {"do": "runs", "limit": 1, "offset": 1}
     ]);
     let reports = run_program(&client, "langgraph-node", json!({"thread": "t", "steps": script})).await;
@@ -359,7 +359,7 @@ async fn a_run_is_waited_for_listed_and_cancelled(deployment: Deployment) {
     assert_eq!(result(8).as_array().unwrap().len(), 1);
     let texts: Vec<&Value> =
         result(10)["messages"].as_array().unwrap().iter().map(|message| &message["content"]).collect();
-    assert!(!texts.contains(&&json!("[tokens=500] [delay=20] four")), "a rollback removes the message: {texts:?}");
+    assert!(!texts.contains(&&json!("[gate=closed] four")), "a rollback removes the message: {texts:?}");
     assert!(texts.contains(&&json!("[tokens=2] five")));
     assert_eq!(result(11).as_array().unwrap().len(), 1);
     let many = json!({"status": "all"});

@@ -190,7 +190,7 @@ async fn a_stream_of_an_older_run_has_no_later_message(mut deployment: Deploymen
 async fn a_cancel_takes_the_message_of_its_run_back(deployment: Deployment) {
     let mut deployment = deployment.own();
     let client = deployment.client();
-    let long = |text: &str| json!({"do": "start", "say": format!("[tokens=1000] [delay=20] {text}")});
+    let long = |text: &str| json!({"do": "start", "say": format!("[gate=closed] {text}")});
     let script = json!([
         {"do": "create"}, {"do": "wait", "say": "[tokens=2] one"}, long("two"),
         {"do": "cancel", "wait": true, "action": "rollback"}, {"do": "run"}, {"do": "state"}, long("three"),

@@ -53,7 +53,7 @@ async fn a_busy_conversation_refuses_a_message_that_asks_for_it() {
     let client = holdfast.client();
     let path = conversation(&client).await;
     let messages = format!("{path}/messages");
-    let post = async || client.post(&messages, json!({"content": "[tokens=200] [delay=20]", "mode": "reject"})).await;
+    let post = async || client.post(&messages, json!({"content": "[gate=closed]", "mode": "reject"})).await;
     let (first, second) = tokio::join!(post(), post());
     let (accepted, refused) = if first.is_ok() { (first, second) } else { (second, first) };
     let (accepted, refused) = (accepted.unwrap(), refused.unwrap_err());

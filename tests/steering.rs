@@ -8,7 +8,10 @@ use tokio::sync::watch;
 
 use crate::{
     in_both_modes, in_either_mode,
-    support::{Client, Deployment, EventFrame, EventStream, agent, fold, of_kind, stream_of, tools::ToolServer, until},
+    support::{
+        Client, Deployment, EventFrame, EventStream, ScriptGate, agent, fold, of_kind, stream_of, tools::ToolServer,
+        until,
+    },
 };
 
 in_both_modes!(
@@ -130,11 +133,13 @@ async fn messages_join_in_the_order_of_their_posting(mut deployment: Deployment)
 
 async fn a_message_to_the_last_step_is_the_next_runs_input(mut deployment: Deployment) {
     let client = deployment.client();
-    let mut stream = client.stream("[tokens=20] [delay=20]").await;
+    let gate = ScriptGate::closed();
+    let mut stream = client.stream(&format!("[tokens=20] {}", gate.directive())).await;
     stream.up_to("message.delta").await;
     let conversation = client.run(&stream.run_id).await["conversation_id"].as_str().unwrap().to_owned();
     let path = format!("/v1/conversations/{conversation}/messages");
     let own = posted(&client.post(&path, json!({"content": "[tokens=2]", "mode": "steer"})).await.unwrap());
+    gate.open();
     assert!(of_kind(&stream.rest().await, "message.steered").is_empty());
     let run = client.wait_for_run(&own).await;
     assert_eq!(

@@ -9,7 +9,7 @@ use std::{
 use reqwest::Method;
 use test_servers::Postgres;
 
-use crate::support::{Embedded, ScaledOut, answer, until};
+use crate::support::{Embedded, ScaledOut, ScriptGate, answer, until};
 
 #[tokio::test]
 async fn all_subscribers_of_a_run_receive_the_same() {
@@ -51,7 +51,8 @@ async fn a_stream_after_an_event_that_never_comes_is_broken_off_when_the_run_has
     let embedded = Embedded::new();
     let mut holdfast = embedded.start();
     let client = holdfast.client();
-    let submission = client.start("[tokens=200] [delay=20] hi").await;
+    let gate = ScriptGate::closed();
+    let submission = client.start(&format!("[tokens=9] {} hi", gate.directive())).await;
     let run_id = submission["run"]["id"].as_str().unwrap().to_owned();
     until("the run is at work", async || {
         let run = client.run(&run_id).await;
@@ -60,6 +61,7 @@ async fn a_stream_after_an_event_that_never_comes_is_broken_off_when_the_run_has
     .await;
     // The cursor may be another run's, but this run could still get that far.
     let mut ahead = client.events(&run_id, Some("1-99999")).await;
+    gate.open();
     assert_eq!(client.wait_for_run(&run_id).await["status"], "completed");
     assert!(ahead.next().await.is_err(), "it has ended as if the run's end had been seen");
     let failure = answer(client.events_request(&run_id, Some("1-99999"))).await.unwrap_err();

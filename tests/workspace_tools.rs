@@ -23,7 +23,8 @@ in_either_mode!(
 
 async fn planner_of(client: &Client) -> String {
     let agents = client.get("/v1/agents").await.unwrap();
-    agents["items"][0]["id"].as_str().unwrap().to_owned()
+    let planner = agents["items"].as_array().unwrap().iter().find(|agent| agent["origin"] == "builtin");
+    planner.unwrap()["id"].as_str().unwrap().to_owned()
 }
 
 /// Starts a run of the planner in a context.

@@ -16,7 +16,7 @@ use std::{
 use tempfile::TempDir;
 use test_servers::{Postgres, Redis, TestDatabase};
 
-use super::{Client, TIMEOUT};
+use super::{Client, ScriptGate, TIMEOUT};
 
 /// A process of Holdfast, which ends when it is dropped.
 pub struct Holdfast {
@@ -47,6 +47,7 @@ impl Holdfast {
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
             .env("HOLDFAST_ADDR", "127.0.0.1:0")
+            .env(ScriptGate::VARIABLE, ScriptGate::folder())
             // Stdio servers must be able to read the test's files.
             .env("HOLDFAST_MCP_USER", own_user().to_string());
         command

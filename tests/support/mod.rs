@@ -9,6 +9,7 @@ mod holdfast;
 mod programs;
 pub mod providers;
 mod proxy;
+mod script_gate;
 mod shared;
 mod sse;
 pub mod tokens;
@@ -23,6 +24,7 @@ pub use gate::{Gate, GateMode};
 pub use holdfast::{Embedded, Holdfast, ScaledOut, migrate, own_user, refusal};
 pub use programs::{ClientProgram, SharedProgram};
 pub use proxy::Proxy;
+pub use script_gate::ScriptGate;
 pub use shared::{SharedMode, SharedStory};
 pub use sse::{EventFrame, EventStream, UncleanEnd, fold, without_superseded};
 

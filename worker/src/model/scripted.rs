@@ -6,7 +6,7 @@
 //! second step. `[delegate=NAME task]` gives a task, with directives of its own, to a subagent.
 //! `[cite]` quotes the first passage of a document that it has, and `[cite=2]` cites the second. A planner obeys `[plan={json}]` and
 //! `[questions=a|b]`, and a reviewer `[review=approve]` or `[review=changes]`. A planner that is to
-//! create a project creates one that the user's words name. Other text in brackets is ignored, and the line with the date
+//! create a project creates one that the user's words name. `[gate=NAME]` waits for a test (`gate`). Other text in brackets is ignored, and the line with the date
 //! is as if it were not there. The model needs no retry policy.
 
 use futures::{FutureExt, Stream, StreamExt, future::BoxFuture, stream};
@@ -15,6 +15,7 @@ use tokio::{task::yield_now, time::sleep};
 
 use super::{AnswerDelta, AnswerForm, AnswerStream, Error, Model, Request, Turn, UserPart};
 
+mod gate;
 mod project;
 mod script;
 mod step;
@@ -105,15 +106,21 @@ fn item(step: &ScriptedStep, position: usize, read: u64) -> Option<Result<Answer
 }
 
 fn recite(step: ScriptedStep, read: u64) -> impl Stream<Item = Result<AnswerDelta, Error>> + Send + 'static {
-    stream::unfold((step, 0), move |(step, position)| async move {
+    let gate = step.gate.as_ref().and_then(|name| gate::file(std::env::var_os(gate::FOLDER), name));
+    stream::unfold((step, 0, gate), move |(step, position, mut gate)| async move {
         let item = item(&step, position, read)?;
+        if position > 0
+            && let Some(file) = gate.take()
+        {
+            gate::wait(&file).await;
+        }
         let is_token = matches!(item, Ok(AnswerDelta::Text(_) | AnswerDelta::Reasoning(_)));
         if is_token && !step.delay.is_zero() {
             sleep(step.delay).await;
         } else if position % BURST == BURST - 1 {
             yield_now().await;
         }
-        Some((item, (step, position + 1)))
+        Some((item, (step, position + 1, gate)))
     })
 }
 

@@ -29,6 +29,8 @@ pub(super) struct Script {
     pub parallel: bool,
     /// The passages that the answer cites, in the order of the text. `None`: the first one, with a quotation.
     pub cites: Vec<Option<u64>>,
+    /// The gate at which the answer waits for a test.
+    pub gate: Option<String>,
 }
 
 /// Where the model fails.
@@ -65,6 +67,7 @@ impl Script {
             calls: Vec::new(),
             parallel: false,
             cites: Vec::new(),
+            gate: None,
         };
         let mut rest = text;
         while let Some((_, after)) = rest.split_once('[') {
@@ -97,6 +100,7 @@ impl Script {
             ("fail", _) => self.fails = Some(FailPoint::AtTheEnd),
             ("finish", _) => self.finish = FinishReason::from(value.trim().to_owned()),
             ("parallel", _) => self.parallel = true,
+            ("gate", _) => self.gate = Some(value.trim().to_owned()),
             ("cite", number) => self.cites.push(number.ok()),
             ("approval", _) => self.calls.push(ScriptedCall {
                 tool: ScriptTool::Named(tools::APPROVAL.to_owned()),

@@ -29,6 +29,8 @@ pub(super) struct ScriptedStep {
     /// Why the answer ends, if it does not fail.
     pub finish: FinishReason,
     pub delay: Duration,
+    /// The gate at which the answer waits for a test.
+    pub gate: Option<String>,
 }
 
 impl ScriptedStep {
@@ -80,6 +82,7 @@ impl ScriptedStep {
             fails,
             finish: script.finish,
             delay: script.delay,
+            gate: script.gate.clone(),
         }
     }
 
@@ -93,7 +96,7 @@ impl ScriptedStep {
             // In the middle of the arguments of the first call.
             lead.truncate(3);
         }
-        Self { thoughts: 0, lead, words: 0, fails, finish: FinishReason::ToolCalls, delay: script.delay }
+        Self { thoughts: 0, lead, words: 0, fails, finish: FinishReason::ToolCalls, delay: script.delay, gate: None }
     }
 }
 

@@ -43,6 +43,7 @@ fn directives_are_read_and_capped_and_others_ignored() {
             parallel: false,
             finish: FinishReason::Stop,
             cites: Vec::new(),
+            gate: None,
         };
         assert_eq!(Script::read(text), expected, "{text}");
     };
@@ -87,6 +88,28 @@ async fn each_token_waits_for_its_delay() {
     let asked_at = Instant::now();
     answer("[tokens=10] [delay=20]").await;
     assert!(asked_at.elapsed().abs_diff(Duration::from_millis(200)) <= Duration::from_millis(20));
+}
+
+#[test]
+fn a_gate_is_a_file_in_the_folder_of_the_gates() {
+    assert_eq!(Script::read("[gate=a-1]").gate.as_deref(), Some("a-1"));
+    assert_eq!(gate::file(Some("/gates".into()), "a-1_b"), Some("/gates/a-1_b".into()));
+    assert_eq!(gate::file(None, "a"), None, "without a folder there are no gates");
+    for outside in ["", "..", "../a", "/etc/passwd", "a/b", "a.b"] {
+        assert_eq!(gate::file(Some("/gates".into()), outside), None, "{outside}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_waits_at_its_gate_after_the_first_part() {
+    let folder = tempfile::tempdir().unwrap();
+    let gate = folder.path().join("a");
+    let mut waiting = std::pin::pin!(gate::wait(&gate));
+    assert!(waiting.as_mut().now_or_never().is_none(), "the gate is closed");
+    std::fs::write(&gate, "").unwrap();
+    waiting.await;
+    let items = answer("[tokens=2] [gate=a]").await;
+    assert_eq!(texts(&items).len(), 2, "without a folder no answer waits");
 }
 
 #[tokio::test]
