@@ -10,11 +10,7 @@ use crate::{
     support::{Client, Deployment, Embedded, agent, answer, of_kind, refusal, until, upstream::TestUpstream},
 };
 
-in_both_modes!(
-    the_newest_turn_has_the_date_and_keeps_it_in_later_requests,
-    a_request_has_its_own_zone_or_that_of_the_profile_or_of_the_deployment,
-    each_wire_takes_the_zone_of_its_request_and_refuses_an_unknown_one,
-);
+in_both_modes!(the_newest_turn_has_the_date_and_keeps_it_in_later_requests);
 
 in_either_mode!(
     an_agent_without_a_clock_reads_no_date,
@@ -22,6 +18,8 @@ in_either_mode!(
     a_summary_is_asked_for_with_the_date,
     a_wait_of_less_than_a_day_changes_no_line,
     a_client_package_sends_the_zone_that_its_program_names,
+    a_request_has_its_own_zone_or_that_of_the_profile_or_of_the_deployment,
+    each_wire_takes_the_zone_of_its_request_and_refuses_an_unknown_one,
 );
 
 /// Returns a deployment that uses this provider.

@@ -5,15 +5,13 @@ use serde_json::{Value, json};
 use crate::{
     extraction::documents::{docx, looping_pdf},
     files::{asking, upload},
-    in_both_modes,
+    in_both_modes, in_either_mode,
     knowledge::{HARBOUR, add, collection, ingest},
     support::{Client, Deployment, until, upstream::TestUpstream},
 };
 
-in_both_modes!(
-    a_slow_document_holds_no_place_while_it_waits_for_its_long_try,
-    a_chat_reads_its_document_beside_slow_ones,
-);
+in_both_modes!(a_slow_document_holds_no_place_while_it_waits_for_its_long_try);
+in_either_mode!(a_chat_reads_its_document_beside_slow_ones);
 
 /// Returns a deployment whose long tries outlast the test.
 fn patient(deployment: Deployment, extractions: usize) -> Deployment {

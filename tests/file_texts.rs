@@ -14,11 +14,7 @@ use crate::{
     support::{Client, Deployment, EventFrame, of_kind, until, upstream::TestUpstream},
 };
 
-in_both_modes!(
-    a_model_reads_the_text_of_office_documents,
-    a_hostile_document_is_a_line_and_the_run_completes,
-    a_run_that_is_taken_over_has_the_text_of_its_document,
-);
+in_both_modes!(a_run_that_is_taken_over_has_the_text_of_its_document);
 in_either_mode!(
     a_model_that_takes_no_pdfs_reads_their_text,
     a_later_turn_extracts_nothing_again,
@@ -27,6 +23,8 @@ in_either_mode!(
     documents_beyond_the_limit_of_a_request_are_named,
     the_ai_sdks_wire_takes_a_document,
     a_table_is_read_in_the_encoding_of_its_country,
+    a_model_reads_the_text_of_office_documents,
+    a_hostile_document_is_a_line_and_the_run_completes,
 );
 
 /// The text of `docx`.

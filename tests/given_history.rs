@@ -16,8 +16,6 @@ use crate::{
 
 in_both_modes!(
     a_history_keeps_its_newest_messages_within_both_bounds,
-    the_bytes_of_a_history_depend_on_the_caller,
-    a_developer_without_a_name_has_the_bounds_of_a_user,
     a_new_thread_of_ag_ui_keeps_the_history_of_its_client,
 );
 in_either_mode!(
@@ -26,6 +24,8 @@ in_either_mode!(
     a_new_conversation_of_openai_keeps_the_history_of_its_client,
     a_long_history_leaves_out_its_oldest_messages_with_a_warning,
     a_new_chat_of_the_ai_sdk_reads_its_newest_message_only,
+    the_bytes_of_a_history_depend_on_the_caller,
+    a_developer_without_a_name_has_the_bounds_of_a_user,
 );
 
 /// Asks for a completion after messages of the user with these texts, and returns its warnings and the words that the model

@@ -46,6 +46,10 @@ impl Visit {
     /// Runs a scenario with further parameters.
     async fn with(mut deployment: Deployment, scenario: &str, mut given: Value) -> Self {
         let permit = VISITS.acquire().await.expect("no test closes it");
+        if deployment.is_embedded() {
+            // A visit is long, and waits for no sweep.
+            deployment = deployment.with("HOLDFAST_SWEEP_MS", 2_000);
+        }
         let proxy = Proxy::before(deployment.client().base()).await;
         given["base"] = proxy.base.as_str().into();
         given["scenario"] = scenario.into();

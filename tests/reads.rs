@@ -9,11 +9,14 @@ use tokio::{
 };
 
 use crate::{
-    in_both_modes,
+    in_either_mode,
     support::{Client, Deployment, ScaledOut, until},
 };
 
-in_both_modes!(a_body_that_does_not_arrive_holds_no_turn, reads_of_one_caller_wait_for_each_other_and_all_are_answered,);
+in_either_mode!(
+    a_body_that_does_not_arrive_holds_no_turn,
+    reads_of_one_caller_wait_for_each_other_and_all_are_answered,
+);
 
 /// Reads of each greedy caller at once.
 const AT_ONCE: usize = 8;

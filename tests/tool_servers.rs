@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::{
-    in_both_modes, in_either_mode,
+    in_either_mode,
     support::{
         Deployment, Embedded, EventFrame, agent, frames_of, of_kind, stream_of,
         tokens::{SECRET, claims, token},
@@ -15,14 +15,13 @@ use crate::{
     },
 };
 
-in_both_modes!(a_call_waits_for_a_server_that_is_still_starting);
-
 in_either_mode!(
     the_next_run_uses_the_server_that_an_earlier_one_has_started,
     a_note_of_one_user_is_not_seen_by_another,
     a_server_that_fails_after_the_run_has_begun_is_reported_once,
     a_run_beyond_the_limit_of_servers_has_a_warning,
     anonymous_users_of_one_address_share_the_servers_of_one_owner,
+    a_call_waits_for_a_server_that_is_still_starting,
 );
 
 /// Opens the way for a server's start.

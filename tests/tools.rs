@@ -14,12 +14,7 @@ use crate::{
     },
 };
 
-in_both_modes!(
-    a_step_with_tools_is_streamed_event_by_event,
-    a_cancel_ends_a_call_under_way,
-    a_hundred_megabytes_of_output_are_an_outcome,
-    an_answer_of_many_small_values_is_an_outcome,
-);
+in_both_modes!(a_step_with_tools_is_streamed_event_by_event, a_cancel_ends_a_call_under_way,);
 
 in_either_mode!(
     without_streaming_only_the_pieces_are_missing,
@@ -32,6 +27,8 @@ in_either_mode!(
     a_long_result_is_truncated_for_the_model_and_complete_in_the_trace,
     a_built_in_tool_has_a_time_limit_too,
     a_stream_of_messages_has_only_messages_and_the_end,
+    a_hundred_megabytes_of_output_are_an_outcome,
+    an_answer_of_many_small_values_is_an_outcome,
 );
 
 fn outputs(frames: &[EventFrame]) -> Vec<&str> {

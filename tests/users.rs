@@ -12,14 +12,13 @@ use crate::{
     },
 };
 
-in_both_modes!(
-    data_belongs_to_the_user_that_the_token_names,
-    a_secret_identifies_an_anonymous_user,
+in_both_modes!(data_belongs_to_the_user_that_the_token_names, a_secret_identifies_an_anonymous_user,);
+
+in_either_mode!(
+    only_an_operators_token_writes_agents,
     a_page_of_another_origin_changes_nothing_with_the_cookie,
     only_operators_see_an_agents_instructions_in_a_trace,
 );
-
-in_either_mode!(only_an_operators_token_writes_agents);
 
 fn with_authentication() -> Embedded {
     Embedded::new().with("HOLDFAST_JWT_KEY", SECRET)

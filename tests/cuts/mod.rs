@@ -124,7 +124,7 @@ async fn show<C: WireClient>(deployment: &mut Deployment, cuts: FrameCounts, fau
 /// question and one after it, because the run then continues as it would without the first cut.
 async fn expect_the_whole_run<C: WireClient>(deployment: Deployment, faults: &[Fault], fault: Fault) {
     let mut deployment =
-        deployment.with("HOLDFAST_MAX_CRASHES", 100).with("HOLDFAST_LEASE_MS", 600).with("HOLDFAST_SWEEP_MS", 100);
+        deployment.with("HOLDFAST_MAX_CRASHES", 100).with("HOLDFAST_LEASE_MS", 600).with("HOLDFAST_SWEEP_MS", 200);
     let api = deployment.client();
     agent(&api, json!([]), json!({"name": "helper", "description": "Helps."})).await;
     agent(&api, json!([]), json!({"name": "lead", "subagents": [{"agent": "helper"}]})).await;

@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 
 use super::{Client, Embedded, EventFrame, EventStream, Holdfast, ScaledOut, SharedMode, SharedStory};
 
-/// Makes a test for each mode of an async function that takes a `Deployment`.
+/// Makes a test for each mode of an async function that takes a `Deployment`, for a fact that one mode alone can break: by its
+/// statements, its log, its queue, or a part that dies without the others.
 #[macro_export]
 macro_rules! in_both_modes {
     ($($fact:ident),+ $(,)?) => {
