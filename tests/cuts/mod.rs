@@ -71,18 +71,18 @@ const EMBEDDED: [Fault; 2] = [Fault::Worker, Fault::Nothing];
 
 /// Frames of a run before and after the answer to its question.
 #[derive(Debug, Clone, Copy, Default)]
-struct FrameCounts {
+struct CutPoints {
     before: usize,
     after: usize,
 }
 
 /// Shows a run to a client, which is cut off once after so many frames of each part; 0 cuts nothing off. Returns the frames'
 /// numbers and what is shown.
-async fn show<C: WireClient>(deployment: &mut Deployment, cuts: FrameCounts, fault: Fault) -> (FrameCounts, Value) {
+async fn show<C: WireClient>(deployment: &mut Deployment, cuts: CutPoints, fault: Fault) -> (CutPoints, Value) {
     let mut api = deployment.client();
     let mut client = C::new(format!("{fault:?}-{}-{}", cuts.before, cuts.after));
     let mut stream = client.ask(&api).await;
-    let (mut counts, mut last, mut is_answered, mut was_cut) = (FrameCounts::default(), String::new(), false, false);
+    let (mut counts, mut last, mut is_answered, mut was_cut) = (CutPoints::default(), String::new(), false, false);
     loop {
         if client.progress() == ShownProgress::Asked {
             stream = client.approve(&api).await;
@@ -128,12 +128,12 @@ async fn expect_the_whole_run<C: WireClient>(deployment: Deployment, faults: &[F
     let api = deployment.client();
     agent(&api, json!([]), json!({"name": "helper", "description": "Helps."})).await;
     agent(&api, json!([]), json!({"name": "lead", "subagents": [{"agent": "helper"}]})).await;
-    let (frames, whole) = show::<C>(&mut deployment, FrameCounts::default(), Fault::Nothing).await;
+    let (frames, whole) = show::<C>(&mut deployment, CutPoints::default(), Fault::Nothing).await;
     let own = faults.iter().position(|other| *other == fault).expect("it is one of these");
     let mut before = (1..=frames.before).filter(|cut| cut % faults.len() == own);
     let mut after = (1..=frames.after).filter(|cut| (frames.before + cut) % faults.len() == own);
     loop {
-        let cuts = FrameCounts { before: before.next().unwrap_or(0), after: after.next().unwrap_or(0) };
+        let cuts = CutPoints { before: before.next().unwrap_or(0), after: after.next().unwrap_or(0) };
         if (cuts.before, cuts.after) == (0, 0) {
             return;
         }
