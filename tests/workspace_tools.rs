@@ -21,10 +21,16 @@ in_either_mode!(
     wrong_arguments_are_answered_with_the_field,
 );
 
+/// Returns the id of the program's own planner, behind the newer agents of other stories.
 async fn planner_of(client: &Client) -> String {
-    let agents = client.get("/v1/agents").await.unwrap();
-    let planner = agents["items"].as_array().unwrap().iter().find(|agent| agent["origin"] == "builtin");
-    planner.unwrap()["id"].as_str().unwrap().to_owned()
+    let mut cursor = String::new();
+    loop {
+        let page = client.get(&format!("/v1/agents?limit=200{cursor}")).await.unwrap();
+        if let Some(planner) = page["items"].as_array().unwrap().iter().find(|agent| agent["origin"] == "builtin") {
+            return planner["id"].as_str().unwrap().to_owned();
+        }
+        cursor = format!("&cursor={}", page["next"].as_str().expect("the program has a planner"));
+    }
 }
 
 /// Starts a run of the planner in a context.
