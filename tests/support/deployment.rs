@@ -112,7 +112,15 @@ impl Deployment {
     /// Starts the processes that do not run, and returns a client of the API.
     pub fn client(&mut self) -> Client {
         match &self.mode {
-            Mode::Embedded(embedded) => self.api.get_or_insert_with(|| embedded.start()).client(),
+            Mode::Embedded(embedded) => {
+                let start = || {
+                    let mut process = embedded.start();
+                    // The process listens before its worker takes checks of agents.
+                    process.wait_for_log("worker started");
+                    process
+                };
+                self.api.get_or_insert_with(start).client()
+            }
             Mode::ScaledOut(scaled) => {
                 self.worker.get_or_insert_with(|| scaled.worker());
                 self.api.get_or_insert_with(|| scaled.api()).client()

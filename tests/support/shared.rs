@@ -79,6 +79,7 @@ impl SharedDeployment {
         let embedded = SETTINGS.iter().fold(Embedded::new(), |embedded, (name, value)| embedded.with(name, *value));
         embedded.prepare();
         let process = SharedProcess::start(&embedded.command(), embedded.folder);
+        process.wait_for_log("worker started");
         Self { base: process.base(), _servers: None, _processes: vec![process] }
     }
 
